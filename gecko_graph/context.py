@@ -49,7 +49,7 @@ class GeckoContext(BaseModel):
     gate: Literal["note", "mask", "strict"] = Field(
         default="note",
         description="Tools that the task state does not admit, whatever their arguments: noted for the planner, "
-        "left out of its tools, or also left out and refused where that cannot be evaluated.",
+        "left out of its tools, or also left out and refused if that cannot be evaluated.",
     )
     max_tools: int = Field(
         default=64, ge=1, description="Tools that the planner is shown at most; of more it is shown those that fit."
@@ -69,7 +69,7 @@ class GeckoContext(BaseModel):
     unclear: Literal["pass", "refuse"] | None = Field(
         default=None,
         description="What becomes of a call whose condition cannot be evaluated; "
-        "by default it is refused where the contract answers, and marked where another rung does.",
+        "by default it is refused if the contract answers, and marked if another rung does.",
     )
     parallel_calls: Literal["serial", "snapshot", "strict"] = Field(
         default="serial", description="How parallel tool calls of one planner message are applied to the task state."

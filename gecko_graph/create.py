@@ -1,4 +1,4 @@
-"""create_gecko, without what it needs: LangGraph is imported when the first graph is created, not with the name."""
+"""create_gecko, without its imports: LangGraph is imported when the first graph is created, not with the name."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
         model: The model of every role: `"provider:name"` or any chat model; or `Models`, by role. Roles that have none
             are left to the rules.
         context: Knobs of every run that brings no `context=GeckoContext(...)` of its own, as when embedded.
-        checkpointer: Keeps the snapshots. Leave it out where the graph is embedded: it then uses its parent's. A
+        checkpointer: Keeps the snapshots. Leave it out if the graph is embedded: it then uses its parent's. A
             thread's snapshots build on each other: delete threads whole, or the state is lost.
-        rungs: Further rungs, tried in the order of `context.ladder`, or directly after `real` where it does not name
+        rungs: Further rungs, tried in the order of `context.ladder`, or directly after `real` if it does not name
             them; one with the name of a built-in rung replaces it.
-        index: Finds tools where there are more than `context.max_tools`; one by their words if left out.
-        store: Keeps for all threads which tool has served which need. Leave it out where the graph is embedded.
-        name: The graph's name, in traces and where it is a node of another one.
+        index: Finds tools if there are more than `context.max_tools`; one by their words if left out.
+        store: Keeps for all threads which tool has served which need. Leave it out if the graph is embedded.
+        name: The graph's name, in traces and as a node of another graph.
         derive: Whether tools of an OpenAPI document are simulated by what `derive_contracts` makes of it.
 
     Returns:

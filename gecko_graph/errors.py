@@ -1,7 +1,7 @@
 """The errors of the package: a user's mistakes, and failures inside a run.
 
 ```
-GeckoError              a user's mistake; the message names what is wrong, where, and what to do
+GeckoError              a user's mistake; the message names the problem, its place, and what to do
 ├── ToolkitError        a source of tools cannot be read: names the document and the place in it
 │   └── ContractError   a contract or an expression in it cannot be loaded: file, tool and place
 ├── ScenarioError       a scenario file is missing or wrong
@@ -36,7 +36,7 @@ class _Masked(Exception):
 
 
 class GeckoError(_Masked, ValueError):
-    """A user's mistake. The message names what is wrong, where, and what to do.
+    """A user's mistake. The message names the problem, its place, and what to do.
 
     A ValueError, because a LangGraph server reports all other errors as "An internal error occurred".
     """
@@ -67,7 +67,7 @@ class InDoubt(GeckoError):
 
 
 class NotMade(GeckoError):
-    """A real call that was certainly not made: what it needs is missing."""
+    """A real call that was certainly not made: a requirement is missing."""
 
 
 class ModelError(GeckoError):

@@ -4,7 +4,7 @@ Each is a plain dict `{"v": 1, "type": "gecko.<name>", "attempt": int, ...}`:
 
 | type | further keys | when |
 | --- | --- | --- |
-| `gecko.state` | `supposed`, `state`, `unclear` | what is made up of the state, before all attempts (`attempt` 0) |
+| `gecko.state` | `supposed`, `state`, `unclear` | the made-up parts of the state, before all attempts (`attempt` 0) |
 | `gecko.checklist` | `items`, `failure` | the turn's checklist is known (attempt 0) |
 | `gecko.attempt` | `digest`, `feedback` | an attempt begins, from the state with this digest |
 | `gecko.need` | `need`, `candidates`, `rejections` | `create_toolgate`: the next step and its tools |
@@ -13,12 +13,12 @@ Each is a plain dict `{"v": 1, "type": "gecko.<name>", "attempt": int, ...}`:
 | `gecko.result` | `call`, `status`, `result`, `rung`, `simulated`, `passed`, `unclear`, `stale` | a rung answered it |
 | `gecko.change` | `call`, `patch`, `observed`, `refused`, `race` | a change was booked or refused, and its races |
 | `gecko.execute` | `call` | the agent makes a call for real (attempt 0, as the next two) |
-| `gecko.executed` | `call`, `status`, `result` | it was answered; `in_doubt` where it is open if it took effect |
+| `gecko.executed` | `call`, `status`, `result` | it was answered; `in_doubt` if it is open if it took effect |
 | `gecko.sync` | `call`, `patch`, `drift` | the task state follows; what differed from the prediction |
 | `gecko.verdict` | `verdict`, `answer`, `stop`, `stop_reason` (its message) | the judge has given its verdict |
 
 A result whose call breaks clauses of contracts, and a change that is refused for them, also have `violations`; a result
-has `undocumented` and `may_refuse` where its outcome does. What is refused has the `status` and `result` that the call
+has `undocumented` and `may_refuse` if its outcome does. What is refused has the `status` and `result` that the call
 comes to instead: the answer before it is discarded.
 """
 
@@ -30,7 +30,7 @@ from typing import Any, Literal, TypeAlias
 from .state import VERSION, Step
 
 RESULT_MARKS = ("violations", "undocumented", "may_refuse", "filled", "evidence")
-"""Further keys of `gecko.result`, where the outcome has them."""
+"""Further keys of `gecko.result`, if the outcome has them."""
 
 EventType = Literal[
     "gecko.state",
@@ -56,7 +56,7 @@ def event(type_: EventType, *, attempt: int, **fields: Any) -> dict[str, Any]:
 
 
 def change_event(step: Step, attempt: int) -> dict[str, Any] | None:
-    """Build the `gecko.change` of a step; None where it has changed nothing, and nothing was refused."""
+    """Build the `gecko.change` of a step; None if it has changed nothing, and nothing was refused."""
     outcome = step.get("outcome")
     if not outcome or not (outcome["patch"] or outcome.get("observed") or "refused" in outcome):
         return None
@@ -73,7 +73,7 @@ def stream_options(graph: Any) -> dict[str, Any]:
 
 
 class Reader:
-    """Reads what a graph streams with `stream_options`: hands events on, keeps in `output` what the run returns."""
+    """Reads a graph's stream with `stream_options`: yields events, keeps the run's output in `output`."""
 
     def __init__(self, take: Emit) -> None:
         self.output: dict[str, Any] = {}
@@ -92,11 +92,11 @@ class Reader:
 
     @property
     def rehearsal(self) -> Any:
-        """The rehearsal that this run has finished; None where it has not, even if the thread has an earlier one."""
+        """The rehearsal that this run has finished; None if it has not, even if the thread has an earlier one."""
         return self.new.get("rehearsal")
 
     @property
     def new(self) -> dict[str, Any]:
-        """What this run has written of the output; a thread's values of before are left out."""
+        """The keys of the output that this run has written; a thread's earlier values are left out."""
         before = self._before or {}
         return {key: value for key, value in self.output.items() if value is not before.get(key)}

@@ -55,7 +55,7 @@ from .world.rung import Rung, find_gated
 from .world.world import check_setup
 
 Gecko: TypeAlias = CompiledStateGraph[Any, GeckoContext, Any, Any]
-"""Any graph of ours: what reads or runs all kinds."""
+"""Any graph of ours, for code that reads or runs all kinds."""
 
 NOTHING: Mapping[str, NodeFunction] = MappingProxyType({})
 
@@ -157,7 +157,7 @@ def _node(fn: NodeFunction, *, replace: Mapping[str, NodeFunction], **bound: Any
 
 
 def after_start_round(state: GeckoState) -> list[str | Send]:
-    """Return the attempts, one on the state itself or several on copies, and the checklist where it is missing."""
+    """Return the attempts, one on the state itself or several on copies, and the checklist if it is missing."""
     first, kept = next_attempt(state), state["bookkeeping"]
     beside: list[str | Send] = ["checklist"] if state["items"] is None and not kept["real"] else []
     if kept["attempts_at_once"] == 1:
@@ -167,7 +167,7 @@ def after_start_round(state: GeckoState) -> list[str | Send]:
 
 
 def after_attempt(state: GeckoState) -> Literal["checklist", "judge"]:
-    """Return the next node: where reads are real the checklist, if it is missing: what only reads needs none."""
+    """Return the next node: if reads are real the checklist, if it is missing: what only reads needs none."""
     return "checklist" if state["bookkeeping"]["real"] and state["items"] is None else "judge"
 
 

@@ -1,4 +1,4 @@
-"""Masking of secrets: keys, passwords and tokens in error texts, endpoint settings, and what logs and reports show.
+"""Masking of secrets: keys, passwords and tokens in error texts, endpoint settings, logs and reports.
 
 Stored data is never masked. Each pattern, of `masking.toml`, keeps its first group and replaces the rest of its
 match. Each one is linear: it begins at a fixed word, or where a run of its own characters begins, so that no character
@@ -33,7 +33,7 @@ _NAME = re.compile(rf"(?i:{_PARTS['NAMES']})")
 
 
 def mask(text: str) -> str:
-    """Return the text with `…` in place of what looks like a secret. Identifiers, hashes, numbers and dates stay."""
+    """Return the text with `…` in place of likely secrets. Identifiers, hashes, numbers and dates stay."""
     return _mask_once(text) if len(text) <= SHORT else _mask(text)
 
 

@@ -23,7 +23,7 @@ from .values.observation import Observer
 
 AGENT = "gecko_agent"
 UNKNOWN = 5
-"""The exit code where nothing failed, but a conversation is unknown: that of `gecko-graph test`."""
+"""The exit code if nothing failed, but a conversation is unknown: that of `gecko-graph test`."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -67,7 +67,7 @@ class CaseItem(pytest.Item):
     """A conversation as a test."""
 
     def runtest(self) -> None:
-        """Hold the conversation, and fail where it is no success."""
+        """Hold the conversation, and fail if it is no success."""
         scenario = Scenario.load(self.path)
         result = run_case(scenario, find_agent(self.config))
         if result.status == "unknown":
@@ -123,7 +123,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def find_agent(config: pytest.Config) -> AgentLike:
-    """Return the agent under test. Raises GeckoError where none is named."""
+    """Return the agent under test. Raises GeckoError if none is named."""
     name = config.getoption("--gecko-agent") or config.getini(AGENT)
     if not name:
         raise GeckoError("no agent to test: write gecko_agent = module:factory in the ini file, or --gecko-agent")

@@ -54,7 +54,7 @@ class Call(TypedDict):
     name: str
     args: JsonObject
     malformed: NotRequired[str]
-    """What the model wrote where arguments should be, when it is not a JSON object; `args` is then empty."""
+    """The model's text in the place of arguments, if it is not a JSON object; `args` is then empty."""
 
 
 class Complaint(TypedDict):
@@ -85,11 +85,11 @@ class Violation(TypedDict):
     part: Literal["requires", "ensures", "invariant", "state"]
     error: Json
     evidence: NotRequired[JsonObject]
-    """Of a clause that was learned: its `check`, and what speaks for it."""
+    """Of a learned clause: its `check`, and its evidence."""
 
 
 class Filled(TypedDict, total=False):
-    """What a contract has left open and another rung has filled."""
+    """The parts that a contract has left open and another rung has filled."""
 
     rung: str
     invented: bool
@@ -103,14 +103,14 @@ class Outcome(TypedDict):
     status: CallStatus
     result: Json
     patch: Patch | None
-    """The change of the task state; None where no rung has proposed one."""
+    """The change of the task state; None if no rung has proposed one."""
     rung: str
     simulated: bool
     passed: list[PassedRung]
     invented: NotRequired[bool]
-    """True where a rung made it up."""
+    """True if a rung made it up."""
     supposed: NotRequired[bool]
-    """True where a model has described the change, whoever answered."""
+    """True if a model has described the change, whoever answered."""
     unclear: NotRequired[list[str]]
     """Conditions of the tool's contract that could not be evaluated, and arguments of which the validator is unsure,
     each with the reason."""
@@ -127,17 +127,17 @@ class Outcome(TypedDict):
     violations: NotRequired[list[Violation]]
     """All clauses that the call breaks; the first one's error is the call's."""
     category: NotRequired[Category]
-    """What kind of refusal it is: of a result that was not committed, or of a precondition in `create_toolgate`."""
+    """The kind of refusal: of a result that was not committed, or of a precondition in `create_toolgate`."""
     race: NotRequired[list[str]]
     """Calls of the same planner message whose changes overlap with this one's."""
     observed: NotRequired[Patch]
-    """What a call shows of how much is known of the task state, a real read by its contract's `observes`: no change."""
+    """A call's observation of the task state, of a real read by its contract's `observes`: no change."""
     stale: NotRequired[bool]
-    """True for a real read that may not show what the attempt has changed before."""
+    """True for a real read that may not show the attempt's earlier changes."""
     filled: NotRequired[Filled]
-    """What the contract has left open of its own answer, and which rung has made it."""
+    """The open parts of the contract's own answer, and the rung that has filled them."""
     media: NotRequired[list[JsonObject]]
-    """References to images, sounds and files that a real tool gave beside its result (`values/media.py`)."""
+    """References to images, sounds and files that a real tool gave with its result (`values/media.py`)."""
     evidence: NotRequired[str]
     """Of a contract's answer that rests on evidence: `established`, `derived`, `proposed`, `refuted` or `unknown`."""
     http: NotRequired[JsonObject]
@@ -161,7 +161,7 @@ class ChecklistItem(TypedDict):
     check: NotRequired[str]
     """An expression over `state`, `before`, `calls` and `answer` that decides the item without a model."""
     by: NotRequired[Literal["model"]]
-    """Set where a model wrote the item: the judge may strike it, a caller's never."""
+    """Set if a model wrote the item: the judge may strike it, a caller's never."""
 
 
 class JudgedItem(TypedDict):
@@ -174,7 +174,7 @@ class JudgedItem(TypedDict):
     reason: str
     by: Literal["rule", "model", "nobody"]
     p: NotRequired[float]
-    """The probability that it holds, from 0 to 1, where a decision model was asked."""
+    """The probability that it holds, from 0 to 1, if a decision model was asked."""
 
 
 Origin = TypedDict(
@@ -199,7 +199,7 @@ rung, the model that wrote that place of the state, another agent, or the planne
 step. Of a place of the state (`blame`) also turn, call and tool are named."""
 
 Origins: TypeAlias = dict[str, dict[str, list[Origin]]]
-"""Call id to the JSON path of an argument to where its value comes from, all places where several hold it."""
+"""Call id to the JSON path of an argument to the origins of its value, all of them if several hold it."""
 
 
 class MadeUp(TypedDict):
@@ -215,7 +215,7 @@ class MadeUp(TypedDict):
 
 
 class Unsupported(TypedDict):
-    """What an answer states, though nothing real does."""
+    """A value that an answer states, though nothing real does."""
 
     text: str
     """A figure, a name or an identifier."""
@@ -244,21 +244,21 @@ class Verdict(TypedDict):
     score: float
     items: list[JudgedItem]
     feedback: str
-    """The judge's feedback, also where it accepts; after a failure the next attempt's planner is shown it."""
+    """The judge's feedback, also if it accepts; after a failure the next attempt's planner is shown it."""
     unclear: NotRequired[list[str]]
     """Conditions that could not be evaluated, and arguments that may not fit, each with its call."""
     unsimulated: NotRequired[list[str]]
-    """Writes of which nothing says what they change, or whose simulator gave no usable answer, each with the reason."""
+    """Writes with unknown changes, or whose simulator gave no usable answer, each with the reason."""
     undocumented: NotRequired[list[str]]
     """Answers that break their documented schema, each with its call."""
     stale: NotRequired[list[str]]
-    """Real reads that may not show what the attempt has changed before, each with its call."""
+    """Real reads that may not show the attempt's earlier changes, each with its call."""
     unasked_changes: NotRequired[list[str]]
-    """What was not asked for: changes, by rule where every item is a check, else in the judge's words; equal writes."""
+    """Unrequested changes, by rule if every item is a check, else in the judge's words; and equal writes."""
     made_up: NotRequired[list[MadeUp]]
-    """What the plan rests on that a model made up."""
+    """Made-up values that the plan rests on."""
     unsupported: NotRequired[list[Unsupported]]
-    """Figures, names and identifiers of the answer that nothing real holds, but for what a simulated write gave."""
+    """Figures, names and identifiers of the answer that nothing real holds, except results of simulated writes."""
     simulated_sentences: NotRequired[list[SimulatedSentence]]
     """Sentences of the answer that rest on results which simulated tools made up."""
     ambiguous: NotRequired[list[str]]
@@ -267,15 +267,15 @@ class Verdict(TypedDict):
     """Rules for which the real tool may refuse a call of the plan, until a real call of that tool settles it."""
     rests_on: NotRequired[dict[str, int]]
     """How many calls of the plan rest on branches of contracts that are written, established, proposed, refuted or
-    unknown (another rung has answered, or filled a part), where a contract has learned or open ones."""
+    unknown (another rung has answered, or filled a part), if a contract has learned or open ones."""
     unanswered: NotRequired[str]
     """Why there is no checklist, or no judgement: their model did not answer."""
 
 
 class RoleUsage(TypedDict):
-    """What one role has cost. `cost` is in US dollars, None where a price is unknown.
+    """One role's usage. `cost` is in US dollars, None if a price is unknown.
 
-    `estimated` is set where recorded replies are among the calls: their tokens are a quarter of the characters.
+    `estimated` is set if recorded replies are among the calls: their tokens are a quarter of the characters.
     """
 
     calls: int
@@ -286,7 +286,7 @@ class RoleUsage(TypedDict):
 
 
 Usage: TypeAlias = dict[str, RoleUsage]
-"""Role to what it has cost."""
+"""Role to its usage."""
 
 
 class Taught(TypedDict):
@@ -297,7 +297,7 @@ class Taught(TypedDict):
 
 
 class SupposedFact(TypedDict):
-    """What a simulated read invented; shared by the attempts of a turn, never part of the task state."""
+    """An invention of a simulated read; shared by the attempts of a turn, never part of the task state."""
 
     tool: str
     args: JsonObject
@@ -307,13 +307,13 @@ class SupposedFact(TypedDict):
     digest: str
     """Digest of the task state in which it was supposed."""
     undecided: NotRequired[bool]
-    """As an outcome's: of what is real."""
+    """As an outcome's, for a real result."""
     may_refuse: NotRequired[list[str]]
     """As an outcome's: of a tool of unknown effect."""
 
 
 class SupposedState(TypedDict):
-    """What a model made up of the state that the turn's attempts begin from."""
+    """The made-up parts of the state that the turn's attempts begin from."""
 
     paths: list[str]
     """JSON Pointers into the task state."""
@@ -340,9 +340,9 @@ class UnjudgedAttempt(TypedDict):
     steps: list[Step]
     answer: str
     change: Patch
-    """The net change of the task state, from what is known of its start (`observed`) to the attempt's end."""
+    """The net change of the task state, from the known part of its start (`observed`) to the attempt's end."""
     observed: NotRequired[Patch]
-    """What real reads have shown of the task state at the attempt's start: facts of this attempt, not changes."""
+    """The parts of the task state at the attempt's start that real reads have shown: facts, not changes."""
     usage: Usage
     stop_reason: str
     """`answered`, or why the attempt ended before the planner's answer: the message of `stop`."""
@@ -371,15 +371,15 @@ class Rehearsal(TypedDict):
     """Number of the attempt that plan, verdict and answer come from."""
     usage: Usage
     supposed_state: NotRequired[SupposedState]
-    """What was made up of the state before the first attempt, where anything was."""
+    """The parts of the state that were made up before the first attempt, if any."""
     search_words: NotRequired[list[str]]
     """The task, and the words that a model searched tools by."""
     origins: NotRequired[Origins]
     """Where the values of the plan come from."""
     changes: NotRequired[list[str]]
-    """What an accepted attempt changes of the task state, a line each: `replace /fuel 5.0 → 45.0`."""
+    """An accepted attempt's changes of the task state, a line each: `replace /fuel 5.0 → 45.0`."""
     observed: NotRequired[Patch]
-    """What real reads of an accepted attempt have shown of the task state: written back as well."""
+    """The observations of an accepted attempt's real reads: written back as well."""
 
 
 class RehearsalState(TypedDict):

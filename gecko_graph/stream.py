@@ -5,9 +5,9 @@ run = gecko.stream_events(task, version="v3", transformers=[Rehearsing])
 for step in run.extensions["steps"]: ...
 ```
 
-`Rehearsing` is passed where the run begins, also where that is a graph that embeds ours: LangGraph ignores what an
+`Rehearsing` is passed if the run begins, also if that is a graph that embeds ours: LangGraph ignores what an
 embedded graph was compiled with. An agent with `GeckoMiddleware` has it already. Over a server each stream is the
-channel `custom:<name>`. A stream holds what the run does itself, and nothing of the turn before.
+channel `custom:<name>`. A stream holds the run's own steps, and nothing of the turn before.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STEPPING = ("arguments", "validator", "state_updater")
 
 
 class Question(TypedDict):
-    """What a run waits for: `Command(resume={id: answer})` goes on with it."""
+    """A question that a run waits for: `Command(resume={id: answer})` continues it."""
 
     id: str
     value: Json
@@ -37,12 +37,12 @@ class Question(TypedDict):
 
 
 class Rehearsing(StreamTransformer):
-    """The streams of what is rehearsed, simulated and really called, wherever in the run's graphs.
+    """The streams of rehearsed, simulated and real calls, wherever in the run's graphs.
 
     - `attempts`: an attempt begins, as the event `gecko.attempt`.
     - `steps`: a `Step` when it is over, as the record keeps it: refused, answered and committed, or real; with the
       number of its `attempt`, 0 for a real call and where there are no attempts.
-    - `changes`: what a step has changed, or why its change was refused, as the event `gecko.change`; of a real call
+    - `changes`: a step's changes, or why they were refused, as the event `gecko.change`; of a real call
       also its `drift`.
     - `verdicts`: an attempt was judged, as the event `gecko.verdict`.
     - `rehearsals`: a `Rehearsal` is over.
@@ -75,7 +75,7 @@ class Rehearsing(StreamTransformer):
             self._streams[name].push(dict(data))
 
     def _read_values(self, _: Any, namespace: tuple[str, ...], params: Mapping[str, Any]) -> None:
-        """Read what is asked: a client over a server reads nothing behind the values that end the run."""
+        """Read the questions: a client over a server reads nothing after the values that end the run."""
         for task in filter(None, self._lines.pop(namespace, {}).values()):
             self._read_result(task)
         for asked in params.get("interrupts", ()):
@@ -117,7 +117,7 @@ def _number_of(given: Any) -> int:
 
 
 def _list_steps(node: str, result: Mapping[str, Any]) -> Iterator[Any]:
-    """Return the new steps among what a node has written: of an attempt, an agent, middleware or a conversation."""
+    """Return the new steps in a node's update: of an attempt, an agent, middleware or a conversation."""
     if node in _STEPPING:
         yield from _as_list(result.get("steps"))
     elif node == "sync":  # an agent's are written whole
@@ -129,7 +129,7 @@ def _list_steps(node: str, result: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _find_drifts(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the drifts of real calls among what a node has written, by the id of the call."""
+    """Return the drifts of real calls in a node's update, by the id of the call."""
     entries = [*_as_list(result.get("journal")), *_as_list(result.get("gecko_journal"))]
     return {each["call"]["id"]: each.get("drift") for each in entries if _holds(each, "call", "status", "key")}
 
@@ -146,7 +146,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _is_step(value: Any) -> TypeGuard[Step]:
-    """Return whether this is a step, not what a user's node has written under the same key."""
+    """Return whether this is a step, not a value of a user's node under the same key."""
     return _holds(value, "v", "call") and (_holds(value.get("outcome"), "status") or "complaints" in value)
 
 

@@ -1,7 +1,7 @@
 """The graphs that `langgraph dev` opens in LangGraph Studio; `GeckoContext` is their form.
 
 `gecko` rehearses the shipped file-system scenario with its recorded replies: type any message. Task state and
-checklist, where the form omits them, come from the scenario. `agent` does the same with the order scenario, pauses with
+checklist, if the form omits them, come from the scenario. `agent` does the same with the order scenario, pauses with
 its preview, and carries it out against a small real service that it starts here. `toolgate` makes the calls of the
 first one as verified steps. Environment variables:
 
@@ -60,7 +60,7 @@ def create_studio_agent() -> Gecko:
     """Return the agent that the environment variables configure; by default with a service that it starts.
 
     Raises:
-        GeckoError: The document or model they name cannot be used, or no address is known where its tools are real.
+        GeckoError: The document or model they name cannot be used, or no address is known if its tools are real.
     """
     tools, model, base_url = _read_environment()
     if tools:
@@ -122,7 +122,7 @@ def play(
 
 
 def _fill(state: GeckoState | AgentChannels, scenario: Scenario, *, recorded: bool) -> dict[str, Any]:
-    """Return a state with the scenario's task state and checklist of the turn where it has none."""
+    """Return a state with the scenario's task state and checklist of the turn if it has none."""
     turn = human_turns(state.get("messages", [])) - 1
     if recorded and turn >= len(scenario.turns):
         turns = len(scenario.turns)
@@ -135,7 +135,7 @@ def _fill(state: GeckoState | AgentChannels, scenario: Scenario, *, recorded: bo
 
 
 def stream_transformers() -> list[type[Rehearsing]]:
-    """Return what gives the server's clients the streams `custom:steps` and its like, of all graphs here."""
+    """Return the transformer for the streams `custom:steps` and its like of all graphs here."""
     return [Rehearsing]
 
 

@@ -239,7 +239,7 @@ def test_a_write_that_nothing_has_simulated_is_accepted_with_a_mark_only():
     )
     found = run["rehearsal"]["verdict"]
     assert found["status"] == "accepted"
-    assert [each.partition(": what it changes is not known")[0] for each in found["unsimulated"]] == ["add_tray", "put"]
+    assert [each.partition(": its changes are not known")[0] for each in found["unsimulated"]] == ["add_tray", "put"]
     assert "2 writes that nothing simulates" in str(format_run(run))
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph.errors import PatchConflict
-from gecko_graph.values.origins import Ledger, Mark, is_doubtful
+from gecko_graph.values.origins import Mark, OriginMap, is_doubtful
 from gecko_graph.values.patch import apply_patch, pointer, tokens
 from tests.values.any_patch import JSON, patches
 
@@ -115,7 +115,7 @@ def any_doubtful(value):
 
 @given(JSON, st.data())
 def test_every_value_has_the_stamp_of_the_oracle(document, data):
-    ledger, oracle, state = Ledger(document, START), Oracle(document, START), document
+    ledger, oracle, state = OriginMap(document, START), Oracle(document, START), document
     for number in range(1, data.draw(st.integers(1, 4)) + 1):
         stamp = mark(number, data.draw(st.booleans()))
         for operation in data.draw(patches(state)):
@@ -135,16 +135,16 @@ def test_every_value_has_the_stamp_of_the_oracle(document, data):
         for key, stamp in value.gone.items():
             assert ledger.at(pointer((*path, key))) == stamp
         assert is_doubtful(path, parts) == any_doubtful(value) or (is_doubtful(path, parts) and not exact), path
-    again = Ledger(state, START)
+    again = OriginMap(state, START)
     for part in parts:
         again.mark(part, mark(9, True))
     assert sorted(again.doubtful()) == sorted(parts)
 
 
 def test_a_doubtful_member_named_like_the_mark_of_its_object_stays_doubtful():
-    ledger = Ledger({"a": {"-": 1, "b": 2}, "c": 3}, START)
+    ledger = OriginMap({"a": {"-": 1, "b": 2}, "c": 3}, START)
     ledger.apply([{"op": "replace", "path": "/a/-", "value": 5}], mark(1, True))
-    again = Ledger(ledger.document, START)
+    again = OriginMap(ledger.document, START)
     for part in ledger.doubtful():
         again.mark(part, mark(2, True))
     assert again.at("/a/-").doubtful

@@ -13,7 +13,7 @@ from gecko_graph import Models, Tool, Toolkit, create_gecko
 from gecko_graph import events as made
 from gecko_graph.display.live import LiveTree, PlainLines, progress, show
 from gecko_graph.display.records import Drafts
-from gecko_graph.display.rows import Row, build_attempt
+from gecko_graph.display.rows import ViewRow, build_attempt
 from gecko_graph.display.text import as_text
 from gecko_graph.events import Reader, stream_options
 from gecko_graph.testing import recorded
@@ -110,7 +110,7 @@ def test_the_live_tree_keeps_what_was_interrupted():
 def test_show_draws_trees_on_a_terminal_and_lines_in_a_pipe(terminal):
     shown = console(force_terminal=terminal, color_system=None)
     unfinished = {"number": 3, "start_digest": "ab", "steps": [{"call": {"id": "z", "name": "z", "args": {}}}]}
-    opening = [Row("given", "[1, 2] " * 15, place="items:"), Row("expected", "one is left")]
+    opening = [ViewRow("given", "[1, 2] " * 15, place="items:"), ViewRow("expected", "one is left")]
     record = {**RUN, "attempts": [FIRST, unfinished], "changes": ["(nothing)"]}
     show(shown, record, opening=opening, waiting="interrupted here")
     told = shown.file.getvalue()

@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from gecko_graph import Models, Tool, Toolkit, create_gecko
 from gecko_graph.cli import main
 from gecko_graph.display import html_page
-from gecko_graph.display.page import Turn, html_part
+from gecko_graph.display.page import PageTurn, html_part
 from gecko_graph.scenario import play, shipped
 from gecko_graph.testing import recorded
 from tests.runs_to_show import RUN, nasty_run, printable
@@ -165,9 +165,9 @@ def test_run_and_history_write_the_same_page(tmp_path, capsys):
 
 
 def test_turns_follow_each_other_and_an_unfinished_one_is_shown():
-    open_turn = Turn(
+    open_turn = PageTurn(
         {"attempts": [{"number": 1, "steps": [{"call": {"id": "c", "name": "look", "args": {}}}]}]}, "Look"
     )
-    page = Page(html_page(RUN, Turn(RUN, "Second task", note="at noon"), open_turn))
+    page = Page(html_page(RUN, PageTurn(RUN, "Second task", note="at noon"), open_turn))
     assert page.has("turn", "Turn 1", "Turn 2: task", "Second task", "at noon", "Turn 3", "waiting for look …")
     assert "not finished" in page.text

@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from gecko_graph.context import GeckoContext
-from gecko_graph.models.ask import Ask, PlannerAsk, Reply, Where, Work
+from gecko_graph.models.ask import Ask, FunctionCall, PlannerAsk, Reply, Where
 from gecko_graph.models.roles import SemanticVerdict
 from gecko_graph.testing import drive, failing, recorded
 
@@ -17,7 +17,7 @@ PLAN = PlannerAsk([HumanMessage("hi")], [], Where())
 def node(state, scope):
     scope.emit({"type": "begun", "seed": scope.context.seed, "judge": scope.has_model("judge")})
     (plan,) = yield [PLAN]
-    verdict, work = yield [ASK, Work(function=len)]
+    verdict, work = yield [ASK, FunctionCall(function=len)]
     return {"plan": plan.value, "verdict": verdict.value, "failure": verdict.failure, "work": work.value}
 
 

@@ -125,7 +125,7 @@ def test_an_observation_that_breaks_the_schema_is_not_booked():
     world = World(toolkit, state=START)
     outcome = world.call({"name": "get", "args": {}})["outcome"]
     assert outcome["result"] == {"amount": "many"}
-    assert "what it shows is not booked" in outcome["undocumented"][0]
+    assert "its observation is not booked" in outcome["undocumented"][0]
     assert world.state == START
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.messages.tool import tool_call
 
-from gecko_graph.models.ask import Reply, Work
+from gecko_graph.models.ask import FunctionCall, Reply
 from gecko_graph.models.conversation import build_step_message
 from gecko_graph.models.node import NodeScope
 from gecko_graph.nodes.rounds import finish
@@ -31,7 +31,7 @@ def unjudged(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     return {"attempts": [{**each, "verdict": UNJUDGED} for each in state["bookkeeping"]["attempts_to_judge"]]}
 
 
-def keep_history(state: GeckoState, scope: NodeScope) -> Generator[list[Work], list[Reply], dict[str, Any]]:
+def keep_history(state: GeckoState, scope: NodeScope) -> Generator[list[FunctionCall], list[Reply], dict[str, Any]]:
     """Finish the turn; the conversation keeps the chosen trial's calls and results whole, then its answer."""
     update = yield from finish(state, scope)
     rehearsal = update["rehearsal"]

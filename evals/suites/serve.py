@@ -20,7 +20,7 @@ import httpx
 from gecko_graph.scenario import Scenario
 from gecko_graph.serve.app import Server
 from gecko_graph.serve.journal import Journal
-from gecko_graph.serve.operations import Operations
+from gecko_graph.serve.operations import HttpOperations
 from gecko_graph.serve.sessions import Sessions
 from gecko_graph.state import Json, JsonObject
 from gecko_graph.world.world import World
@@ -135,7 +135,7 @@ class Serve(Suite):
         with tempfile.TemporaryDirectory() as folder:
             sessions = Sessions(base, store=Journal(f"{folder}/runs.sqlite", identity="x"))
             rng = random.Random(0)
-            app = Server(sessions, Operations(base.toolkit), case).build()
+            app = Server(sessions, HttpOperations(base.toolkit), case).build()
             async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
                 await sessions.create("a")
                 for move in _moves(rng, CALLS):
@@ -180,7 +180,7 @@ async def _walk_whole(walks: dict[str, list[Move]], stops: dict[str, int]) -> di
     """Return what `_rest` does for walks that no kill ended, by a server in this process."""
     case, base = _base()
     sessions, found = Sessions(base), dict[str, list[Any]]()
-    app = Server(sessions, Operations(base.toolkit), case).build()
+    app = Server(sessions, HttpOperations(base.toolkit), case).build()
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
         for name, moves in walks.items():
             await sessions.create(name)

@@ -1,4 +1,4 @@
-"""answer, close: say what was really done, what was not, and what is in doubt; and keep the turn's record."""
+"""answer, close: report the calls that were made, those that were not, those in doubt; keep the turn's record."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage
 
-from ..models.ask import AnyAsk, PlannerAsk, Reply, Where, Work
+from ..models.ask import AnyAsk, FunctionCall, PlannerAsk, Reply, Where
 from ..models.conversation import build_call_messages, build_conversation, merge_neighbours
 from ..models.formatting import cut, text_of
 from ..models.memory import NAME, recall_calls, remember_calls
@@ -39,13 +39,13 @@ CONVERSATION_VIEWS = 10
 def answer(
     state: AgentState, scope: NodeScope, *, prompts: Prompts, finder: UndoFinder, home: Home
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Give the planner's own answer, with what is real, or have one written from the real results; keep the record.
+    """Give the planner's own answer with real values, or have one written from the real results; keep the record.
 
-    What was not done, and what is in doubt, is added by rule: no model can leave it out.
+    Calls that were not made or are in doubt are added by rule: no model can leave them out.
     """
     execution = execution_of(state, finder.toolkit)
     if scope.context.undo_s and not state.get("undoes") and (writes := list_writes(state)):
-        work = Work(function=find_way_back, args=(finder, writes, state["task_state"], scope.context.undo_s))
+        work = FunctionCall(function=find_way_back, args=(finder, writes, state["task_state"], scope.context.undo_s))
         (reply,) = yield [work]
         execution["undo"] = reply.value.ways if reply.value else []
     facts = report(execution, state)
@@ -64,7 +64,7 @@ def answer(
 
 
 def own_answer(state: AgentState, execution: Execution) -> str | None:
-    """Return the planner's own answer, with real values, where all that it speaks of was done as rehearsed, or None.
+    """Return the planner's own answer with real values if all its calls were made as rehearsed, else None.
 
     Where no call was made, and some should have been, no words of its are true: nothing is left of them.
     """
@@ -79,7 +79,7 @@ def own_answer(state: AgentState, execution: Execution) -> str | None:
         given_up = given_up or entry["status"] != "ok" or bool(entry.get("drift")) or "departure" in entry
         results.append((planned[entry["call"]["id"]]["predicted"]["result"], entry.get("result")))
     made = {step["call"]["id"] for step in state["steps"]}
-    given_up = given_up or any(call["id"] not in made for call in rehearsal["plan"])  # it speaks of what was simulated
+    given_up = given_up or any(call["id"] not in made for call in rehearsal["plan"])  # it describes simulations
     if not calls and execution["left"]:
         return ""
     if calls and (is_edited or given_up or not rehearsal["answer"]):
@@ -98,7 +98,7 @@ def claimed_keys(state: AgentState) -> list[str]:
 
 
 def close(state: AgentState, scope: NodeScope, *, home: Home) -> Steps:
-    """Note that the turn's calls were told of: a node of its own, behind the checkpoint that has the answer."""
+    """Note that the turn's calls were reported: a node of its own, after the checkpoint with the answer."""
     claims = yield from find_claims(state["messages"], home)
     if claims:
         yield from claims.close(claimed_keys(state))
@@ -106,7 +106,7 @@ def close(state: AgentState, scope: NodeScope, *, home: Home) -> Steps:
 
 
 def ask_answer(state: AgentState, scope: NodeScope, prompts: Prompts, facts: Sequence[str]) -> PlannerAsk:
-    """Return the request for the answer: the conversation, the real calls with their results, what is not done."""
+    """Return the prompt for the answer: the conversation, the real calls with results, the calls not made."""
     budget, task = scope.context.view_chars, task_of(state["messages"])
     note = dict.fromkeys(variables_of("planner"), "") | {"outcome": "\n".join(facts) or "All is done."}
     prompt = prompts.render("planner", note)
@@ -150,7 +150,7 @@ def word_of(calls: Sequence[ExecutedCall], left: Sequence[Call], *, accepted: bo
 
 
 def report(execution: Execution, state: AgentState) -> list[str]:
-    """Return a line for each thing that was not done or is in doubt; what an equal call did later is done."""
+    """Return a line for each call that was not made or is in doubt, unless an equal call was made later."""
     done = [entry["call"] for entry in made_of(execution["calls"])]
     made = [(call["name"], call["args"]) for call in done]
     before = tell_calls(made_of(state["unreported"]))

@@ -26,7 +26,7 @@ def by_call(old: Sequence[ExecutedCall], new: Sequence[ExecutedCall]) -> list[Ex
 
 
 class AgentOutput(TypedDict):
-    """What a turn of the agent gives back."""
+    """The output of an agent's turn."""
 
     messages: Annotated[list[AnyMessage], add_messages]
     rehearsal: Rehearsal
@@ -35,7 +35,7 @@ class AgentOutput(TypedDict):
 
 
 class AgentRecord(Bookkeeping, total=False):
-    """What the agent keeps for itself, each with its owner; for one turn, where nothing else is said."""
+    """The agent's own bookkeeping, each key with its owner; for one turn unless stated otherwise."""
 
     turn: int
     """`open_turn`: human turns of the conversation."""
@@ -48,17 +48,17 @@ class AgentRecord(Bookkeeping, total=False):
     found: list[JsonObject]
     """`open_turn`, `recover`: claims of real calls that are not in the state yet; the first is being booked."""
     rehearsals: dict[str, int]
-    """`rehearse`: how many there were in this turn, by what led to them: `task`, `resumed`, `rejected`, `departed`,
+    """`rehearse`: how many there were in this turn, by cause: `task`, `resumed`, `rejected`, `departed`,
     `stale`."""
     next_rehearsal_reason: str
-    """`open_turn`, `review`, `sync`: why it is rehearsed, or the rest is again, a key of `rehearsals`; empty where it
-    is not; `edited` where a person has edited the plan, which is reviewed again."""
+    """`open_turn`, `review`, `sync`: why it is rehearsed, or the rest is again, a key of `rehearsals`; empty if it
+    is not; `edited` if a person has edited the plan, which is reviewed again."""
     risks: dict[str, Risk]
-    """`risk`: verdicts on calls of this turn's plans, by what they rest on."""
+    """`risk`: verdicts on calls of this turn's plans, by the digest of their evidence."""
     steps: list[Step]
     """`sync`: the turn's real calls with their outcomes."""
     supposed: list[str]
-    """`open_turn`, `rehearse`: JSON Pointers into `start` of what a model made up; lives as long as the thread."""
+    """`open_turn`, `rehearse`: JSON Pointers into `start` to made-up values; lives as long as the thread."""
     real_digest: str
     """`sync`: digest of the task state, once reality has broken a rule of it; lives as long as the thread."""
     unreported: list[ExecutedCall]
@@ -88,15 +88,15 @@ class AgentChannels(TypedDict, total=False):
     messages: Annotated[list[AnyMessage], add_messages]
     """Caller; `answer` adds the answer."""
     task_state: Annotated[JsonObject, delta(replace, dict, SNAPSHOT_EVERY_TURNS)]
-    """Caller; `rehearse` what a model supposed of it before the first call, `sync` after each real call."""
+    """Caller; `rehearse` a model's suppositions before the first call, `sync` after each real call."""
     turn_start_state: Annotated[JsonObject, delta(replace, dict, SNAPSHOT_EVERY_TURNS)]
     """`open_turn`, `recover`, `rehearse`: the task state at the turn's start."""
     checklist: list[ChecklistItem] | None
-    """Caller: what must hold at the end of this turn; `rehearse` takes it."""
+    """Caller: conditions for the end of this turn; `rehearse` takes them."""
     rehearsal: Rehearsal
     """`rehearse`: the last one of the turn."""
     preview: Preview | None
-    """`rehearse`; `review` where the plan was edited."""
+    """`rehearse`; `review` if the plan was edited."""
     approval: Approval | None
     """`review`."""
     journal: Annotated[list[ExecutedCall], by_call]
@@ -104,11 +104,11 @@ class AgentChannels(TypedDict, total=False):
     execution: Execution
     """`answer`."""
     bookkeeping: Annotated[AgentRecord, fold_record]
-    """All nodes: what nobody has to read. A write holds only the keys that it changes."""
+    """All nodes: internal bookkeeping. A write holds only the keys that it changes."""
 
 
 class AgentState(AgentChannels, AgentRecord, total=False):
-    """What the agent's nodes and routers read and write: keys and bookkeeping side by side."""
+    """The keys that the agent's nodes and routers read and write, bookkeeping included."""
 
 
 def last_entry(state: AgentState) -> ExecutedCall | None:
@@ -146,7 +146,7 @@ def is_edited(state: AgentState) -> bool:
 
 
 def still_supposed(state: AgentState) -> list[str]:
-    """Return where the task state still is what a model made up; an edited one is its editor's."""
+    """Return the places of the task state that are still made up; an edited state is its editor's."""
     if state.get("turn_start_state") is None or is_edited(state):
         return []
     return find_untrusted(state["turn_start_state"], state.get("supposed") or [], state["steps"])
@@ -164,7 +164,7 @@ def booked_keys(state: AgentState) -> set[str]:
 
 
 def as_attempt(state: AgentState) -> AttemptState:
-    """Return the turn's real calls as an attempt's, for what is asked of one."""
+    """Return the turn's real calls in the form of an attempt."""
     return {
         "turn": state["turn"] - 1,
         "number": 0,

@@ -1,6 +1,6 @@
 """Execution of an approved plan, one real call at a time: call_tool, resolve_doubt, sync (paper, step 5).
 
-What may change something is claimed in the ledger before it is called. Who finds the claim of a call without a result
+A call that may change something is claimed in the ledger first. A run that finds a claim without a result
 cannot know whether it took effect: it is in doubt, and never simply made again.
 """
 
@@ -54,13 +54,13 @@ from ..world.rung import gate, request_of
 from .channels import AgentState, as_attempt, calls_left, has_moved, last_entry
 
 MOST_DEPARTURES = 3
-"""How often in a turn what is left is rehearsed again because reality departed."""
+"""How often in a turn the remaining calls are rehearsed again because a real result departed."""
 
 
 def call_tool(state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, home: Home) -> Steps:
     """Make the plan's next call with its real arguments, once; or say why it is not made.
 
-    Raises GeckoError where there is nothing to claim it in, or another run makes it at this moment.
+    Raises GeckoError if there is no ledger to claim it in, or another run makes it at this moment.
     """
     preview = state["preview"]
     if preview is None or not is_approved(state, preview, policy):
@@ -95,7 +95,7 @@ def call_tool(state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: 
 
 
 def claims_of(state: AgentState, tool: ToolSpec, home: Home) -> Steps:
-    """Return the claims of the turn. Raises GeckoError where what is called would be forgotten."""
+    """Return the claims of the turn. Raises GeckoError if the calls would not be remembered."""
     claims = yield from find_claims(state["messages"], home)
     if claims is None or claims.standing.durability == "exit":
         raise GeckoError(NOT_DURABLE.format(tool=tool.name))
@@ -126,9 +126,9 @@ def find_departure(
 
 
 def make_call(tool: ToolSpec, row: JsonObject, scope: NodeScope, claims: Claims | None) -> Steps:
-    """Make a call, write what became of it where it was claimed, and return its entry.
+    """Make a call, write its result if it was claimed, and return its entry.
 
-    A read is tried again; so is what a service was too busy to do. With an idempotency key the error of a later try
+    A read is tried again; so is a call that a service was too busy for. With an idempotency key, a later error
     leaves open what the first one did.
     """
     call, limit = row["call"], scope.context.tool_timeout_s
@@ -178,10 +178,10 @@ def resolve_doubt(state: AgentState, scope: NodeScope, *, toolkit: Toolkit, poli
 def sync(
     state: AgentState, scope: NodeScope, *, toolkit: Toolkit, observer: Observer | None = None
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Write what the last real call changed, how it drifted, and whether what is left must be rehearsed again.
+    """Write the last real call's changes and drift, and whether the remaining calls must be rehearsed again.
 
     The change is the tool's own contract's or `simulate` function's, on the real arguments in the real state, or the
-    rehearsed one where the real result agrees, with what was made up replaced by what it holds; else a model's. Reality
+    rehearsed one if the real result agrees, with made-up values replaced by real ones; else a model's. Reality
     is never refused: what breaks a schema, a postcondition or an invariant is booked as far as it can be, and ends the
     plan.
     """
@@ -219,7 +219,7 @@ def sync(
 def answered(state: AgentState, entry: ExecutedCall, planned: PlannedCall | None) -> dict[str, Any]:
     """Return the update after a call that a person has answered: its result is known, and nothing has changed.
 
-    What is left is rehearsed again where a part of it rests on the result that was predicted.
+    The remaining calls are rehearsed again if one of them rests on the predicted result.
     """
     outcome: Outcome = {
         "status": "ok", "result": entry.get("result"), "patch": [], "rung": "person", "simulated": False, "passed": [],
@@ -232,7 +232,7 @@ def answered(state: AgentState, entry: ExecutedCall, planned: PlannedCall | None
 
 
 def departed(state: AgentState, entry: ExecutedCall, departure: Departure | None) -> dict[str, Any]:
-    """Return the update that stops the plan, and has what is left rehearsed again, a bounded number of times."""
+    """Return the update that stops the plan and has the remaining calls rehearsed again, a bounded number of times."""
     if departure is None:
         return {}
     update: dict[str, Any] = {"journal": [{**entry, "departure": departure}]}

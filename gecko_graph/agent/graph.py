@@ -68,24 +68,24 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     """Create the agent: it rehearses a task, asks for approval, makes the calls for real, and stays in step.
 
     Args:
-        toolkit: The tools; what is to be carried out needs a real function.
+        toolkit: The tools; those to be called for real need a real function.
         model: A model, or `Models` by role, as for `create_gecko`.
         interrupt_on: Which calls a person is asked about: `"writes"`, `"all"`, `"none"`; a list of rules `{"tool":
             glob, "when": expression over args and state, "then": "allow", "ask" or "refuse", "reason"}`, of which the
             last that applies decides; what LangChain's `HumanInTheLoopMiddleware` takes, `{"pay": True, "refund":
             {"allowed_decisions": ["approve", "reject"], "description": ...}}`; or `{"rules": any of these, "max_age":
-            seconds that an approval holds, "needs_id": True where every answer must name its question, "risk": True
+            seconds that an approval holds, "needs_id": True if every answer must name its question, "risk": True
             where the role `risk` judges first what a person would be asked about: below `context.band` it is made,
             above it is refused}`.
-        checkpointer: Keeps the snapshots, and the claims of real calls. Leave it out where the agent is embedded.
+        checkpointer: Keeps the snapshots, and the claims of real calls. Leave it out if the agent is embedded.
         context: Knobs of every run that brings none of its own.
         rungs: Who else may answer a simulated call, as for `create_gecko`.
-        index: Finds tools where there are more than `context.max_tools`, as for `create_gecko`.
-        ledger: Keeps the claims of real calls where the checkpointer is none of SQLite, Postgres and memory.
+        index: Finds tools if there are more than `context.max_tools`, as for `create_gecko`.
+        ledger: Keeps the claims of real calls if the checkpointer is none of SQLite, Postgres and memory.
         observe: Where a row goes for each real call: a file, or a function that takes the row.
         learned: A file of learned contracts, or its content. They stand where a tool has no contract: an established
             rule refuses a write until a person decides otherwise, what is proposed warns.
-        store: Keeps what real calls teach for all threads. Leave it out where the agent is embedded.
+        store: Keeps what real calls teach for all threads. Leave it out if the agent is embedded.
         name: The graph's name, in traces and where it is a node of another one.
         derive: Whether tools of an OpenAPI document are rehearsed by what it tells, as for `create_gecko`.
 
@@ -117,7 +117,7 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
 def _build_nodes(
     gecko: Gecko, models: Models, default: GeckoContext, rungs: Iterable[Rung], **deciding: Any
 ) -> dict[str, Runnable[Any, Any]]:
-    """Return the nodes; what decides on a real call is `toolkit`, `policy` and `home`."""
+    """Return the nodes; `toolkit`, `policy` and `home` decide on real calls."""
     node = partial(AskNode, models=models, default=default, book=book_turn, kept=AgentRecord.__annotations__)
     toolkit, policy, home = deciding["toolkit"], deciding["policy"], deciding["home"]
     finder = UndoFinder(toolkit)
@@ -187,7 +187,7 @@ def after_rehearse(state: AgentState) -> Literal["recover", "risk", "review", "a
 
 
 def before_review(state: AgentState) -> Literal["risk", "review"]:
-    """What a person would be asked about is judged first, where the policy says so."""
+    """A call that needs a person's approval is judged first, if the policy says so."""
     return "risk" if state["preview"] and state["preview"].get("unjudged") else "review"
 
 
@@ -218,7 +218,7 @@ def after_resolve_doubt(state: AgentState) -> Literal["resolve_doubt", "sync", "
 
 
 def after_sync(state: AgentState) -> Literal["recover", "call_tool", "rehearse", "answer", "open_turn"]:
-    """The next call, what is left rehearsed again, or the answer."""
+    """To the next call, to a rehearsal of the remaining ones, or to the answer."""
     if state["found"]:
         return "recover"
     if is_over(state):

@@ -15,12 +15,12 @@ from langgraph.types import Overwrite
 from ..context import GeckoContext, context_of
 from ..errors import GeckoError
 from ..models.answer import AT_ONCE, AWAITED, Driver, aperform, finish, perform
-from ..models.ask import Work
+from ..models.ask import FunctionCall
 from ..models.memory import NAME, is_answered, last_checklist, remember_calls, told_claims
 from ..models.node import NodeScope, close_record, open_record
 from ..real.claims import Steps, as_step, entry_of, find_claims, tell_calls
 from ..real.decisions import NO_SAVER
-from ..real.home import Home, Turn, last_human
+from ..real.home import Home, TurnKey, last_human
 from ..real.learned import share
 from ..real.policy import ReviewPolicy
 from ..real.preview import add_undo
@@ -53,16 +53,16 @@ REMEMBERED_CHARS = 8_000
 """Characters of an interrupted turn's calls that the planner is shown."""
 
 MakePreview = Callable[[Rehearsal, JsonObject, list[Step], list[AnyMessage]], Preview | None]
-"""From the rehearsal, the state that its calls begin from, the steps really made and the conversation, what is left."""
+"""The remaining calls, from the rehearsal, its start state, the steps really made and the conversation."""
 
 
 def open_turn(state: AgentState, scope: NodeScope, *, home: Home, toolkit: Toolkit) -> dict[str, Any]:
-    """Open the turn, or go on with it where its message was sent again.
+    """Open the turn, or continue it if its message was sent again.
 
     A state that was given again as it was at the turn's start has none of its real calls: they are booked anew.
     """
     messages, mark = state.get("messages", []), home.mark
-    turn_id = Turn.of(messages).id
+    turn_id = TurnKey.of(messages).id
     is_same = bool(turn_id) and state.get("turn_id") == turn_id and state.get("agent") == mark
     is_anew = (
         state.get("turn_start_state") is not None
@@ -83,7 +83,7 @@ def open_turn(state: AgentState, scope: NodeScope, *, home: Home, toolkit: Toolk
 
 
 def begin(state: AgentState, journal: list[ExecutedCall] | None) -> dict[str, Any]:
-    """Return what a new turn clears and begins with; what was done before it without an answer is still to be told."""
+    """Return the first update of a new turn; earlier calls without an answer are still to be reported."""
     turn = human_turns(state.get("messages", []))
     unreported: list[ExecutedCall] = []
     if journal is not None:
@@ -142,7 +142,7 @@ def rehearse_node(
     graph: CompiledStateGraph[Any, Any, Any, Any],
     preview: MakePreview,
     look: Runnable[Any, Any],
-    observe: Callable[[AgentState, Rehearsal], Iterable[Work]],
+    observe: Callable[[AgentState, Rehearsal], Iterable[FunctionCall]],
     finder: UndoFinder,
     default: GeckoContext,
 ) -> Runnable[Any, Any]:
@@ -150,8 +150,8 @@ def rehearse_node(
 
     A wrapper, not the graph itself as a node: the state at its predicted end is no state that reality has come to.
     It has a `look` into the ledger first: with LangGraph's own durability a process may have ended several calls after
-    the checkpoint that is gone on from, and no plan may be made without them. What the rehearsal has read for real is
-    observed, as `observe` says. A turn that undoes has no rehearsal but what `finder` finds.
+    the checkpoint that the run continues from, and no plan may be made without them. Its real reads are
+    observed, as `observe` says. A turn that undoes has no rehearsal but the result of `finder`.
     """
 
     async def rehearse(inner: Any, given: AgentChannels, config: RunnableConfig, driver: Driver) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def rehearse_node(
 
 def observe_reads(
     state: AgentState, rehearsal: Rehearsal, *, toolkit: Toolkit, observer: Observer | None
-) -> Iterator[Work]:
+) -> Iterator[FunctionCall]:
     """Yield the work of writing a row for each read that the attempts of a rehearsal have made for real."""
     known = {step["call"]["id"] for step in state["steps"]}
     start: Any = {"start": state["turn_start_state"], "supposed": state.get("supposed") or []}
@@ -197,9 +197,9 @@ def observe_reads(
 
 
 def find_missing(state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, home: Home) -> Steps:
-    """Return the real calls of turns without an answer that the state does not have; nothing where it has all.
+    """Return the real calls of turns without an answer that the state does not have; nothing if it has all.
 
-    Any saver will do where no call can be claimed, and nobody is asked; none where a person is raises GeckoError.
+    Any saver will do if no call can be claimed and nobody is asked; without one a question raises GeckoError.
     """
     yield from share(toolkit)
     needed = policy.may_ask or not all(tool.trusted for tool in toolkit)
@@ -217,7 +217,7 @@ def find_missing(state: AgentState, scope: NodeScope, *, toolkit: Toolkit, polic
 
 
 def opening(state: AgentState) -> AgentState:
-    """Return what a rehearsal begins with: the task state as it is, where that was edited from outside."""
+    """Return the start state of a rehearsal: the current task state if it was edited from outside."""
     if state["next_rehearsal_reason"] != "stale":
         return {}
     nothing: Any = {"patch": [], "observed": []}
@@ -226,13 +226,13 @@ def opening(state: AgentState) -> AgentState:
 
 
 def input_of(state: AgentState) -> GeckoInput:
-    """Return the rehearsal's input: the conversation, the state at the turn's start, and what was done since."""
+    """Return the rehearsal's input: the conversation, the state at the turn's start, and the calls since."""
     told = tell_before(state["messages"], state["unreported"])
     given: GeckoInput = {"messages": told}
     if state["turn_start_state"] or state.get("task_state") is not None:
         given["task_state"] = state["turn_start_state"]
     last = state.get("rehearsal") if state["rehearsals"] else None
-    items = state.get("checklist")  # given with the message, also where it is sent again
+    items = state.get("checklist")  # given with the message, even when it is sent again
     if items is None and last:
         items = last["checklist"]
     if items or (items is not None and not last):
@@ -260,13 +260,13 @@ def tell_before(messages: Sequence[AnyMessage], calls: Sequence[ExecutedCall]) -
     record = {"v": VERSION, "verdict": "partial", "made_up": 0, "checklist": last_checklist(messages)}
     record |= remember_calls([as_step(entry) for entry in calls], budget=REMEMBERED_CHARS)
     record.pop("whole", None)
-    first = "(This turn was interrupted. What was really done in it stays done.)"
+    first = "(This turn was interrupted. Its real calls stay made.)"
     text = "\n".join([first, *tell_calls(calls)])
     return [*messages[:place], AIMessage(text, name=NAME, response_metadata={NAME: record}), *messages[place:]]
 
 
 def book_reads(rehearsal: Rehearsal, state: JsonObject, done: Sequence[Step]) -> tuple[JsonObject, list[Step]]:
-    """Return state and steps with what the chosen attempt has read for real, and no change of its own can be in."""
+    """Return state and steps with the chosen attempt's real reads, unless its own changes may be missing in them."""
     attempt = next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
     steps, known = [*done], {step["call"]["id"] for step in done}
     for step in attempt["steps"]:
@@ -281,7 +281,7 @@ def book_reads(rehearsal: Rehearsal, state: JsonObject, done: Sequence[Step]) ->
 
 
 def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> dict[str, Any]:
-    """Return the agent's update after a rehearsal; what a model supposed of the state belongs to it from now on."""
+    """Return the agent's update after a rehearsal; a model's suppositions belong to the state from now on."""
     rehearsal: Rehearsal = out["rehearsal"]
     start, steps, why = state["turn_start_state"], state["steps"], state["next_rehearsal_reason"]
     now, update = state["task_state"] if steps else start, dict[str, Any]()

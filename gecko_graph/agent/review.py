@@ -36,7 +36,7 @@ MOST_STALE = 3
 """How often in a turn it is rehearsed again because the task state was edited from outside."""
 MESSAGE_CHARS = 2_000
 RESTS = ("bindings", "expects", "ambiguous", "made_up")
-"""Keys of what a planned call's arguments rest on."""
+"""Keys of the evidence for a planned call's arguments."""
 
 Updates: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], dict[str, Any]]
 AnswerCall: TypeAlias = Callable[..., Generator[Sequence[AnyAsk], list[Reply], Step]]
@@ -67,7 +67,7 @@ def review(
     home: Home,
     finder: UndoFinder,
 ) -> Updates:
-    """Approve the preview by rule or by a person's decisions; or renew it, or say what the planner must change.
+    """Approve the preview by rule or by a person's decisions; or renew it, or list the changes for the planner.
 
     Nothing is done before the question, so that a resume, which runs the node again, repeats nothing.
     """
@@ -117,7 +117,7 @@ def review(
 
 
 def unsupported(state: AgentState) -> str:
-    """Return a line on what nothing real supports of the answer, without what real results will take the place of."""
+    """Return a line on the answer's unsupported values, without those that real results will replace."""
     found = state["rehearsal"]["verdict"].get("unsupported", ())
     left = [each["text"] for each in found if each["origin"]["from"] != "result" or "attempt" in each["origin"]]
     shown = cut(", ".join(map(format_json, left)), budget=MESSAGE_CHARS)
@@ -125,7 +125,7 @@ def unsupported(state: AgentState) -> str:
 
 
 def apply_decision(planned: PlannedCall, decision: Decision | None, toolkit: Toolkit) -> PlannedCall:
-    """Return a call as it was decided; what an edit has changed rests on nothing but the person."""
+    """Return a call as it was decided; edited arguments rest on the person alone."""
     if decision and decision["type"] == "respond":
         return {**planned, "answered": open_json(decision["message"])}
     if not decision or decision["type"] != "edit":
@@ -161,7 +161,7 @@ def replay(
             filled, _ = fill(planned, results)
             step = yield from answer_call(before, quiet, filled["call"], before=state["task_state"], steps=steps)
             planned = renew(filled, step, results, old)
-            planned.pop("risk", None)  # what is predicted anew is judged anew
+            planned.pop("risk", None)  # a new prediction is judged anew
         results[identifier] = planned.get("answered", planned["predicted"]["result"])
         if "answered" not in planned:
             before = apply_prediction(before, planned)
@@ -191,7 +191,7 @@ def renew(
 def reject_by_person(state: AgentState, decided: Mapping[str, Decision], scope: NodeScope) -> dict[str, Any]:
     """Return the update after a person has rejected a part of the plan.
 
-    What else was decided is a wish for the next plan. Who rejects all without a word is not asked again; who rejects
+    Other decisions are wishes for the next plan. Who rejects all without a word is not asked again; who rejects
     all with the same words, as one does at a terminal, speaks of the plan: a call of it may stand in the next one.
     """
     rejected = {id_: each for id_, each in decided.items() if each["type"] == "reject"}
@@ -211,7 +211,7 @@ def reject_by_person(state: AgentState, decided: Mapping[str, Decision], scope: 
 def find_rejected(state: AgentState, left: Sequence[PlannedCall]) -> dict[str, str]:
     """Return the calls that a person has rejected before in this turn, by their ids, each with the reason.
 
-    Of a plan that was rejected as a whole, where all of its calls are there again.
+    For a plan that was rejected as a whole: if all of its calls are there again.
     """
     known: dict[str, list[Call]] = {}
     for entry in state["journal"]:
@@ -240,7 +240,7 @@ def reject(
     """Return the update after calls of the plan were rejected: it is rehearsed again, a bounded number of times.
 
     Those that a person rejected are steps of the turn from now on, with the reason: whoever plans, checks a call or
-    judges sees them. What a rule says is none: it may name the very values that nothing supports.
+    judges sees them. A rule's text is no such word: it may name the very values that nothing supports.
     """
     rejected = [each["call"] for each in calls_left(state) if each["call"]["id"] in reasons]
     is_final = is_final or state["rehearsals"].get("rejected", 0) >= MOST_REJECTS
@@ -256,9 +256,9 @@ def reject(
         return {**update, "next_rehearsal_reason": ""}
     lines = [f"{format_call(call)}: {reasons[call['id']]}" for call in rejected]
     feedback = (
-        "This plan was not approved. It must not have these calls, nor what depends on them:\n"
+        "This plan was not approved. It must not have these calls, nor calls that depend on them:\n"
         + "\n".join(lines)
-        + f"\n{wishes}\nPlan again without them; where the task cannot be done without them, ask the user."
+        + f"\n{wishes}\nPlan again without them; if the task cannot be done without them, ask the user."
     )
     attempts = state["rehearsal"]["attempts"]
     chosen = next(each for each in attempts if each["number"] == state["rehearsal"]["chosen"])

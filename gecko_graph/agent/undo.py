@@ -1,4 +1,4 @@
-"""A way back: what takes back the writes that a turn has really made, as a plan of its own, the newest first.
+"""Undo: calls that take back the writes that a turn has really made, as a plan of its own, the newest first.
 
 It is searched for on the task state that reality has come to, and reviewed and carried out as any other plan is.
 """
@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from ..errors import GeckoError, PatchConflict
-from ..models.ask import Work
+from ..models.ask import FunctionCall
 from ..models.formatting import format_call, format_change
 from ..nodes.rounds import plan_of
 from ..real.claims import Steps
@@ -25,13 +25,13 @@ from ..world.records import DoneWrite, Undo
 from .channels import AgentState
 
 OTHERWISE = "reality did otherwise than was predicted"
-CHANGED = "what it wrote was changed since"
+CHANGED = "its result was changed since"
 NOTHING = "There is nothing to undo: no call is known here that has changed anything."
 UNDONE = "There is nothing to undo: the last turn that changed something was an undo."
 
 
 def list_writes(state: AgentState) -> list[DoneWrite]:
-    """Return the turn's real calls that may have changed something, with the patch that takes back what they have."""
+    """Return the turn's real calls that may have changed something, with the patch that reverts each."""
     entries = {entry["call"]["id"]: entry for entry in state.get("journal") or () if entry["key"]}
     steps = {step["call"]["id"]: step for step in state.get("steps") or ()}
     now, found = state.get("turn_start_state") or {}, list[DoneWrite]()
@@ -40,13 +40,13 @@ def list_writes(state: AgentState) -> list[DoneWrite]:
         patch = booked_patch(outcome) if outcome else []
         try:
             before, now = now, apply_patch(now, patch)
-        except PatchConflict:  # the task state was edited: what was done cannot be told from that
+        except PatchConflict:  # the task state was edited: the call's change cannot be found in it
             before, patch = now, []
         entry = entries.get(id_)
         if entry is None or entry["status"] not in ("ok", "in_doubt"):
             continue
         reason = OTHERWISE if entry.get("drift") or "departure" in entry else ""
-        reason = reason if patch else "what it has changed is not known"
+        reason = reason if patch else "its changes are not known"
         if entry["status"] == "in_doubt":
             reason = "it is not known whether it took effect"
         inverse = [*invert(before, now)]
@@ -55,9 +55,9 @@ def list_writes(state: AgentState) -> list[DoneWrite]:
 
 
 def find_undoable(state: AgentState) -> list[DoneWrite] | None:
-    """Return what the next undo is to take back once this turn is over; None where that is as before.
+    """Return the calls for the next undo once this turn is over; None if they are as before.
 
-    A turn that undoes is no turn to undo: what it has taken back, or may have, is only left out.
+    An undo cannot be undone: the calls that it has, or may have, taken back are only left out.
     """
     if not (writes := list_writes(state)):
         return None
@@ -68,7 +68,7 @@ def find_undoable(state: AgentState) -> list[DoneWrite] | None:
 
 
 class WayBack(NamedTuple):
-    """What a search has found: the simulated calls in order, the state that they lead to, and what is told of it."""
+    """A search's result: the simulated calls in order, the state after them, and the text on it."""
 
     steps: list[Step]
     end: JsonObject
@@ -78,7 +78,7 @@ class WayBack(NamedTuple):
 
 
 def invert(before: JsonObject, after: JsonObject) -> Iterator[Operation]:
-    """Yield the operations that lead back from a state, each behind a `test` of what it takes the place of."""
+    """Yield the operations that lead back from a state, each after a `test` of the value that it replaces."""
     for each in make_patch(after, before, by_members=True):
         if each["op"] != "add":
             yield {"op": "test", "path": each["path"], "value": find(after, tokens(each["path"]))}
@@ -86,7 +86,7 @@ def invert(before: JsonObject, after: JsonObject) -> Iterator[Operation]:
 
 
 def aim(now: JsonObject, inverse: Patch, known: set[str]) -> JsonObject:
-    """Return the state that a write's way back must lead to. Raises PatchConflict where what it wrote was changed.
+    """Return the state that undoing a write must lead to. Raises PatchConflict if its result was changed.
 
     A sum that only later calls of its turn have changed, which have no way back, goes back by the difference.
     `known` are the places of which that is known, as the newest write there still stood: those of this one are added.
@@ -124,9 +124,9 @@ def find_way_back(
     limit_s: float,
     taken: Collection[str] = (),
 ) -> WayBack:
-    """Return what takes writes back from a state, the newest first; of one that was taken back already nothing.
+    """Return the calls that take writes back from a state, the newest first; nothing for one already taken back.
 
-    One that has no way back does not keep earlier ones from theirs, as long as what they wrote still stands.
+    A write that cannot be undone does not block earlier ones, as long as their results are unchanged.
     """
     world, ways, known, taking = finder.begin(state), list[Undo](), set[str](), list[list[str]]()
     ids = (id_ for number in count(1) if (id_ := f"undo_{number}") not in taken)
@@ -151,18 +151,18 @@ def find_way_back(
 
 
 def rehearse_undo(finder: UndoFinder, state: AgentState, limit_s: float) -> Steps:
-    """Return the rehearsal of a turn that undoes the one before, whose plan is what the search finds, and `undoable`.
+    """Return the rehearsal of a turn that undoes the one before, with the search's result as plan, and `undoable`.
 
-    Raises GeckoError where the search fails.
+    Raises GeckoError if the search fails.
     """
     before = state["rehearsal"]["attempts"] if state["rehearsals"] else []
     number, start, done = 1 + max((each["number"] for each in before), default=0), state["task_state"], state["steps"]
     # a plan before may have calls that were made and found again: the same id would pass for made
     taken = {each["call"]["id"] for each in (*state["journal"], *done, *state["unreported"])}
     writes = state.get("undoable") or []
-    (reply,) = yield [Work(function=find_way_back, args=(finder, writes, start, limit_s, taken))]
+    (reply,) = yield [FunctionCall(function=find_way_back, args=(finder, writes, start, limit_s, taken))]
     if reply.failure:
-        raise GeckoError(f"what was done cannot be undone here: {reply.failure}")
+        raise GeckoError(f"the calls cannot be undone here: {reply.failure}")
     found: WayBack = reply.value
     lines = [f"{format_call(each['call'])}: {describe_undo(each)}" for each in found.ways]
     nothing = NOTHING if state.get("undoable") is None else UNDONE

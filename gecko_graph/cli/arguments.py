@@ -1,4 +1,4 @@
-"""The commands with their options, each defined once: what is parsed, completed, suggested, and shown as help."""
+"""The commands with their options, each defined once: for parsing, completion, suggestions and help."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ COMPLETION_VARIABLE = "_GECKO_GRAPH_COMPLETE"
 def cli() -> None:
     """Rehearse an agent's tool calls before anything real is touched.
 
-    What comes of it is a plan that has been seen to work, the state that it leads to, and the reasons for the attempts
-    that did not.
+    The result is a plan that has worked in simulation, the state after it, and the reasons why other attempts
+    failed.
     """
 
 
@@ -35,7 +35,7 @@ def demo() -> None:
 @cli.command(module="running")
 @click.argument("file", type=FILE, required=False)
 @click.option("--allow-outside", is_flag=True, help="Read tools outside the scenario's folder, too.")
-@click.option("--task", metavar="TEXT", help="What the user wants, in place of a scenario: FILE holds the tools.")
+@click.option("--task", metavar="TEXT", help="The user's task, in place of a scenario: FILE holds the tools.")
 @click.option("--state", metavar="FILE", type=FILE, help="The task state that a --task starts from, as JSON or YAML.")
 @choice
 @model
@@ -66,7 +66,7 @@ def run() -> None:
 def do() -> None:
     """Carry out a saved run for real.
 
-    What was rehearsed and approved is done, each call once: THREAD of the FILE of --save.
+    The approved calls are made, each once: THREAD of the FILE of --save.
     """
 
 
@@ -75,7 +75,7 @@ def do() -> None:
 @click.argument("thread")
 @click.option("--yes", is_flag=True, help="Approve the plan without asking.")
 def undo() -> None:
-    """Undo what a saved run has really done.
+    """Undo the real calls of a saved run.
 
     Calls that take its last changes back are searched for, shown, and made once you approve: THREAD of the FILE of
     --save.
@@ -112,11 +112,11 @@ def test() -> None:
 @click.option("--agent", metavar="AGENT", help=_agent)
 @click.option("--user-model", metavar="NAME", help="provider:name that plays the user, in place of you.")
 @click.option("--base-url", metavar="URL", help="Address of an OpenAI-compatible server.")
-@click.option("--goal", metavar="TEXT", help="What the user wants (what is said first).")
+@click.option("--goal", metavar="TEXT", help="The user's goal (by default the first message).")
 @click.option("--state", metavar="FILE", type=FILE, help="The task state at the start, as JSON or YAML.")
 @click.option("--from", "source", metavar="FILE", type=FILE, help="A case whose lines are said again, or saved runs.")
 @click.option("--thread", metavar="NAME", help="Which saved run (the last one).")
-@click.option("-o", "output", metavar="FILE", type=FILE, help="The case, NAME.gecko.yaml (named by what is wanted).")
+@click.option("-o", "output", metavar="FILE", type=FILE, help="The case, NAME.gecko.yaml (named after the goal).")
 def new_case() -> None:
     """Make a case of one conversation that went well.
 
@@ -129,7 +129,7 @@ def new_case() -> None:
 @click.option("--state", metavar="FILE", type=FILE, help="An example of the task state: examine every contract on it.")
 @choice
 def tools() -> None:
-    """Show tools, and what their source does not define.
+    """Show tools, and the gaps of their source.
 
     SPEC is an OpenAPI document, a file of function descriptions, or module:NAME.
     """
@@ -163,7 +163,7 @@ def convert() -> None:
 @click.option("--drop", metavar="ID", multiple=True, help="Of --review: drop without asking (repeatable).")
 @click.option("--html", metavar="FILE", type=FILE, help="Of --review: write the proposals as a page.")
 def learn() -> None:
-    """Learn contracts from rows of real calls; written ones are held beside them."""
+    """Learn contracts from rows of real calls; written ones are compared with them."""
 
 
 cli.add_command(data)
@@ -190,7 +190,7 @@ cli.add_command(data)
 @click.option("--server", metavar="URL", help="Where real calls go, in place of the document's server.")
 @click.option("--auth", metavar="SCHEME=env:NAME", multiple=True, help="A credential's variable (repeatable).")
 @click.option("--reads", type=click.Choice(["simulated", "real"]), help="real: make reads for real.")
-@click.option("--upstream", metavar="URL", help="The real service: calls pass on to it, and are simulated beside it.")
+@click.option("--upstream", metavar="URL", help="The real service: calls pass on to it, and are also simulated.")
 @click.option("--record", metavar="FILE", type=FILE, help="With --upstream: add a row of each call, for `learn`.")
 @click.option("--no-simulation", is_flag=True, help="With --upstream: only pass on and record; on loopback alone.")
 @click.option("--allow-writes", is_flag=True, help="With --upstream --ledger FILE: writes pass on too.")
@@ -211,9 +211,9 @@ def serve() -> None:
 @click.option("--state", metavar="FILE", type=FILE, help="A task state, whose keys the contracts take.")
 @choice
 def derive() -> None:
-    """Derive from a document what its operations do to a state, as contracts.
+    """Derive contracts from a document: the effects of its operations on a state.
 
-    What each operation was taken for, and why, goes to the standard error.
+    The kind of each operation, and why, goes to the standard error.
     """
 
 

@@ -1,4 +1,4 @@
-"""The commands of `data`: rows with what is made of their labels, tasks, the loop, tools and dialogues from nothing."""
+"""The commands of `data`: verdicts on rows, tasks, the loop, and tools and dialogues from nothing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TOOLS = "tools.openapi.yaml"
 
 
 def verify(options: Options) -> int:
-    """Write the rows with their verdicts, and show what was found; 1 where a row could not be read or written."""
+    """Write the rows with their verdicts, and show what was found; 1 if a row could not be read or written."""
     check_needs(options)
     given = [("ROWS", options.file), ("--answers", options.answers), ("--toolkit", options.toolkit)]
     target = None if options.shards else options.output
@@ -138,7 +138,7 @@ def _show_made(where: str, told: str, lines: list[str], style: str) -> None:
 
 
 def loop(options: Options) -> int:
-    """Run the loop, and tell what each step has come to; 1 where a row could not be read, or a step could not end."""
+    """Run the loop, and report each step's counts; 1 if a row could not be read, or a step could not end."""
     check_needs(options)
     check_files([("SEEDS", options.seeds), ("--eval", options.eval)], {})
     config = LoopConfig(
@@ -226,7 +226,7 @@ def dialogues(options: Options) -> int:
 
 
 def _show_costs(spent: RoleUsage) -> None:
-    """Tell what ten dialogues cost, by the first ones."""
+    """Print the estimated cost of ten dialogues, by the first ones."""
     share = 10 / MEASURED
     price = "" if spent["cost"] is None else f", ${spent['cost'] * share:.2f}"
     calls, given, written = (round(spent[key] * share) for key in ("calls", "input_tokens", "output_tokens"))

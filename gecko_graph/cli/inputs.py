@@ -1,4 +1,4 @@
-"""What commands are given, checked and read: files, models, a scenario or a task with tools; and the screen."""
+"""The inputs of commands, checked and read: files, models, a scenario or a task with tools; and the screen."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ UNRECORDED = ("resume", "server", "auth", "yes")
 
 
 def check_needs(options: Options) -> None:
-    """Raise GeckoError where an option is given without the one that it belongs to."""
+    """Raise GeckoError if an option is given without the one that it belongs to."""
     for name, other in NEEDS.items():
         is_there = getattr(options, other, None) or (other == "model" and getattr(options, "role_model", None))
         if getattr(options, name, None) not in (None, False) and not is_there:
@@ -65,7 +65,7 @@ def build_models(options: Options) -> Models:
 
 
 def load_scenario(options: Options) -> Scenario:
-    """Return the scenario that the command names, or one made of its task and tools, where all options fit.
+    """Return the scenario that the command names, or one made of its task and tools, if all options fit.
 
     Raises:
         GeckoError: Two options do not go together, one is incomplete, or a file cannot be written.
@@ -103,7 +103,7 @@ def choose(toolkit: Toolkit, options: Options) -> Toolkit:
 
 
 def read_state(file: str | None) -> JsonObject:
-    """Return the task state of a file, empty without one. Raises StateError where it is no object."""
+    """Return the task state of a file, empty without one. Raises StateError if it is no object."""
     state = read_document(file) if file is not None else {}
     if not isinstance(state, dict):
         raise StateError(f"--state {file}: expected an object, got {type(state).__name__}")
@@ -139,7 +139,7 @@ def _build_task(options: Options) -> Scenario:
     if options.file is None:
         raise ScenarioError("give a scenario, or tools and a --task (gecko-graph run --help shows examples)")
     if not options.task.strip():
-        raise ScenarioError("--task is empty: write what the user wants")
+        raise ScenarioError("--task is empty: write the user's task")
     if "planner" not in live_roles(options):
         raise ModelError("a --task needs a model for the planner, for example --model openai:gpt-5-mini")
     state = read_state(options.state)
@@ -151,10 +151,10 @@ def _build_task(options: Options) -> Scenario:
 
 
 def next_task(scenario: Scenario, options: Options, saved: StateSnapshot) -> Scenario:
-    """Return the task's scenario with the thread's earlier tasks before it: it continues where the last one ended.
+    """Return the task's scenario with the thread's earlier tasks before it: it continues if the last one ended.
 
     Raises:
-        GeckoError: The last one was interrupted, or a state is given where the thread has one.
+        GeckoError: The last one was interrupted, or a state is given if the thread has one.
     """
     tasks = [text_of(each) for each in saved.values.get("messages", []) if isinstance(each, HumanMessage)]
     scenario = replace(scenario, continues=options.state is None)
@@ -241,7 +241,7 @@ def check_files(read: Sequence[tuple[str, str | Path | None]], written: Mapping[
 
 
 def is_real(options: Options, limits: GeckoContext) -> bool:
-    """Return whether a command makes real calls: then what is accepted is asked about and carried out."""
+    """Return whether a command makes real calls: then an accepted plan is asked about and carried out."""
     return bool(options.server or options.auth or limits.reads == "real")
 
 
@@ -268,7 +268,7 @@ def connect(toolkit: Toolkit, options: Options) -> Toolkit:
 
 
 def read_auth(entry: str) -> tuple[str, str]:
-    """Return scheme and source of an `--auth`; what may be a credential stands in no error."""
+    """Return scheme and source of an `--auth`; no error shows a possible credential."""
     scheme, _, source = entry.partition("=")
     if not scheme or not re.fullmatch(r"env:\w+", source):
         raise GeckoError("--auth: write SCHEME=env:NAME: the credential is read from the environment variable NAME")

@@ -1,4 +1,4 @@
-"""`learn`: contracts from rows of real calls, with what the rows have not shown; and a person's review of them."""
+"""`learn`: contracts from rows of real calls, with the parts that rows lack; and a person's review of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..errors import ContractError, GeckoError, did_you_mean
 from ..learning.learn import Learned, learn_contracts
 from ..learning.probe import probe
 from ..learning.readers import read_file
-from ..learning.review import Proposal, find_proposals
+from ..learning.review import ContractProposal, find_proposals
 from ..learning.shows import with_observes
 from ..learning.writer import estimate, propose_rules
 from ..scenario import read_toolkit
@@ -47,7 +47,7 @@ SHOWN = 10
 
 
 def learn(options: Options) -> int:
-    """Write what was learned; 1 where the rows contradict a written contract."""
+    """Write what was learned; 1 if the rows contradict a written contract."""
     check_needs(options)
     if options.review:
         return _review(options)
@@ -128,14 +128,14 @@ def _show(learned: Learned, toolkit: Toolkit, target: str, console: Console) -> 
         about = f"{one.tool}: {one.part}: {one.branch} ({counted(one.count, 'row')}: {', '.join(one.rows)})"
         console.print(Text(f"  contradicted: {clean(about)}", "red"))
     if proposed := sum(map(len, learned.proposals.values())):
-        told = f"{counted(proposed, 'change')} to what is written are proposed: gecko-graph learn --review {target}"
+        told = f"{counted(proposed, 'change')} to written contracts are proposed: gecko-graph learn --review {target}"
         console.print(Text(f"  {clean(told)}", "yellow"))
     for line in [*learned.bad.lines(), *learned.notes]:
         console.print(Text(f"  {clean(line)}", "yellow"))
 
 
 def _tell(evidence: Any) -> list[str]:
-    """Return what a tool's rows have shown, and what they have not."""
+    """Return the parts that a tool's rows have shown, and those that they have not."""
     kinds = [f"{kind} ({count})" for kind, count in evidence["refusals"].items()]
     lines = [counted(evidence["rows"], "row"), f"refused: {', '.join(kinds[:SHOWN]) or 'never'}"]
     without = evidence["lawful"] - evidence.get("returns", {}).get("for", 0)
@@ -173,7 +173,7 @@ def _review(options: Options) -> int:
     return 0
 
 
-def _ask(one: Proposal, console: Console) -> str:
+def _ask(one: ContractProposal, console: Console) -> str:
     """Return the letter of what a person decides; an edited clause is accepted here. Nothing more to read quits."""
     while True:
         try:

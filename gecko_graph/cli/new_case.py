@@ -24,7 +24,7 @@ from ..models.factory import Models
 from ..models.recorded import RecordedModel
 from ..scenario import Scenario, read_toolkit
 from ..scenario.cases.batch import PATTERN, load_agent
-from ..scenario.cases.draft import Draft, draft_case, explain
+from ..scenario.cases.draft import CaseDraft, draft_case, explain
 from ..scenario.cases.result import CaseResult, describe_messages, run_case
 from ..scenario.recorder import check_target
 from ..scenario.tools import is_in_module
@@ -39,7 +39,7 @@ Conversation = Mapping[str, Any]
 
 
 def new_case(options: Options) -> int:
-    """Write a case; 0 where it passes when it is run again with the same agent."""
+    """Write a case; 0 if it passes when it is run again with the same agent."""
     check_installed()
     if options.output and not Path(options.output).match(PATTERN):
         raise GeckoError(f"-o {options.output}: a case's file is named {PATTERN}")
@@ -66,7 +66,7 @@ def new_case(options: Options) -> int:
 
 
 def _hold(options: Options, toolkit: Toolkit, agent: Any, models: Models, console: Console) -> tuple[str, Conversation]:
-    """Return what the user wants, and a conversation that is held now: of a model, a case's script, or a person."""
+    """Return the user's goal, and a conversation that is held now: of a model, a case's script, or a person."""
     state = read_state(options.state) if options.state else {}
     goal, spec = options.goal or "", None
     if options.source:
@@ -75,7 +75,7 @@ def _hold(options: Options, toolkit: Toolkit, agent: Any, models: Models, consol
             raise GeckoError(f"{options.source}: it has no user with a script, whose lines could be said again")
         spec, goal, state = case.user, goal or case.user.goal, state if options.state else case.state
     elif options.user_model and not goal:
-        raise GeckoError("--goal is missing: what the user wants that --user-model plays")
+        raise GeckoError("--goal is missing: the goal of the user that --user-model plays")
     played: Any = (
         None if spec else models.chat(options.user_model) if options.user_model else Person.at(console, "new-case")
     )
@@ -112,8 +112,8 @@ def _name_tools(given: str, toolkit: Toolkit, folder: Path) -> Json:
     return given if is_in_module(given) else inside
 
 
-def _verify(target: Path, draft: Draft, agent: AgentLike | None, options: Options, console: Console) -> int:
-    """Run the case with the same agent, and say what came of it."""
+def _verify(target: Path, draft: CaseDraft, agent: AgentLike | None, options: Options, console: Console) -> int:
+    """Run the case with the same agent, and print the result."""
     scenario, again = Scenario.load(target), f"gecko-graph test {target} --agent {options.agent or 'AGENT'}"
     if agent is None:
         console.print(Text(f"not run again, without an --agent: {again}", "yellow"))

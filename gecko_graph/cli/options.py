@@ -1,4 +1,4 @@
-"""What commands share: running one, how its help is shown, and options that several have."""
+"""The common part of commands: running one, its help, and options that several have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _format_interruption(command: str, words: list[str], given: dict[str, Any], 
         recording = ("--record", given.get("record"), f"--record={given.get('record')}")  # it would need every reply
         again = [word for word in words if word not in recording]
         again += () if "--resume" in words or command == "do" else ("--resume",)
-        return f"interrupted; what was done is saved. To resume:\n  {shlex.join(['gecko-graph', *again])}"
+        return f"interrupted; the finished steps are saved. To resume:\n  {shlex.join(['gecko-graph', *again])}"
     if command == "test" and given["save"]:
         return "interrupted; the finished conversations are saved: the same command goes on with the others"
     if command in ("verify", "loop", "tasks", "tools", "dialogues"):

@@ -26,7 +26,7 @@ class Person(BaseChatModel):
 
     @classmethod
     def at(cls, console: Console, option: str) -> Person:
-        """Return who can write. Raises GeckoError where there is neither a terminal nor a line."""
+        """Return who can write. Raises GeckoError if there is neither a terminal nor a line."""
         lines = None if sys.stdin.isatty() else sys.stdin.read().splitlines()
         if lines is not None and not any(map(str.strip, lines)):
             raise GeckoError(f"{option}: there is no terminal to type at, and no lines were piped in")
@@ -34,7 +34,7 @@ class Person(BaseChatModel):
         return cls(console=console, lines=None if lines is None else iter(lines))
 
     def greet(self, spec: UserEntry, name: str) -> None:
-        """Show what the user of a case wants and knows, and what is said for them."""
+        """Show the goal and the knowledge of a case's user, and the words said for them."""
         about = {"case": name, **describe_user(spec), "you": spec.opening}
         self.console.print(Text("\n".join(f"{key}: {clean(text)}" for key, text in about.items() if text), "dim"))
 

@@ -1,4 +1,4 @@
-"""`demo`, `run` and `do`: rehearse, show what happens, and carry out what is approved."""
+"""`demo`, `run` and `do`: rehearse, show the run, and carry out the approved plan."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def demo(options: Options) -> int:
 
 
 def _compare(output: Mapping[str, Any], service: Any, console: Console) -> int:
-    """Print whether the service has come to what the agent keeps; 0 where it has, also where nothing was approved."""
+    """Print whether the service's state equals the agent's; 0 if it does, also if nothing was approved."""
     agrees = output["task_state"] == service.state()
     state = f"the state that the agent keeps {'equals' if agrees else 'differs from'} the service's database"
     console.print(Text(f"{len(service.log())} changes in the service's log; {state}", "green" if agrees else "red"))
@@ -73,7 +73,7 @@ def _compare(output: Mapping[str, Any], service: Any, console: Console) -> int:
 
 
 def undo(options: Options) -> int:
-    """Undo what a saved run has done, in a turn of its own."""
+    """Undo a saved run's real calls, in a turn of its own."""
     return do(options, undo=True)
 
 
@@ -128,7 +128,7 @@ def run(options: Options) -> int:
 
 
 def exit_code(outputs: Outputs, earlier: Sequence[str] = ()) -> int:
-    """Return 0 if the last turn is accepted, and done where it was to be, and none before it failed.
+    """Return 0 if the last turn is accepted, and done if it was to be, and none before it failed.
 
     One that had to ask was answered by the next.
     """
@@ -140,7 +140,7 @@ def exit_code(outputs: Outputs, earlier: Sequence[str] = ()) -> int:
 
 
 def _print_head(scenario: Scenario, options: Options, console: Console, *, acts: bool) -> None:
-    """Print what of the tools is too much or broken, and where real calls go."""
+    """Print the problems of the tools, and the address of real calls."""
     sizes = find_size_problems(list(scenario.tools)) if "planner" in live_roles(options) else []
     broken = scenario.tools.broken
     messages = [problem.message for problem in sizes]
@@ -152,7 +152,7 @@ def _print_head(scenario: Scenario, options: Options, console: Console, *, acts:
     if acts:
         auth = [entry.replace("=env:", " from $") for entry in options.auth]
         names = ", ".join([options.server or "the document's server", *auth])
-        console.print(Text(clean(f"for real     {names}; what changes something only after your approval"), "dim"))
+        console.print(Text(clean(f"for real     {names}; writes only after your approval"), "dim"))
 
 
 def _check_saved(
@@ -188,7 +188,7 @@ def _add_undo(scenario: Scenario, options: Options, said: Sequence[HumanMessage]
 
 
 def _build_hint(options: Options, scenario: Scenario, outputs: Outputs) -> str:
-    """Return what to do next, where that is not plain."""
+    """Return the next command, if it is not obvious."""
     if "__interrupt__" in outputs[-1]:
         command = shlex.join(["gecko-graph", "do", str(options.save), options.thread or scenario.name])
         return f"a decision is waited for; {f'to go on: {command}' if options.save else '--save FILE keeps it for do'}"
@@ -202,7 +202,7 @@ def _build_hint(options: Options, scenario: Scenario, outputs: Outputs) -> str:
     if rehearsal["verdict"].get("made_up") and scenario.limits.reads != "real":
         names = ", ".join([tool.name for tool in scenario.tools if tool.reads][:SHOWN])
         real = f"read for real, by {names} (--reads real --server URL), or " if names else ""
-        true = "what is true as --state FILE (--write-state FILE writes what was supposed, to edit)"
+        true = "the true state as --state FILE (--write-state FILE writes the supposed one, to edit)"
         return f"it rests on made-up values: {real}give {true if options.task is not None else 'the true state'}"
     execution = outputs[-1].get("execution", {}) if is_carried_out(outputs[-1]) else {}
     if options.save and any(each["status"] == "found" for each in execution.get("undo", ())):

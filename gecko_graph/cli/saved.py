@@ -26,8 +26,8 @@ from ..agent.channels import calls_left
 from ..agent.graph import create_gecko_agent
 from ..create import create_gecko
 from ..display.live import show
-from ..display.records import Draft, Turn, follow_up
-from ..display.rows import Row, list_expected, list_state
+from ..display.records import Draft, PageTurn, follow_up
+from ..display.rows import ViewRow, list_expected, list_state
 from ..display.words import clean, counted, cut, format_execution, format_verdict, prose
 from ..errors import GeckoError
 from ..graph import Gecko
@@ -65,7 +65,7 @@ def open_saver(path: str, *, new: bool) -> Iterator[SqliteSaver]:
 
 @contextmanager
 def open_reader(path: str) -> Iterator[SqliteSaver]:
-    """Open a saver that only reads. Raises GeckoError where there is no file of saved runs."""
+    """Open a saver that only reads. Raises GeckoError if there is no file of saved runs."""
     file = Path(path)
     if not file.is_file():
         raise GeckoError(f"{path}: no such file; `gecko-graph run ... --save {path}` creates one")
@@ -95,7 +95,7 @@ def list_threads(saver: SqliteSaver) -> list[str]:
 
 
 def check_thread(saver: SqliteSaver, file: str, thread: str) -> None:
-    """Raise GeckoError, with the names that are there, where a file has no thread of this name."""
+    """Raise GeckoError, with the names that are there, if a file has no thread of this name."""
     names = list_threads(saver)
     if thread not in names:
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
@@ -109,7 +109,7 @@ def describe_command(options: Options) -> dict[str, str]:
 
 
 def read_command(saver: SqliteSaver, thread: str) -> Any:
-    """Return the options that a thread goes on by; None where it makes no real calls, or none of a command's."""
+    """Return the options that a thread goes on by; None if it makes no real calls, or none of a command's."""
     known = saver.get_tuple({"configurable": {"thread_id": thread}})
     return json.loads(dict[str, Any](known.metadata if known else {}).get(COMMAND, "null"))
 
@@ -147,18 +147,18 @@ def history(options: Options) -> int:
     return 0
 
 
-def write_page(target: str, turns: Sequence[Turn], *, title: str) -> None:
+def write_page(target: str, turns: Sequence[PageTurn], *, title: str) -> None:
     """Write a thread's turns as one HTML page."""
     from ..display.page import html_page  # here, because only `--html` needs the templates
 
     write_text("--html", target, html_page(*turns, title=title))
 
 
-def list_given(state: JsonObject) -> list[Row]:
+def list_given(state: JsonObject) -> list[ViewRow]:
     """Return the rows of a given start state; many keys are counted."""
     rows = list(list_state(state))
     left = len(rows) - KEYS_SHOWN
-    return [*rows[:KEYS_SHOWN], *([Row("given", f"and {left} more keys")] if left > 0 else [])]
+    return [*rows[:KEYS_SHOWN], *([ViewRow("given", f"and {left} more keys")] if left > 0 else [])]
 
 
 def _find_blame(turns: Sequence[SavedTurn], path: str) -> str:
@@ -211,7 +211,7 @@ def _show_turn(turn: SavedTurn, number: int, console: Console) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class SavedTurn(Turn):
+class SavedTurn(PageTurn):
     """A saved turn: also how one that is not over goes on, and the thread's real calls by tool."""
 
     resume: str = ""

@@ -118,7 +118,7 @@ class _Service:
     def __init__(self, options: Options) -> None:
         from ..serve.app import Server
         from ..serve.guard import LOOPBACK, Guard
-        from ..serve.operations import Operations
+        from ..serve.operations import HttpOperations
         from ..serve.sessions import Sessions
 
         scenario = Scenario.load(options.scenario) if options.scenario else None
@@ -133,7 +133,7 @@ class _Service:
             self.base, store=self.store, most=options.sessions, idle_s=options.idle, call_s=options.call_s
         )
         self.mcp = _build_mcp(options, sessions, self.upstream)
-        operations = Operations(self.base.toolkit, prefix=options.prefix, upstream=self.upstream)
+        operations = HttpOperations(self.base.toolkit, prefix=options.prefix, upstream=self.upstream)
         notes = getattr(options, "notes", ())
         app = Server(sessions, operations, scenario, notes).build(self.mcp.routes() if self.mcp else (), self._live)
         hosts = LOOPBACK if options.host in LOOPBACK else ()
@@ -153,7 +153,7 @@ class _Service:
 
 
 def _build_mcp(options: Options, sessions: Any, upstream: Any) -> Any:
-    """Return the tools over MCP; None without its package. Raises GeckoError where they are all that is served."""
+    """Return the tools over MCP; None without its package. Raises GeckoError if they are all that is served."""
     try:
         from ..serve.mcp import McpFace
     except ImportError:
@@ -247,7 +247,7 @@ def _build_proxy(options: Options) -> World:
 
 
 def build_upstream(toolkit: Toolkit, options: Options) -> tuple[Any, AbstractContextManager[Any]]:
-    """Return the real service behind the server, None where there is none, and what holds its ledger open."""
+    """Return the real service behind the server, None if there is none, and what holds its ledger open."""
     needs = ("record", "no_simulation", "allow_writes", "ledger")
     if not options.upstream:
         if given := next((name for name in needs if getattr(options, name)), None):
@@ -260,7 +260,7 @@ def build_upstream(toolkit: Toolkit, options: Options) -> tuple[Any, AbstractCon
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
         raise GeckoError("--upstream: expected http(s)://HOST, perhaps with a path, and no credentials")
     if options.reads == "real" or options.server:
-        raise GeckoError("--upstream: leave --reads and --server out: what passes on is real")
+        raise GeckoError("--upstream: leave --reads and --server out: calls that pass on are real")
     if options.no_simulation and options.host not in LOOPBACK:
         raise GeckoError("--no-simulation: a proxy is on loopback alone")
     if options.allow_writes != bool(options.ledger):

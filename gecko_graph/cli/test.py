@@ -38,7 +38,7 @@ from .person import Person
 
 MISSES_SHOWN = 20
 UNKNOWN = 5
-"""The exit code where nothing failed, but a conversation is neither passed nor failed."""
+"""The exit code if nothing failed, but a conversation is neither passed nor failed."""
 
 
 def test(options: Options) -> int:

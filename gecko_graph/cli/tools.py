@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 
 def tools(options: Options) -> int:
-    """Show the tools of a file, and what it does not define."""
+    """Show the tools of a file, and its gaps."""
     state = read_state(options.state)
     toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)
     console = screen()
@@ -50,7 +50,7 @@ def tools(options: Options) -> int:
 
 
 def _print_examined(toolkit: Toolkit, state: JsonObject, file: str, console: Console) -> int:
-    """Print what of the contracts cannot be evaluated on a state; return 1 where there is such, else 0."""
+    """Print what of the contracts cannot be evaluated on a state; return 1 if there is such, else 0."""
     found = examine_contracts(toolkit, state)
     count = counted(sum(tool.contract is not None for tool in toolkit), "contract")
     if not found:

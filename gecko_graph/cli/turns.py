@@ -1,4 +1,4 @@
-"""A run's turns on the screen: what happens, as it happens; what an agent asks; the results."""
+"""A run's turns on the screen: events as they happen, an agent's questions, the results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .saved import list_given
 
 WAKE_S = 0.5
 PLAN = "carry this out? y (yes), n (no), words (no, and what to do instead), Enter (not now): "
-DOUBT = "what became of it? happened (and what it gave), make_now, skip, Enter (not now): "
+DOUBT = "did it happen? happened (and its result), make_now, skip, Enter (not now): "
 ANSWERS = {"y": "approve", "yes": "approve", "n": "reject", "no": "reject"}
 
 
@@ -42,7 +42,7 @@ def run_turns(
 ) -> list[dict[str, Any]]:
     """Run and show the turns; return their outputs, of a run that was finished before the last one's.
 
-    What an agent asks is asked on the terminal; a question that is left open ends the run. `yes` approves a plan that
+    An agent's question is asked on the terminal; an open question ends the run. `yes` approves a plan that
     waited for it, as it has been shown before, and any of which nothing is made up.
     """
     config: Any = {"configurable": {"thread_id": thread}}
@@ -66,14 +66,14 @@ def run_turns(
 
 
 def is_carried_out(output: Mapping[str, Any]) -> bool:
-    """Return whether an agent's turn is over; where it waits, its execution is that of the turn before."""
+    """Return whether an agent's turn is over; if it waits, its execution is that of the turn before."""
     return "__interrupt__" not in output and bool(output.get("execution"))
 
 
 def _show_turns(
     played: Iterable[tuple[str, Any]], console: Console, given: JsonObject, asked: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """Show what happens, and yield the output of each turn; the first goes on from that of the question `asked`."""
+    """Show the events, and yield the output of each turn; the first continues from the question `asked`."""
     view = progress(console)
     with ExitStack() as stack:
         for kind, value in played:
@@ -130,13 +130,13 @@ def _run_in_thread(
 
 
 def decide(asked: JsonObject, console: Console, *, yes: bool) -> JsonObject | None:
-    """Show what is asked, and return the decisions; None where nobody decides now.
+    """Show a question, and return the decisions; None if nobody decides now.
 
-    `yes` approves a plan. What became of a call in doubt only a person can say.
+    `yes` approves a plan. Only a person can decide on a call in doubt.
     """
     actions: list[JsonObject] = asked["action_requests"]
     is_doubt = "happened" in asked["review_configs"][0]["allowed_decisions"]
-    console.print(Text("in doubt" if is_doubt else "what would be done", "bold"))
+    console.print(Text("in doubt" if is_doubt else "plan to carry out", "bold"))
     for action in actions:
         console.print(Text(format_call(action), "yellow"))
         for line in (prose(action["description"]) if is_doubt else describe(action)).splitlines():
@@ -150,7 +150,7 @@ def decide(asked: JsonObject, console: Console, *, yes: bool) -> JsonObject | No
 
 
 def _ask(console: Console, *, is_doubt: bool) -> JsonObject | None:
-    """Return the decision of who sits at the terminal; None where nobody does, or wants to now."""
+    """Return the decision of who sits at the terminal; None if nobody does, or wants to now."""
     if not (sys.stdin.isatty() and console.is_terminal):
         console.print(Text(f"no terminal to ask on{'' if is_doubt else '; --yes approves the plan'}", "yellow"))
         return None

@@ -1,1 +1,1 @@
-"""Contracts: what a tool requires, changes, returns and ensures, and the language they are written in."""
+"""Contracts: a tool's requirements, effects, result and postconditions, and the language they are written in."""

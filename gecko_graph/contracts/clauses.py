@@ -10,7 +10,7 @@ from ..errors import EvaluationFailed, PatchConflict, did_you_mean
 from ..state import Json, JsonObject, Operation, Patch, Violation
 from ..values.patch import apply_patch, pointer, tokens
 from ..values.places import as_text
-from .language.examine import ANY, Shape
+from .language.examine import ANY, AnyShape
 from .language.expression import Expression, Location, Scope
 from .language.functions import splice
 from .language.sandbox import Fault
@@ -25,7 +25,7 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
 """Operations of a JSON Patch with their required fields, and `gone`: nothing is there any more, if anything was."""
 
 KINDS = ("policy", "tool", "sense")
-"""What a clause is: a rule of the house, of the tool itself, or of common sense."""
+"""The kind of a clause: a house rule, a rule of the tool itself, or common sense."""
 
 STATUSES = ("written", "established", "derived", "proposed", "refuted", "unknown")
 """What a branch rests on: a person wrote it; rows bear it out; a document alone tells it; rows suggest it, speak
@@ -38,7 +38,7 @@ _GUARDS = ("when", "for_each", "as", "part", "of")
 
 
 def status_of(evidence: Any, place: Location) -> str:
-    """Return what evidence has come to: `written` where there is none. Raises ContractError."""
+    """Return the status of evidence: `written` if there is none. Raises ContractError."""
     status = place.check_object(evidence).get("status", "written") if evidence is not None else "written"
     if status not in STATUSES:
         raise place.at("status").error(f"expected one of {', '.join(STATUSES)}, got {status!r:.40}")
@@ -69,7 +69,7 @@ class Path:
     def __init__(self, data: Any, place: Location, *, is_new: bool = False) -> None:
         self.root: str | None = None
         self.is_root = isinstance(data, list | tuple) and len(data) == 1
-        self.shape: Shape = ANY
+        self.shape: AnyShape = ANY
         if isinstance(data, str):
             if len(place.compile(data, is_text=True).code.parts) != 1 or not is_template(data):
                 raise place.error(
@@ -101,12 +101,12 @@ def _check_tokens(tokens: list[Any] | tuple[Any, ...], place: Location) -> None:
             raise place.at(number).error(f"expected a token as a text or a whole number, got {type(token).__name__}")
 
 
-def _check_place(tokens: Sequence[Any], place: Location, *, is_new: bool) -> Shape:
-    """Return what is known of the value at a path; report one that leads to no place of the state.
+def _check_place(tokens: Sequence[Any], place: Location, *, is_new: bool) -> AnyShape:
+    """Return the known shape of the value at a path; report a path that leads to no place of the state.
 
     The last key of a new value may be new to an example.
     """
-    shape: Shape = place.names["state"]
+    shape: AnyShape = place.names["state"]
     silent = replace(place, report=lambda _: None)
     for number, token in enumerate(tokens):
         is_literal = type(token) is int or (isinstance(token, str) and not is_template(token))
@@ -124,7 +124,7 @@ def _check_place(tokens: Sequence[Any], place: Location, *, is_new: bool) -> Sha
     return shape
 
 
-class Change:
+class PatchBuilder:
     """A patch under construction: operations apply one after another, and each sees the state so far."""
 
     def __init__(self, scope: Scope, state: Json, *, grows: bool = False) -> None:
@@ -132,7 +132,7 @@ class Change:
         self.state = state
         self.patch: Patch = []
         self.shown: dict[tuple[str, ...], JsonObject | None] = {}
-        """By collection of which not all is known, what of it is known from now on: see `world/shown.py`."""
+        """By partly known collection its known part from now on: see `world/shown.py`."""
 
     def add(self, operation: Operation, where: str) -> None:
         """Apply one more operation. Raises EvaluationFailed if it does not apply or exceeds the limit."""
@@ -155,7 +155,7 @@ class Change:
         self.scope.values["state"] = self.state
 
     def _grow(self, operation: Operation, where: str) -> Operation:
-        """Add the objects on the way to a place of which nothing was known; return an addition where nothing is."""
+        """Add the objects on the way to a place of which nothing was known; return an addition if nothing is."""
         *above, last = tokens(operation["path"]) or [""]
         found: Any = self.state
         for depth, key in enumerate(above, 1):
@@ -219,11 +219,11 @@ class Effect:
                 yield from part.expressions
 
     def collection(self, scope: Scope) -> tuple[str, ...] | None:
-        """Return where the things are that a read lists, if it says so by `of`. Raises EvaluationFailed."""
+        """Return the place of the things that a read lists, if it states it by `of`. Raises EvaluationFailed."""
         return tuple(tokens(self._of.pointer(scope))) if self._of else None
 
     def part(self, scope: Scope, args: JsonObject) -> JsonObject | None:
-        """Return what the things that a read has listed have in common: its `part`, else its arguments.
+        """Return the common values of the things that a read has listed: its `part`, else its arguments.
 
         {} is all of the collection; None where it was no list, or things were left out of it. Raises EvaluationFailed.
         """
@@ -234,7 +234,7 @@ class Effect:
             )
         return args if self._is_whole_list else None
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: PatchBuilder) -> None:
         """Add the operations to a change, on the state so far. Raises EvaluationFailed."""
         if self._loop is not None:
             for _ in self._loop.rounds(change.scope):
@@ -243,10 +243,10 @@ class Effect:
             self._apply_once(change)
 
     def applies(self, scope: Scope) -> bool:
-        """Return whether its own guard holds; what a loop leaves out does not count. Raises EvaluationFailed."""
+        """Return whether its own guard holds; items that a loop leaves out do not count. Raises EvaluationFailed."""
         return self._when is None or self._when.test(scope)
 
-    def _apply_once(self, change: Change) -> None:
+    def _apply_once(self, change: PatchBuilder) -> None:
         for effect in self._do:
             effect.apply(change)
         if self._path is None:
@@ -332,7 +332,7 @@ class Clause:
         return (self._when is None or self._when.test(scope)) and not self.check.test(scope)
 
     def error(self, scope: Scope) -> Json:
-        """Fill in and return the error; where it is open, what is known of it, as text. Raises EvaluationFailed."""
+        """Fill in and return the error; if it is open, its known part as text. Raises EvaluationFailed."""
         error = self._error.fill(scope)
         return as_text(error) if self.is_open else error
 
@@ -348,7 +348,7 @@ class Clause:
 
 
 def tell_rule(violation: Violation) -> str:
-    """Return what a learned rule says of a call, in words, with the evidence for it."""
+    """Return a learned rule on a call in words, with its evidence."""
     known, error = violation.get("evidence", {}), " ".join(as_text(violation["error"]).split())
     speaks = f"{known.get('for', 0)} refusals, {len(known.get('against', ())) or 'no'} calls against it"
     words = in_words(str(known.get("check", "")))
@@ -357,7 +357,7 @@ def tell_rule(violation: Violation) -> str:
 
 
 def as_doubt(clause: Mapping[str, Any]) -> JsonObject:
-    """Return a learned requirement as one that refuses nothing: where it does not hold the contract does not know."""
+    """Return a learned requirement as one that refuses nothing: if it does not hold the contract does not know."""
     error = clause.get("error", clause.get("open"))
     kept = {key: clause[key] for key in ("id", "when", "check") if key in clause}
     return {**kept, "pass": clause.get("pass", f"perhaps refused: {as_text(error)}")}

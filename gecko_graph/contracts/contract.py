@@ -16,12 +16,12 @@ from ..errors import ContractError
 from ..state import Call, Json, JsonObject, Violation
 from ..values.origins import Untrusted
 from .clauses import Clause, as_doubt, is_shared
-from .language.examine import ANY, Plain, Shape, of_schema
+from .language.examine import ANY, AnyShape, Plain, of_schema
 from .language.expression import Location, Missing, Origin, Scope, raise_error
 from .language.sandbox import Fault
 from .language.syntax import StatePath
 from .lets import LazyLets, Lets, find_used_lets, load_lets
-from .run import BASE, Admissibility, ContractRun, Parts, Shared, part_of, partly_shown, read_mount
+from .run import BASE, Admissibility, CheckedClauses, ContractRun, Shared, part_of, partly_shown, read_mount
 
 _ANSWERED = ("effects", "returns", "evidence")
 
@@ -39,7 +39,7 @@ class Contract:
     data: JsonObject
     lets: JsonObject
     reads_calls: bool = field(compare=False)
-    _parts: Parts = field(compare=False)
+    _parts: CheckedClauses = field(compare=False)
     _written: JsonObject = field(compare=False)
     _shared: Shared = field(compare=False)
     _place: Location = field(compare=False)
@@ -60,7 +60,7 @@ class Contract:
 
         Args:
             data: `let`, `requires`, `effects`, `returns`, `ensures`, `observes`, `fact`; all optional. With `at`, keys
-                of the task state, `state` is what stands there.
+                of the task state, `state` is the value there.
             lets: The document's `x-contract-let`.
             requires: The document's `x-contract-requires`: the contract's own data holds those that it uses.
             where: Document and tool, for messages: `files.openapi.yaml: tool mkdir`.
@@ -70,7 +70,7 @@ class Contract:
             ContractError: Names document, tool, place, line and reason.
         """
         place, shared = Location(where, dict.fromkeys(BASE, ANY), origin=origin), Shared(lets or {}, requires or {})
-        parts, written = Parts(data, shared, place), dict(data)
+        parts, written = CheckedClauses(data, shared, place), dict(data)
         data = {**data, "requires": [item for item, _ in parts.required]} if parts.required else data
         reads_calls = bool({"calls", "facts"} & parts.names_used(parts.own_expressions()) - parts.lets.keys())
         return cls(dict(data), dict(lets or {}), reads_calls, parts, written, shared, place)
@@ -93,15 +93,15 @@ class Contract:
         self,
         parameters: JsonObject,
         *,
-        state: Shape = ANY,
+        state: AnyShape = ANY,
         report: Callable[[ContractError], None] = raise_error,
     ) -> Contract:
-        """Return the contract itself, after checking what it does with values whose types or keys are known.
+        """Return the contract itself, after checking its use of values whose types or keys are known.
 
         Args:
             parameters: JSON Schema of the argument object: without alternatives, it has no other arguments.
             state: What is known of the task state.
-            report: Takes what can never be evaluated; without it the first is raised.
+            report: Takes each expression that can never be evaluated; without it the first is raised.
 
         Raises:
             ContractError: An argument, a key or a place that cannot be there, or operands of the wrong types.
@@ -109,8 +109,10 @@ class Contract:
         self.examine(parameters, state=state, report=report)
         return self
 
-    def examine(self, parameters: JsonObject, *, state: Shape, report: Callable[[ContractError], None]) -> Shape | None:
-        """Return what is then known of its result before any call, as `returned`; the arguments are those of `fit`."""
+    def examine(
+        self, parameters: JsonObject, *, state: AnyShape, report: Callable[[ContractError], None]
+    ) -> AnyShape | None:
+        """Return the known shape of its result before any call, as `returned`; the arguments are those of `fit`."""
         closed = {"additionalProperties": False} if isinstance(parameters.get("properties"), dict) else {}
         here = _shape_below(state, self._parts.at)
         text, call = Plain("a text"), {"name": Plain("a text"), "args": ANY}
@@ -119,12 +121,12 @@ class Contract:
         names |= {"call": Plain("an object", members={**call, "id": text}), "calls": Plain("a list", inner=seen)}
         names["facts"] = Plain("an object", inner=Plain("an object", members={"value": ANY, "type": ANY}))
         place = replace(self._place, names=names, report=report)
-        parts = Parts(self._written, self._shared, place, self._parts.lets)
+        parts = CheckedClauses(self._written, self._shared, place, self._parts.lets)
         return parts.returns.shape if parts.answers else None
 
     @property
     def fact(self) -> str:
-        """What a verified result of its tool is called in `facts`; "" for the tool's name."""
+        """The name of a verified result of its tool in `facts`; "" for the tool's name."""
         return self._parts.fact
 
     def knowing(self, facts: Mapping[str, tuple[str, JsonObject]]) -> Contract:
@@ -143,7 +145,7 @@ class Contract:
 
     @property
     def observed_whole(self) -> frozenset[tuple[str, ...]]:
-        """Those of these places that it shows as a whole: what is not in it is not there."""
+        """Those of these places that it shows as a whole: a thing missing in it does not exist."""
         return frozenset((*self._parts.at, root) for effect in self._parts.observes for root in effect.whole)
 
     @property
@@ -186,7 +188,7 @@ class Contract:
         return any(not clause.passes and not clause.evidence for clause in self._parts.requires)
 
     def fill(self, learned: Mapping[str, Any]) -> JsonObject | None:
-        """Return it, as written, with what a learned contract has of the parts that it does not speak of; None if none.
+        """Return it, as written, with a learned contract's parts that it lacks; None if there are none.
 
         Without `requires` it is given the learned ones, beside a written answer those that refuse. Without `effects`
         and `returns` it is given both; beside written requirements what a learned one refuses is only unknown. Below a
@@ -225,8 +227,8 @@ class Contract:
         return self._parts.answers
 
     @property
-    def returned(self) -> Shape | None:
-        """What is known of its result before any call; None where it only has requirements."""
+    def returned(self) -> AnyShape | None:
+        """The known shape of its result before any call; None if it only has requirements."""
         return self._parts.returns.shape if self._parts.answers else None
 
     def open(
@@ -304,7 +306,7 @@ def _defaults(parameters: JsonObject) -> JsonObject:
     return {name: rule.get("default") if isinstance(rule, dict) else None for name, rule in properties.items()}
 
 
-def _shape_below(shape: Shape, at: Sequence[str]) -> Shape:
+def _shape_below(shape: AnyShape, at: Sequence[str]) -> AnyShape:
     for key in at:
         shape = shape.member(key) or ANY
     return shape
@@ -323,7 +325,7 @@ class Invariant:
     _lets: Lets = field(compare=False)
     _at: tuple[str, ...] = field(compare=False, default=())
     _paths: frozenset[StatePath] | None = field(compare=False, default=None)
-    """What it reads of the state; None where only the whole is known, or where it compares with the state before."""
+    """The paths that it reads of the state; None if it reads all, or compares with the state before."""
     _source: Mapping[str, Any] = field(compare=False, default_factory=dict)
     """What it was loaded with."""
 
@@ -335,7 +337,7 @@ class Invariant:
         lets: Mapping[str, Any] | None = None,
         where: str,
         origin: Origin | None = None,
-        state: Shape = ANY,
+        state: AnyShape = ANY,
     ) -> Invariant:
         """Check an invariant.
 

@@ -27,7 +27,7 @@ class DerivedContract:
 
     @property
     def kind(self) -> str:
-        """What its tool does, in a word."""
+        """The kind of its operation, in a word."""
         return str(self.data["evidence"].get("kind", ""))
 
     def rules(self) -> Contract | None:

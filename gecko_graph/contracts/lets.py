@@ -10,7 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 from weakref import ref
 
-from .language.examine import ANY, Shape
+from .language.examine import ANY, AnyShape
 from .language.expression import Expression, Location, Scope
 from .language.former import NAMED_HERE
 from .language.functions import FUNCTIONS, TAKEN
@@ -62,7 +62,7 @@ def load_lets(
         own: The contract's `let`.
         shared: The document's `x-contract-let`.
         whole: The contract, with the names that lets may use besides each other.
-        loaded: The same lets, where they were loaded before: nothing that is known of a name changes them.
+        loaded: The same lets, if they were loaded before: nothing that is known of a name changes them.
 
     Returns:
         The lets by name, and the contract's location with their names.
@@ -91,7 +91,7 @@ def load_lets(
     return lets, replace(whole, names=names)
 
 
-def _infer_let(value: Any, place: Location, names: Mapping[str, Any], parameters: Sequence[str]) -> Shape:
+def _infer_let(value: Any, place: Location, names: Mapping[str, Any], parameters: Sequence[str]) -> AnyShape:
     return Template.load(value, replace(place, names={**names, **dict.fromkeys(parameters, ANY)})).shape
 
 
@@ -140,7 +140,7 @@ def _check_cycles(lets: Lets, places: Mapping[str, Location]) -> None:
         raise places[cycle[0]].error(f"lets use one another in a cycle: {' -> '.join(cycle)}") from None
 
 
-class Names(dict[str, Any]):
+class LetScope(dict[str, Any]):
     """The values of a scope, with lets that are evaluated on first use."""
 
     __slots__ = ("_resolve",)
@@ -183,6 +183,6 @@ class LazyLets(dict[str, Any]):
             scope.values, scope.place, scope.holes = outer
         return value
 
-    def names(self, **changed: Any) -> Names:
+    def names(self, **changed: Any) -> LetScope:
         """Return the names later in the call: the same lets, with the changed values."""
-        return Names({**self, **changed}, self.__getitem__)
+        return LetScope({**self, **changed}, self.__getitem__)

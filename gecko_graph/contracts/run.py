@@ -1,4 +1,4 @@
-"""One call under one contract: its parts, checked, and what they make of the call."""
+"""One call under one contract: the checked parts, and their answer to the call."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..state import RUNTIME, Json, JsonObject, Operation, Patch, Violation
 from ..values.origins import Untrusted, is_doubtful
 from ..values.patch import pointer, tokens
 from ..values.places import as_text, scalars
-from .clauses import STATUSES, Change, Clause, Effect, load_effects, load_list, read_http, status_of
+from .clauses import STATUSES, Clause, Effect, PatchBuilder, load_effects, load_list, read_http, status_of
 from .language.examine import ANY
 from .language.expression import Expression, Location, Scope
-from .language.sandbox import Hole
+from .language.sandbox import OpenPart
 from .language.template import Template, strip_blanks
 from .lets import LazyLets, Lets, find_used_lets, load_lets
 
@@ -23,7 +23,7 @@ BASE = frozenset(("args", "call", "before", "now", "state", "calls", "facts"))
 
 NEEDS_CALL = frozenset(("args", "call"))
 SHOWN = "shown"
-"""Key of the runtime state: by collections that reads have shown in part, what the things of each part share."""
+"""Key of the runtime state: by collections that reads have shown in part, the common values of each part's things."""
 FAILED = "a condition of this tool does not hold"
 _FIELDS = (
     "at", "let", "requires", "effects", "returns", "ensures", "observes", "evidence", "fact", "compensates", "answers",
@@ -31,7 +31,7 @@ _FIELDS = (
 
 
 class Shared(NamedTuple):
-    """What the contracts of a document share, as written."""
+    """The parts that a document's contracts share, as written."""
 
     lets: Mapping[str, Any]
     requires: Mapping[str, Any]
@@ -44,7 +44,7 @@ class Refusal(NamedTuple):
     patch: Patch
     violations: Sequence[Violation] = ()
     reason: str = ""
-    """Why the call is refused, where the contract does not know its error: that is this text, or a neutral sentence."""
+    """Why the call is refused, if the contract does not know its error: that is this text, or a neutral sentence."""
     http: Mapping[str, Json] = MappingProxyType({})
 
 
@@ -66,7 +66,7 @@ Word: TypeAlias = Literal["yes", "no", "unknown"]
 
 
 class Admissibility(NamedTuple):
-    """Whether a tool may be called in a state, and why not: its own error, or what cannot be evaluated.
+    """Whether a tool may be called in a state, and why not: its own error, or conditions that cannot be evaluated.
 
     `more` are the errors of the other requirements that do not hold; `kind` is that of the first.
 
@@ -79,7 +79,7 @@ class Admissibility(NamedTuple):
     kind: str = "tool"
 
 
-class Parts:
+class CheckedClauses:
     """The checked clauses of a contract."""
 
     def __init__(self, data: Mapping[str, Any], shared: Shared, whole: Location, lets: Lets | None = None) -> None:
@@ -165,16 +165,16 @@ class ContractRun:
     A run leaves no reference cycle, which would keep its state alive.
     """
 
-    def __init__(self, parts: Parts, scope: Scope) -> None:
+    def __init__(self, parts: CheckedClauses, scope: Scope) -> None:
         self.unclear: list[str] = []
         self.skipped: list[str] = []
         self.unknown: str | None = None
         self.warned: list[Violation] = []
         self.status = parts.status
         self.found: dict[tuple[str, ...], JsonObject | None] = {}
-        """What the effects say of collections that are not known as a whole."""
+        """The effects' statements on collections that are not known as a whole."""
         self.changed: tuple[Patch, Json] = [], None
-        """The last answer's patch, and the state with it; None where the contract is of a part of the state."""
+        """The last answer's patch, and the state with it; None if the contract is of a part of the state."""
         self._parts = parts
         self._scope = scope
         self._before = scope.values["state"]
@@ -194,7 +194,7 @@ class ContractRun:
         return self
 
     def without(self, unread: Collection[tuple[str, ...]], shows: Mapping[tuple[str, ...], str]) -> ContractRun:
-        """Leave open what needs these places, which no read has shown, and return the run; `shows` names the reads."""
+        """Leave open the parts that need these unread places, and return the run; `shows` names the reads."""
         depth, at = len(self._parts.at), self._parts.at
         self._scope.unread = frozenset(path[depth] for path in unread if path[:depth] == at)
         self._scope.shows = {path[depth]: names for path, names in shows.items() if path[:depth] == at}
@@ -227,7 +227,7 @@ class ContractRun:
         return Refusal(error, patch, [first.violation(error), *others], reason, first.answers)
 
     def failed(self, clauses: Iterable[Clause]) -> Iterator[Clause]:
-        """Yield the requirements that do not hold; what cannot be evaluated goes to `unclear`."""
+        """Yield the requirements that do not hold; those that cannot be evaluated go to `unclear`."""
         for clause in clauses:
             scope = self._begin(self._before)
             try:
@@ -247,7 +247,7 @@ class ContractRun:
                     self._note(failure)
 
     def explain(self, clause: Clause) -> Json:
-        """Return a failed requirement's error; a plain sentence where it cannot be evaluated."""
+        """Return a failed requirement's error; a plain sentence if it cannot be evaluated."""
         try:
             return clause.error(self._scope)
         except EvaluationFailed as failure:
@@ -261,7 +261,7 @@ class ContractRun:
             self.unclear.append(str(failure).removeprefix(f"{self._parts.where}: "))
 
     def judge(self) -> Admissibility:
-        """Return whether the requirements without arguments hold; one that fails outweighs what cannot be evaluated."""
+        """Return whether the requirements without arguments hold; a failed one outweighs an open one."""
         if failed := [*self.failed(self._parts.free)]:
             first, *more = (as_text(self.explain(clause)) for clause in failed)
             return Admissibility("no", first, tuple(more), failed[0].kind)
@@ -269,7 +269,7 @@ class ContractRun:
         return Admissibility("yes") if is_known else Admissibility("unknown", "; ".join(self.unclear[:3]))
 
     def answer(self) -> ContractAnswer | None:
-        """Return result and patch of a call whose requirements are met; None where the contract defines neither.
+        """Return result and patch of a call whose requirements are met; None if the contract defines neither.
 
         Raises:
             EvaluationFailed: They cannot be evaluated on this state, or the patch does not apply to it.
@@ -281,7 +281,7 @@ class ContractRun:
         return answer
 
     def answer_known(self) -> ContractAnswer | None:
-        """Return what is known of result and patch, as `answer` does, with Holes in the result.
+        """Return the known parts of result and patch, as `answer` does, with Holes in the result.
 
         A result of which nothing is known is one only beside effects: else nothing at all is known.
         """
@@ -298,7 +298,7 @@ class ContractRun:
             result, places = strip_blanks(result)
             blanks |= dict.fromkeys(map(pointer, places), "nothing is known of it")
         holes = find_holes(result) if is_open else {}
-        if holes and not self._parts.changes and not any(type(each) is not Hole for _, each in scalars(result)):
+        if holes and not self._parts.changes and not any(type(each) is not OpenPart for _, each in scalars(result)):
             raise NotKnown(next(iter(holes.values())))
         http = {**self._parts.http, "headers": self._parts.headers.fill(self._scope)} if self._parts.http else {}
         return ContractAnswer(result, patch, holes, blanks, http)
@@ -319,7 +319,7 @@ class ContractRun:
         return found
 
     def observe(self, result: Json) -> Patch:
-        """Return what a real result shows of the state, by `observes`.
+        """Return a real result's observation of the state, by `observes`.
 
         Raises:
             EvaluationFailed: It cannot be evaluated on this state, or the patch does not apply to it.
@@ -329,7 +329,7 @@ class ContractRun:
         return self._change(self._parts.observes, grows=True)
 
     def shown(self, result: Json) -> dict[tuple[str, ...], JsonObject | None]:
-        """Return what a real result has shown of collections: the part that it is, {} for all; None for single things.
+        """Return by collection the common values of the shown part, {} for all; None for single things.
 
         Raises:
             EvaluationFailed: It cannot be evaluated on this state.
@@ -354,7 +354,7 @@ class ContractRun:
 
     def _change(self, effects: list[Effect], *, grows: bool = False) -> Patch:
         is_derived = self._parts.status == "derived"
-        change, above = Change(self._scope, self._before, grows=grows or is_derived), pointer(self._parts.at)
+        change, above = PatchBuilder(self._scope, self._before, grows=grows or is_derived), pointer(self._parts.at)
         for effect in effects:
             effect.apply(change)
         self.found = change.shown
@@ -366,8 +366,8 @@ class ContractRun:
 
 
 def find_holes(result: Any, above: tuple[str, ...] = ()) -> dict[str, str]:
-    """Return the JSON Pointers of what a result leaves open, each with the reason."""
-    if isinstance(result, Hole):
+    """Return the JSON Pointers of a result's open parts, each with the reason."""
+    if isinstance(result, OpenPart):
         return {pointer(above): result.reason}
     members = result.items() if isinstance(result, dict) else enumerate(result) if isinstance(result, list) else ()
     return {at: why for key, each in members for at, why in find_holes(each, (*above, str(key))).items()}
@@ -382,7 +382,7 @@ def read_mount(at: Any, place: Location) -> tuple[str, ...]:
 
 
 def partly_shown(state: Json, at: tuple[str, ...] = ()) -> dict[str, list[JsonObject]]:
-    """Return the collections below `at` of which reads have shown a part, each with what the parts have in common."""
+    """Return the collections below `at` of which reads have shown a part, each with the common values of its parts."""
     marks = part_of(state, (RUNTIME, SHOWN))
     if not marks or not isinstance(marks, dict):
         return {}
@@ -391,7 +391,7 @@ def partly_shown(state: Json, at: tuple[str, ...] = ()) -> dict[str, list[JsonOb
 
 
 def part_of(state: Json, at: tuple[str, ...]) -> Json:
-    """Return what stands below these keys of the task state; an empty object where there is nothing."""
+    """Return the value below these keys of the task state; an empty object if there is none."""
     for key in at:
         state = state.get(key, {}) if isinstance(state, dict) else {}
     return state

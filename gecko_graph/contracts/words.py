@@ -1,4 +1,4 @@
-"""Conditions in words: what people read of a rule, in the place of its expression."""
+"""Conditions in words: for people, in the place of a rule's expression."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _NoWords(Exception):
 
 
 def in_words(check: str) -> str:
-    """Return what must hold in words: `the quantity is at most 5`; "" for a condition that has no plain ones."""
+    """Return a condition in words: `the quantity is at most 5`; "" for one that has no plain words."""
     try:
         words = _holds(ast.parse(check.strip(), mode="eval").body, is_denied=False)
         return words if len(words) <= LONGEST else ""
@@ -73,7 +73,7 @@ def _is_guard(node: ast.expr) -> bool:
 
 
 def _name(node: ast.expr) -> str:
-    """Return what a value is called: `the species of the pet` for `at(state.pets, [args.pet_id]).species`."""
+    """Return a value's name in words: `the species of the pet` for `at(state.pets, [args.pet_id]).species`."""
     match node:
         case ast.Constant(value=value) if value is not None:
             return str(value).lower() if isinstance(value, bool) else str(value)
@@ -114,7 +114,7 @@ def _entry(holder: ast.expr, key: ast.expr) -> str:
 
 
 def _many(node: ast.expr) -> str:
-    """Return the things that a condition counts; "" where it counts none by what they share."""
+    """Return the things that a condition counts; "" if it counts none by their common values."""
     match node:
         case ast.Call(func=ast.Name(id="len"), args=[ast.ListComp() as loop]):
             return _things(loop)

@@ -1,1 +1,1 @@
-"""What a conversation between a user, an agent and tools is made of; `graph` puts it together."""
+"""The parts of a conversation between a user, an agent and tools; `graph` puts them together."""

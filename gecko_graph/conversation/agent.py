@@ -14,7 +14,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tools import BaseTool
 
 from ..errors import GeckoError
-from ..models.ask import AnyAsk, PlannerAsk, Reply, Where, Work
+from ..models.ask import AnyAsk, FunctionCall, PlannerAsk, Reply, Where
 from ..models.client import find_model
 from ..models.conversation import read_message, sanitize_message
 from ..models.factory import ModelLike, Models, chat_model
@@ -33,7 +33,7 @@ Factory: TypeAlias = Callable[[Sequence[BaseTool]], Runnable[Any, Any]]
 AgentLike: TypeAlias = ModelLike | Factory
 
 ADDRESS_MODEL = "agent"
-"""The model's name that a server is asked for, where only its address is given."""
+"""The model's name that a server is asked for, if only its address is given."""
 
 
 def read_agent(agent: AgentLike, models: Models) -> Runnable[Any, Any] | Factory:
@@ -87,12 +87,12 @@ def factory_agent(
     first = len(here.log)
     desk = Desk(here, most=max(spec.max_messages - len(state["messages"]), 1))
     run = partial(run_turn, factory, desk, select_view(state["messages"], "agent"), checkpointed=checkpointed)
-    (reply,) = yield [Work(function=run, timeout_s=timeout_s)]
+    (reply,) = yield [FunctionCall(function=run, timeout_s=timeout_s)]
     desk.close()
     if isinstance(reply.error, LeftWorld):
         raise reply.error
     if desk.outside:
-        raise LeftWorld(f"agent: it has run {', '.join(sorted(desk.outside))} beside the tools that it is given: {HOW}")
+        raise LeftWorld(f"agent: it has run {', '.join(sorted(desk.outside))}, which are not the given tools: {HOW}")
     update: dict[str, Any] = {"races": desk.races, "usage": {"planner": add_all(desk.asked)} if desk.asked else {}}
     if len(here.log) > first:
         update["world"] = record_calls(here, first)
@@ -129,7 +129,7 @@ async def run_turn(
 
 
 async def _invoke(runnable: Runnable[Any, Any], desk: Desk, view: Sequence[BaseMessage]) -> Any:
-    """Run an agent; one whose middleware has no asynchronous hooks in a thread, where no tool of it has run yet."""
+    """Run an agent; one whose middleware has no asynchronous hooks in a thread, if no tool of it has run yet."""
     config: RunnableConfig = {"callbacks": [Listener(desk)]}
     try:
         return await runnable.ainvoke({"messages": [each.model_copy(deep=True) for each in view]}, config)
@@ -142,7 +142,7 @@ async def _invoke(runnable: Runnable[Any, Any], desk: Desk, view: Sequence[BaseM
 
 
 def _check_runnable(made: object, tools: Sequence[BaseTool], *, checkpointed: bool) -> Runnable[Any, Any]:
-    """Return what a factory has made; a chat model, with its tools bound or without, is asked for its next message.
+    """Return a factory's agent; a chat model, with its tools bound or without, is asked for its next message.
 
     A fork of the conversation would not go back to checkpoints that an agent keeps itself.
     """
@@ -175,7 +175,7 @@ def _read_messages(result: Any, known: int, desk: Desk) -> list[AnyMessage]:
 
 
 def _as_stored(message: AIMessage | ToolMessage) -> AnyMessage:
-    """Return a message without what no checkpoint can hold. Raises GeckoError where it is too long."""
+    """Return a message without values that no checkpoint can hold. Raises GeckoError if it is too long."""
     if isinstance(message, ToolMessage):
         text = text_of(message).encode("utf-8", "replace").decode()
         named = {"tool_call_id": message.tool_call_id, "name": message.name, "status": message.status, "id": message.id}
@@ -194,7 +194,7 @@ def as_sent(
 ) -> list[AnyMessage]:
     """Return an agent's messages and their answers with envelopes, each with an id of its own.
 
-    What the agent itself has answered has no call of the world.
+    A call that the agent itself has answered has no call of the world.
     """
     addressed: list[AnyMessage] = []
     taken = {each.id for each in state["messages"]}

@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import GeckoError, did_you_mean
 from ..schemas.subschemas import rebuild
 from ..state import JsonObject
-from ..tools.declaration import Parts, check_known
+from ..tools.declaration import ToolkitParts, check_known
 from ..tools.problems import Problem
 from ..tools.spec import ToolSpec, as_function, provider_names, unique_name
 from ..tools.toolkit import Toolkit
@@ -44,7 +44,7 @@ class DisguisedToolkit(Toolkit):
         super().__init__(**toolkit._parts()._asdict(), title=toolkit.title, broken=toolkit.broken)
         self.faces = dict(faces)
 
-    def _of(self, parts: Parts, broken: Iterable[Problem] | None = None) -> Toolkit:
+    def _of(self, parts: ToolkitParts, broken: Iterable[Problem] | None = None) -> Toolkit:
         made = super()._of(parts, broken)
         faces = {name: face for name, face in self.faces.items() if name in made}
         taken = {face.name for face in faces.values()}

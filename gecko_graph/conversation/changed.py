@@ -1,4 +1,4 @@
-"""What the calls of a conversation change: they are made again, and the tables of two states are compared."""
+"""The changes by a conversation's calls: they are made again, and the tables of two states are compared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..context import GeckoContext
 from ..state import RUNTIME, Json, JsonObject, Step
 from ..tools import Toolkit
 from ..values.difference import json_equal, net_changes
-from ..values.origins import Ledger
+from ..values.origins import OriginMap
 from ..values.patch import pointer, tokens
 from ..values.places import Place, map_texts, scalars
 from ..world.provenance import is_planned
@@ -85,7 +85,7 @@ class Rerun:
 
 
 def find_differences(old: Json, new: Json) -> Iterator[tuple[Place, Json, Json]]:
-    """Yield the scalars of a value that differ from what stands in the same place of another."""
+    """Yield the scalars of a value that differ from those at the same places of another."""
     there = dict(scalars(new))
     for place, value in scalars(old):
         if place in there and not json_equal(value, there[place]):
@@ -100,7 +100,7 @@ def find_tables(
 ) -> list[str]:
     """Return the smallest tables that hold all changes between two states, none of them below another.
 
-    `again` is both states as they were another time: where a key is drawn, what holds it has its entries as rows.
+    `again` is both states of another run: if a key is drawn at random, the entries of its object are rows.
     """
     paths = _find_paths(before, after)
     if again:
@@ -116,7 +116,7 @@ def _is_below(path: Path, other: Path) -> bool:
 
 
 def _cut(path: Path, known: Collection[Path]) -> Path:
-    """Return a path, or where it is not known, the entries of what is known of it."""
+    """Return a path; if it is unknown, the entries of its known part."""
     end = next((end for end in range(len(path), 0, -1) if path[:end] in known), len(path))
     return path if end == len(path) else (*path[:end], "*")
 
@@ -127,7 +127,7 @@ def _find_paths(before: JsonObject, after: JsonObject) -> set[Path]:
 
 
 def find_table_of(path: Sequence[str], states: Sequence[JsonObject]) -> Path:
-    """Return the innermost list, or object of objects, that a path leads through; else what stands at the path.
+    """Return the innermost list, or object of objects, on a path; else the value at the path.
 
     Lists are not entered, nor keys that the name of a table cannot hold.
     """
@@ -161,7 +161,7 @@ class TableChange(NamedTuple):
     drawn: frozenset[str]
 
     def describe(self) -> tuple[str, list[JsonObject]]:
-        """Return the change as a milestone's state has it: its kind, and rows without what is drawn."""
+        """Return the change as a milestone's state has it: its kind, and rows without random values."""
         if not self.gone:
             return "addition", self.rows
         if not self.new:
@@ -173,11 +173,11 @@ class TableChange(NamedTuple):
 
     @property
     def rows(self) -> list[JsonObject]:
-        """The rows that are new or changed, without what is drawn."""
+        """The rows that are new or changed, without random values."""
         return [self.keep(row) for _, row in self.new]
 
     def keep(self, row: JsonObject) -> JsonObject:
-        """Return a row without what is drawn."""
+        """Return a row without random values."""
         return {column: value for column, value in row.items() if column not in self.drawn}
 
 
@@ -215,7 +215,7 @@ def _find_places(at: str, state: JsonObject, rows: Sequence[JsonObject]) -> Iter
 
 def attribute(start: JsonObject, steps: Sequence[Step], change: TableChange) -> dict[int, list[JsonObject]]:
     """Return by the number of a step, from 1, the rows with those columns whose values come from it."""
-    ledger = Ledger(start).book(steps)
+    ledger = OriginMap(start).book(steps)
     found: dict[int, list[JsonObject]] = defaultdict(list)
     for place, row in change.new:
         parts: dict[int, JsonObject] = defaultdict(dict)

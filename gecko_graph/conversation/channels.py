@@ -1,6 +1,6 @@
 """The keys of a conversation's graph with their owners, its result, and who sends a message to whom.
 
-An envelope is kept beside the message, so that it stays a plain LangChain message.
+An envelope is kept apart from the message, so that it stays a plain LangChain message.
 """
 
 # annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
@@ -44,12 +44,12 @@ class Audit(TypedDict):
 
 
 class JudgedClaim(TypedDict):
-    """A claim that the role `claim_judge` has decided, with the sentence that it quotes, and what it is found by."""
+    """A claim that the role `claim_judge` has decided, with the sentence that it quotes, and its key."""
 
     key: str
     claim: dict[str, str]
     verdict: str
-    """`holds`, `broken`, or `unsure` where a decision model was."""
+    """`holds`, `broken`, or `unsure` if a decision model was."""
     sentence: str
     reason: str
     p: NotRequired[float]
@@ -59,7 +59,7 @@ class JudgedClaim(TypedDict):
 class ConversationScore(Score):
     """The result of a conversation.
 
-    `status` is unknown where nothing failed, but a claim could not be decided. `end` is why it ended, `reason` has more
+    `status` is unknown if nothing failed, but a claim could not be decided. `end` is why it ended, `reason` has more
     where a party failed. `turns` counts the messages between user, agent and tools; `races` those in which the agent
     made calls at once whose order mattered.
     """
@@ -98,7 +98,7 @@ class ConversationState(TypedDict, total=False):
     messages: Annotated[list[AnyMessage], add_messages]
     """Caller, `user`, `agent`, `tools`; each with an envelope ."""
     task_state: JsonObject
-    """Caller: the state at the start; the scenario's where left out."""
+    """Caller: the state at the start; the scenario's by default."""
     world: Annotated[JsonObject, delta(fold_snapshot, dict, SNAPSHOT_EVERY, begins=is_snapshot)]
     """`open_world`: the snapshot of a `World`; `user` (the clock), `agent`, `tools`: the calls since."""
     next_line: int

@@ -1,4 +1,4 @@
-"""Milestones without an author: what another good conversation must come to, from one that has succeeded.
+"""Milestones without an author: the goals for another good conversation, derived from a successful one.
 
 The calls are made again, which shows what counts: without one of them those that it enables fail, and with other drawn
 values the columns differ that no milestone can name. A milestone is made for each write whose values stand at the end
@@ -19,7 +19,7 @@ from ..models.formatting import text_of
 from ..state import Json, JsonObject, Step
 from ..tools import Toolkit
 from ..values.digest import clone
-from ..values.finding import Found
+from ..values.finding import Leaves
 from ..values.origins import is_supposed
 from ..values.patch import booked_patch
 from ..values.places import json_path, scalars
@@ -40,7 +40,7 @@ SHORTEST = 2
 _CONDITION = re.compile(r"\b(?:if|unless|whether|when|in case|depending|otherwise)\b", re.I)
 _TITLE = re.compile(r"^(?:dr|mrs?|ms|prof)\b\.? ", re.I)
 SUCCESS = 1.0 - 1e-9
-"""A conversation has succeeded where a derived goal scores it so: each milestone is met whole or not at all."""
+"""A conversation has succeeded if a derived goal scores it so: each milestone is met whole or not at all."""
 
 
 def derive_milestones(toolkit: Toolkit, conversation: Mapping[str, Any]) -> Goal:
@@ -48,13 +48,13 @@ def derive_milestones(toolkit: Toolkit, conversation: Mapping[str, Any]) -> Goal
 
     Args:
         toolkit: Its tools; those that write need contracts, or functions.
-        conversation: What `create_conversation` has returned: `messages` and `world`.
+        conversation: The output of `create_conversation`: `messages` and `world`.
 
     Returns:
         A goal that scores this conversation, and others that come to the same, 1.0.
 
     Raises:
-        GeckoError: A call does not work when it is made again, as where a model has answered it; or the conversation
+        GeckoError: A call fails when it is made again, for example because a model had answered it; or the conversation
             does not meet a milestone that follows from it, which is named.
     """
     return _derive(toolkit, conversation)[1]
@@ -65,7 +65,7 @@ def describe_milestones(
 ) -> list[JsonObject]:
     """Derive milestones as `derive_milestones` does, in the form that a scenario's file has.
 
-    With `clock_stands` they are for worlds whose clock never moves: what was computed from it is wanted as it is.
+    With `clock_stands` they are for worlds whose clock never moves: values computed from it are wanted as they are.
     """
     return _derive(toolkit, conversation, clock_stands=clock_stands)[0]
 
@@ -166,7 +166,7 @@ class _Derivation:
         return [*made, self._describe_end(changes, free)]
 
     def _find_enabled(self) -> tuple[dict[int, set[int]], set[str]]:
-        """Return by each write the calls that fail without it, and the tables that only say where others write."""
+        """Return by write the calls that fail without it, and the tables that only hold places for other writes."""
         enabled: dict[int, set[int]] = {}
         free: set[str] = set()
         for number in self._changers:
@@ -190,7 +190,7 @@ class _Derivation:
             yield from tables
 
     def _find_writes(self, changes: Sequence[TableChange]) -> dict[int, list[JsonObject]]:
-        """Return by the number of a step what stands at the end because of it, as a milestone's state."""
+        """Return by step number its lasting changes, as a milestone's state."""
         writes: dict[int, list[JsonObject]] = {}
         for change in changes:
             measures = self._choose_measures(change)
@@ -216,7 +216,7 @@ class _Derivation:
         return any(f"{mark[0]}{value}{mark[1]}" in " ".join(self._user_texts) for mark in marks)
 
     def _find_answers(self, writes: Mapping[int, Json]) -> Iterator[tuple[JsonObject, set[int]]]:
-        """Yield what the answers need, and the calls that gave it.
+        """Yield the values that the answers need, and the calls that gave them.
 
         Of a turn that only reads the answer must rest on a read, whichever it is; the last answer always stands.
         """
@@ -247,10 +247,10 @@ class _Derivation:
     def _describe_answer(
         self, message: AnyMessage, asked: str, before: Sequence[Sequence[Json]], turn: range
     ) -> tuple[JsonObject, list[Json], set[int]]:
-        """Return what an answer needs, the values that it takes from results, and the calls that have them.
+        """Return an answer's needs: the values that it takes from results, and the calls that have them.
 
         It must name what the user has asked for by its name; of one value that it takes, that one. A value that an
-        answer before has held (`before` is what is known, and what was said) is only wanted again where the turn has
+        answer before has held (`before` is what is known, and what was said) is only wanted again if the turn has
         read it again.
         """
         known, mentioned = before
@@ -292,7 +292,7 @@ class _Derivation:
         }
 
     def _describe_read(self, number: int, before: Sequence[int]) -> JsonObject:
-        """Return what must have been read before a write: arguments that stand in results, and were not given.
+        """Return the reads that a write needs: for arguments that are in results and were not given.
 
         They are its own, and those of the writes before that it needs.
         """
@@ -315,8 +315,8 @@ class _Derivation:
                     yield value
 
     def _find_conditions(self, writes: Collection[int]) -> Iterator[int]:
-        """Yield the reads before the first write whose result the user has made a condition of what is done."""
-        told = Found([text for text in self._user_texts if _CONDITION.search(text)], keys=False)
+        """Yield the reads before the first write whose results the user has made a condition."""
+        told = Leaves([text for text in self._user_texts if _CONDITION.search(text)], keys=False)
         for number, result in self._read.items():
             texts = [value for value in result if isinstance(value, str) and len(value) > SHORTEST]
             if number < min(writes, default=0) and any(told.holds(value, "normal") for value in texts):

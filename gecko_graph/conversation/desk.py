@@ -39,8 +39,8 @@ CALL_ID: ContextVar[str | None] = ContextVar("gecko_call_id", default=None)
 """The id of the call that a `WorldTool` answers."""
 
 
-class WorldTool(BaseTool):
-    """A tool that acts on a conversation's world: all that a call holds reaches it, what is wrong is its answer."""
+class ConversationTool(BaseTool):
+    """A tool that acts on a conversation's world: it gets all arguments of a call, and answers with its errors."""
 
     desk: Any
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
@@ -86,10 +86,10 @@ class Desk:
     """Takes an agent's calls for a turn: those of one message are answered together.
 
     Args:
-        world: What they act on.
+        world: The world that they act on.
         most: How many the turn may have.
         races: In how many messages their order mattered.
-        asked: What each reply of the agent's models has cost.
+        asked: The usage of each reply of the agent's models.
         names: Names of the world's tools: those that the agent sees, and their own.
         own: Names of the agent's own tools, which are none of the world's.
         held: Names of the world's tools that the agent's `ToolNode`s call.
@@ -129,7 +129,7 @@ class Desk:
     def tools(self) -> list[BaseTool]:
         """Return the world's tools as the agent sees them."""
         return [
-            WorldTool(
+            ConversationTool(
                 name=each["function"]["name"],
                 description=each["function"].get("description") or each["function"]["name"],
                 args_schema=each["function"]["parameters"],
@@ -244,7 +244,7 @@ class Desk:
 
 
 class Listener(AsyncCallbackHandler):
-    """Sees the calls of each message of the agent's models, what they cost, and which tools run.
+    """Sees the calls of each message of the agent's models, their usage, and the tools that run.
 
     Calls that the agent only rehearses are none of the conversation's.
     """
@@ -272,7 +272,7 @@ class Listener(AsyncCallbackHandler):
             self._running[run_id] = (name, self._desk.taken)
 
     async def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """Note a tool that has run, or failed, beside the world."""
+        """Note a tool that has run, or failed, outside of the world."""
         name, before = self._running.pop(run_id, ("", 0))
         if name in self._desk.names - self._desk.wrapped and before == self._desk.taken:
             self._desk.outside.add(name)

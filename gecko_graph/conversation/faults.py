@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
-from ..models.ask import Reply, Work
+from ..models.ask import FunctionCall, Reply
 from ..state import Json, JsonObject, Step
 from ..tools.spec import ToolSpec
 from ..values.digest import digest
@@ -32,7 +32,7 @@ ERRORS: dict[str, tuple[int, str]] = {
 MOST_ROWS = 3
 """Rows that were not asked for."""
 
-Asking: TypeAlias = Generator[list[Work], list[Reply], RungResult]
+Asking: TypeAlias = Generator[list[FunctionCall], list[Reply], RungResult]
 
 
 def build_faults(kinds: Sequence[Fault], needed: Sequence[ToolSpec], *, seed: int) -> list[Rung]:

@@ -47,7 +47,7 @@ Next: TypeAlias = Literal["user", "agent", "tools", "score"]
 TIMEOUT_S = 600.0
 
 SIMULATING: Sequence[Role] = ("simulator", "state_updater", "validator")
-"""Roles that change what the tools answer, and with it the score: asked only where they were named."""
+"""Roles that change what the tools answer, and with it the score: asked only if they were named."""
 
 
 def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by keyword
@@ -69,16 +69,16 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
     Args:
         agent: A chat model or `"provider:name"`, the address of an OpenAI-compatible server, or a function from tools
             to a Runnable from `{"messages"}`, such as `lambda tools: create_agent(model, tools)`.
-        toolkit: The tools; the scenario's where left out.
+        toolkit: The tools; the scenario's by default.
         user: A script (texts and `{"say", "when", "end"}`), a chat model for the role, or all that a scenario's `user`
-            may say; the scenario's where left out.
+            may say; the scenario's by default.
         scenario: The user, the state at the start, milestones and limits.
         model: The model that audits, or `Models` by role. Rules answer for the tools but where `Models` names the roles
             `simulator`, `state_updater` or `validator`. Agent and user given as text are reached as `Models` says.
         checkpointer: Keeps each message: a conversation can be opened, forked and edited before any of them.
-        context: Knobs of the world's answers; the scenario's limits where left out.
+        context: Settings of the world's answers; the scenario's limits by default.
         timeout_s: Seconds that an agent of a function's may take for a turn, and the tools for a message's calls.
-        name: The graph's name, in traces and where it is a node of another one.
+        name: The graph's name, in traces and as a node of another graph.
 
     Raises:
         GeckoError: There is no toolkit; agent, user or a model cannot be used; or milestones cannot be scored without
@@ -112,7 +112,7 @@ def _build_world(scenario: Case | None, tools: Toolkit, roles: Models, knobs: Ge
 
 
 def _let_play(roles: Models, spec: UserEntry, played_by: ModelLike | None) -> Models:
-    """Return the models with that of the user. Raises GeckoError where neither a script nor a model plays it."""
+    """Return the models with that of the user. Raises GeckoError if neither a script nor a model plays it."""
     roles = roles if played_by is None else roles.replace(user=played_by)
     if not spec.script and not roles.has("user"):
         raise GeckoError("user: expected a script or a model, such as user=['Hello'], user='openai:gpt-5-mini'")
@@ -128,7 +128,7 @@ def _build_agent(
     timeout_s: float,
     checkpointed: bool,
 ) -> Runnable[Any, Any]:
-    """Return the agent's node: a model that is shown the tools, or what a function makes of them."""
+    """Return the agent's node: a model that is given the tools, or an agent that a function builds with them."""
     if isinstance(acts, Runnable):
         tools = world.toolkit.as_openai()
         return node(partial(model_agent, tools=tools, spec=spec), models=Models(planner=acts))

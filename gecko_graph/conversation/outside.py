@@ -1,6 +1,6 @@
-"""An agent under test that leaves the world: found in what it was built with, else in what it has done.
+"""An agent under test that leaves the world: found in the objects that it was built with, else in its acts.
 
-Only the first prevents harm. What holds what is read from the built objects: fields, closures, globals that are used.
+Only the first prevents harm. The built objects are searched: their fields, closures and used globals.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
 from ..errors import GeckoError
-from .desk import Desk, WorldTool
+from .desk import ConversationTool, Desk
 
 MOST = 20_000
 """Objects of an agent that are looked at."""
@@ -25,7 +25,7 @@ HOW = "build it with the tools that it is given: def build(tools): return create
 
 _LIBRARIES = ("langchain", "langgraph", "langsmith", "pydantic")
 _CODE = (type, ModuleType, CodeType, FrameType, TracebackType, GeneratorType, CoroutineType)
-_CLOSED = (str, bytes, int, float, type(None), *_CODE, WorldTool, Desk)
+_CLOSED = (str, bytes, int, float, type(None), *_CODE, ConversationTool, Desk)
 
 
 class LeftWorld(GeckoError):
@@ -33,7 +33,7 @@ class LeftWorld(GeckoError):
 
 
 def check_factory(factory: Callable[..., Any]) -> None:
-    """Raise GeckoError for a function that takes no tools: what it returns would call its own, for real."""
+    """Raise GeckoError for a function that takes no tools: its agent would call its own, for real."""
     try:
         inspect.signature(factory).bind([])
     except ValueError:  # it shows no signature
@@ -63,16 +63,16 @@ def check_built(made: object, desk: Desk) -> None:
     if others:
         raise LeftWorld(f"agent: it has tools of its own in the place of the given {', '.join(sorted(others))}: {HOW}")
     desk.held |= called.keys()
-    desk.wrapped |= {name for name, tool in called.items() if not isinstance(tool, WorldTool)}
+    desk.wrapped |= {name for name, tool in called.items() if not isinstance(tool, ConversationTool)}
 
 
 def _leads_to(found: Sequence[object], desk: Desk) -> bool:
-    """Return whether a given tool is among these objects; where they are not all, it may be."""
-    return len(found) >= MOST or any(isinstance(each, WorldTool) and each.desk is desk for each in found)
+    """Return whether a given tool is among these objects; if they are not all, it may be."""
+    return len(found) >= MOST or any(isinstance(each, ConversationTool) and each.desk is desk for each in found)
 
 
 def walk(start: object) -> Iterator[object]:
-    """Yield an object and what it leads to, the nearest first."""
+    """Yield an object and the objects reachable from it, the nearest first."""
     seen, waiting = {id(start): start}, deque([start])
     while waiting:
         one = waiting.popleft()
@@ -98,7 +98,7 @@ def find_aside(messages: Sequence[BaseMessage], desk: Desk) -> set[str]:
     """Return the ids of the calls of the world's tools that the agent itself has answered, by its middleware.
 
     Raises:
-        LeftWorld: Others were answered neither by the world nor by what an agent refuses calls with.
+        LeftWorld: Other calls were answered neither by the world nor by a refusal of the agent.
     """
     answers = {each.tool_call_id: each for each in messages if isinstance(each, ToolMessage)}
     made = [call for each in messages if isinstance(each, AIMessage) for call in each.tool_calls]

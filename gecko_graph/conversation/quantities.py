@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ..values.finding import Found, atoms_of, canonical, number_words
+from ..values.finding import Leaves, atoms_of, canonical, number_words
 from .english import WORDS, pattern, topic_of
 
 _KINDS = [
@@ -151,7 +151,7 @@ def _units_of(found: re.Match[str], text: str, end: int) -> list[tuple[str, floa
 
 
 def _slack(number: str, hedged: bool) -> float:
-    """Return half of a number's last place, of its last one above 0 where it is called about right."""
+    """Return half of a number's last place, of its last one above 0 if it is called about right."""
     whole, _, places = number.partition(".")
     last = -len(places.rstrip("0")) or len(whole) - len(whole.rstrip("0")) if hedged else -len(places)
     exact = not places and not hedged and float(number) < 10
@@ -159,8 +159,8 @@ def _slack(number: str, hedged: bool) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _read(text: str) -> Found:
-    return Found([spell_figures(text)], keys=False)
+def _read(text: str) -> Leaves:
+    return Leaves([spell_figures(text)], keys=False)
 
 
 def is_said(wanted: Figure, text: str) -> bool:
@@ -216,7 +216,7 @@ def _is_rival(wanted: Figure, other: Figure) -> bool:
 
 
 def word_before(figure: Figure, text: str) -> str:
-    """Return the word that stands before a figure in a text: `hall` of `hall 2`; empty where none does."""
+    """Return the word that stands before a figure in a text: `hall` of `hall 2`; empty if none does."""
     found = re.search(rf"([^\W\d_]{{3,}}) {re.escape(figure.text)}(?!\w)", spell_figures(text))
     return topic_of(found[1].lower()) if found else ""
 

@@ -1,4 +1,4 @@
-"""score: what a finished conversation is worth, whether its user was to blame, and the snapshots that this rests on.
+"""score: a finished conversation's score, its user's faults, and the snapshots that both rest on.
 
 Milestones are looked for in one snapshot for each message between the parties, from the user's first one on.
 """
@@ -19,7 +19,7 @@ from ..models.roles import AuditReply, ClaimReply
 from ..models.usage import add_usage
 from ..state import Json, JsonObject, MadeUp, Step, Usage
 from ..tools import Toolkit
-from ..values.finding import NUMBERING, Found, atoms_of, spell
+from ..values.finding import NUMBERING, Leaves, atoms_of, spell
 from ..values.patch import booked_patch, fold_patches
 from ..values.places import clock, scalars
 from ..world.derived import list_lengths
@@ -50,7 +50,7 @@ def score(
     spec: UserEntry,
     kept: Verdicts,
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Score the conversation by its milestones, and have the auditor look at the user where there is one.
+    """Score the conversation by its milestones, and have the auditor look at the user if there is one.
 
     `kept` are earlier verdicts on claims, which are not asked for again.
     """
@@ -86,9 +86,9 @@ def score(
 def judge_claims(
     goal: Goal, trajectory: Sequence[Snapshot], scope: NodeScope
 ) -> Generator[list[AnyAsk], list[Reply], tuple[Score, list[JudgedClaim], Usage]]:
-    """Score a conversation; where the role `claim_judge` has a model, it decides the claims that rules leave open.
+    """Score a conversation; if the role `claim_judge` has a model, it decides the claims that rules leave open.
 
-    It may overrule what they call broken, and is asked where nothing else is missed. By what it decides another
+    It may overrule what they call broken, and is asked if nothing else is missed. By what it decides another
     message may be taken for a milestone: it is asked until nothing is open.
     """
     asked: list[JudgedClaim] = []
@@ -118,7 +118,7 @@ def _find_undecided(
 ) -> Iterator[tuple[str, tuple[dict[str, str], JsonObject]]]:
     """Yield the claims of milestones that no model has decided, by key, with the message that each was compared with.
 
-    Those that a rule calls broken only where no other part is missed, and something was answered.
+    Those that a rule calls broken only if no other part is missed, and something was answered.
     """
     for each in found["milestones"]:
         alone = all(missed["part"] == "claim" for missed in each.get("missed", ()))
@@ -141,7 +141,7 @@ def find_status(found: Score, end: End, leaks: Sequence[Leak]) -> Status:
     """Return whether a conversation is a success.
 
     That is: every milestone is at its threshold, no minefield was stepped on, and the user has given nothing away;
-    without milestones, it has ended by itself. What only undecided claims keep below its threshold is unknown.
+    without milestones, it has ended by itself. It is unknown if only undecided claims keep it below its threshold.
     """
     missed = [each for each in found["milestones"] if not is_reached(each)]
     undecided = [each for each in missed if each.get("missed") and all(one.get("unsure") for one in each["missed"])]
@@ -165,8 +165,8 @@ def build_trajectory(
 def find_grounded(messages: Sequence[AnyMessage], log: Sequence[Step], toolkit: Toolkit) -> set[str]:
     """Return the ids of the calls whose results count: those of reads with a made-up argument do not.
 
-    Nor do those that rest on such results. A guess that failed taints nothing, and what a write changes is looked at.
-    An argument that may be left out only narrows what is shown: how many, up to which price.
+    Nor do those that rest on such results. A failed guess taints nothing, and a write's changes are compared.
+    An optional argument only narrows the result: how many, up to which price.
     """
     user_messages = [message for message in messages if read_envelope(message)["sender"] == "user"]
     steps = [step for step in log if step["call"]["name"] in toolkit and "outcome" in step]
@@ -188,7 +188,7 @@ def _is_required(toolkit: Toolkit, made_up: MadeUp) -> bool:
 
 
 def _forget(step: Step, doubtful: Collection[str]) -> Step:
-    """Return a step without its arguments where it failed, and without its result where that is in doubt."""
+    """Return a step without its arguments if it failed, and without its result if that is in doubt."""
     call, outcome = step["call"], step["outcome"]
     if not is_planned(step):
         return {**step, "call": {**call, "args": {}}}
@@ -240,7 +240,7 @@ class _Fold:
         return {"texts": self._seen, "unseen": [*self._guessed, *find_computed(figures, [*self._seen, *counted])]}
 
     def _find_attempts(self, message: AnyMessage, later: Sequence[AnyMessage]) -> list[JsonObject]:
-        """Return the calls that a message makes, under the tools' own names where they were answered."""
+        """Return the calls that a message makes, under the tools' own names if they were answered."""
         answers = [each for each in later if isinstance(each, ToolMessage)]
         aside = {each.tool_call_id for each in answers if read_envelope(each)["sender"] == "agent"}
         made = [call for call in read_calls(message) if call["id"] not in aside]
@@ -315,7 +315,7 @@ def find_computed(answer: str, known: Sequence[Json]) -> list[Json]:
 
 
 def find_named(asked: str, results: Sequence[Json], values: Sequence[Json]) -> list[Json]:
-    """Return the values that a user has asked for by the name of their key, or by what such a key holds: `how much`."""
+    """Return the values that a user has asked for by the name of their key, or by the kind of its value: `how much`."""
     words = {topic_of(each.lower()) for each in _LETTERS.findall(asked)} - {""}
     slots = (phrase([slot]).search(asked) and keys.split() for slot, keys in WORDS["keys"].items())
     words |= {topic_of(each) for found in slots if found for each in found}
@@ -329,8 +329,8 @@ def find_named(asked: str, results: Sequence[Json], values: Sequence[Json]) -> l
     return [each for each in values if held.holds(each, "loose")]
 
 
-def _read(values: Sequence[Json]) -> Found:
-    return Found(values, keys=False)
+def _read(values: Sequence[Json]) -> Leaves:
+    return Leaves(values, keys=False)
 
 
 def _find_whole(answer: str, results: Sequence[Json]) -> Iterator[Json]:

@@ -53,7 +53,7 @@ _NAME = re.compile(r"(?<=[\w,:\"'] )\"?([A-Z][\w'-]*[a-z])|^([A-Z][\w'-]*[a-z])(
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class SentenceClause:
     """A part of a sentence.
 
     Args:
@@ -101,14 +101,14 @@ def split_sentences(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=256)
-def read_clauses(text: str) -> tuple[Clause, ...]:
+def read_clauses(text: str) -> tuple[SentenceClause, ...]:
     """Return the clauses of a text in their order."""
     return tuple(
         clause for number, sentence in enumerate(split_sentences(text)) for clause in _read_sentence(sentence, number)
     )
 
 
-def _read_sentence(sentence: str, number: int) -> Iterator[Clause]:
+def _read_sentence(sentence: str, number: int) -> Iterator[SentenceClause]:
     sentence = _APPOSED.sub(r" \1", _LINE.sub(r"\1 is \2", sentence))
     asked = sentence.rstrip("\"') ").endswith("?")
     guessed = bool(_GUESS.search(sentence))
@@ -120,7 +120,7 @@ def _read_sentence(sentence: str, number: int) -> Iterator[Clause]:
             colon = ":" if between == ":" else ", except" if "except" in between else ""
             parts.append(sentence[start : end[0]].strip(" ,()\u2014") + colon)
         start = end[1]
-    read: list[Clause] = []
+    read: list[SentenceClause] = []
     for part in parts:
         clause = _read_clause(part, number)
         if read and not (clause.signs or _VERBAL.search(part)):  # a fragment of the clause before it
@@ -132,7 +132,7 @@ def _read_sentence(sentence: str, number: int) -> Iterator[Clause]:
             yield replace(clause, mood="asked" if asked else clause.mood, limited=clause.limited or guessed)
 
 
-def _read_clause(part: str, number: int) -> Clause:
+def _read_clause(part: str, number: int) -> SentenceClause:
     text = plain(part)
     quoted = {place for found in _TITLE.finditer(text) for place in range(*found.span())}
     found = [*_WORD.finditer(text)]
@@ -146,7 +146,7 @@ def _read_clause(part: str, number: int) -> Clause:
     if not any(verbs) and _LIGHT & {*tokens}:
         verbs = [stem(word) in PREDICATES for word in tokens]
     signs, words, apart = _turned(tokens, verbs)
-    return Clause(
+    return SentenceClause(
         text=part,
         sentence=number,
         words=tuple(words),
@@ -241,7 +241,7 @@ _HARDLY_SAME = [[phrase([each]) for each in sorts] for sorts in WORDS["hardly_sa
 """Words of which one hardly stands for another: a time until then, what is left, what is owed."""
 
 
-def has_happened(one: Clause, other: Clause) -> bool:
+def has_happened(one: SentenceClause, other: SentenceClause) -> bool:
     """Return whether a clause tells as past what another says of now: `it arrived` for `it arrives`."""
     if _DUE.search(one.text) and _WAS_DONE.search(other.text):
         return True

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from langchain_core.messages import AnyMessage, ToolCall, ToolMessage
 
-from ..models.ask import AnyAsk, Reply, Work
+from ..models.ask import AnyAsk, FunctionCall, Reply
 from ..models.formatting import text_of
 from ..models.node import NodeScope
 from ..state import Json, JsonObject, Step
@@ -32,7 +32,7 @@ MOST_ORDERS = 24
 def open_world(
     state: ConversationState, scope: NodeScope, *, world: World, default: JsonObject | None = None
 ) -> dict[str, Any]:
-    """Return the world's snapshot where there is none yet, of the caller's state, else the default, else its own.
+    """Return the world's snapshot if there is none yet, of the caller's state, else the default, else its own.
 
     Raises:
         StateError: The caller's state is not JSON, or breaks the schema or an invariant of the toolkit.
@@ -47,12 +47,12 @@ def open_world(
 def tools(
     state: ConversationState, scope: NodeScope, *, world: World, timeout_s: float
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Answer the calls: a bad one by what is wrong with it, several at once in the order that shows a race."""
+    """Answer the calls: a bad one with its error, several at once in the order that shows a race."""
     here = world.resume(state["world"], own=True)
     first = len(here.log)
     wanted = read_calls(state["messages"][-1])
     calls = here.read_calls(wanted)
-    (reply,) = yield [Work(function=partial(answer_batch, here, calls), timeout_s=timeout_s)]
+    (reply,) = yield [FunctionCall(function=partial(answer_batch, here, calls), timeout_s=timeout_s)]
     if reply.failure is not None:
         return {"end": "tools_failed", "reason": f"the tools failed: {reply.failure}"}
     ids = {step["call"]["id"]: call["id"] for call, step in zip(wanted, reply.value.steps, strict=True)}
@@ -63,14 +63,14 @@ def tools(
     return {"messages": messages, "world": record_calls(here, first), "races": int(reply.value.race)}
 
 
-class Answered(NamedTuple):
+class AnsweredCalls(NamedTuple):
     """The steps of one message's calls, in the order of the message, and whether their order mattered."""
 
     steps: list[Step]
     race: bool
 
 
-def answer_batch(world: World, calls: Sequence[JsonObject]) -> Answered:
+def answer_batch(world: World, calls: Sequence[JsonObject]) -> AnsweredCalls:
     """Answer the calls of one message (as `World.read_calls` returns them) in a world."""
     order: Sequence[int] = range(len(calls))
     race = False
@@ -79,7 +79,7 @@ def answer_batch(world: World, calls: Sequence[JsonObject]) -> Answered:
         race = any(other != words or not _is_alike(fork, at) for _, other, at in tried[1:])
         order = max(tried, key=lambda one: sum(word != "ok" for word in one[1]))[0]
     steps = {at: world.call(calls[at]) for at in order}
-    return Answered([steps[at] for at in range(len(calls))], race)
+    return AnsweredCalls([steps[at] for at in range(len(calls))], race)
 
 
 _REFUSED: Any = {"status": "refused", "rung": ""}
@@ -87,9 +87,9 @@ Tried: TypeAlias = tuple[Sequence[int], list[str], World]
 
 
 def _try_orders(world: World, calls: Sequence[JsonObject]) -> list[Tried]:
-    """Return what comes of each order, the message's own first; nothing where rules do not answer all calls.
+    """Return the results of each order, the message's own first; nothing if rules do not answer all calls.
 
-    Nor where a fault strikes: which call it meets is no race.
+    Nor if a fault strikes: which call it meets is no race.
     """
     orders = islice(permutations(range(len(calls))), MOST_ORDERS)
     try:
@@ -100,7 +100,7 @@ def _try_orders(world: World, calls: Sequence[JsonObject]) -> list[Tried]:
 
 
 def _try_order(world: World, calls: Sequence[JsonObject], order: Sequence[int]) -> Tried:
-    """Return an order, what becomes of each call, and the world after it."""
+    """Return an order, each call's result, and the world after it."""
     fork = world.fork(by_rules=True)
     steps = {at: fork.call(calls[at]) for at in order}
     ends = [steps[at].get("outcome", _REFUSED) for at in range(len(calls))]
@@ -124,7 +124,7 @@ def show_step(world: World, step: Step) -> tuple[ToolCall, ToolMessage]:
     name = face.name if face else own["name"].removeprefix(HIDDEN)
     call = ToolCall(type="tool_call", id=own["id"], name=name, args=own["args"])
     message = build_message(call, step)
-    if message.status != "error":  # what a tool returned is data
+    if message.status != "error":  # a tool's result is data
         return call, message
     text = show_text(world.toolkit, text_of(message)) if face else text_of(message).replace(HIDDEN, "")
     return call, message.model_copy(update={"content": text})

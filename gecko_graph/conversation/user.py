@@ -1,4 +1,4 @@
-"""user: what the simulated user wants, knows and must not say, and his next message (ToolSandbox, section 2.2)."""
+"""user: the simulated user's goal, knowledge, secrets and next message (ToolSandbox, section 2.2)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ExchangeEntry(Entry):
 class UserEntry(Entry):
     """The user of a scenario.
 
-    `knows` is the knowledge boundary: what he may answer with. `must_not_say` is what he knows to judge the result by,
+    `knows` is the knowledge boundary: facts that he may tell. `must_not_say` are facts to judge the result by,
     but must not give away; a leak is found by rule. `script` makes a model unnecessary.
     """
 
@@ -93,17 +93,17 @@ UserLike: TypeAlias = ModelLike | Mapping[str, Any] | Sequence[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What a scenario says of a conversation.
+    """A scenario's settings of a conversation.
 
     Args:
         tools: The tools of agent and user.
         state: The task state at the start.
         limits: Knobs of the world's answers.
-        user: The simulated user; None where the file has turns.
+        user: The simulated user; None if the file has turns.
         goal: Milestones and minefields.
         needs: Names of the tools that the task needs; the others may distract (`augment.py`).
         faults: What goes wrong with them (`faults.py`).
-        verdicts: What the role `claim_judge` has said of claims, by `claim_key`: verdict, sentence, reason.
+        verdicts: The verdicts of the role `claim_judge` by `claim_key`: verdict, sentence, reason.
     """
 
     tools: Toolkit
@@ -117,7 +117,7 @@ class Case:
 
 
 def read_user(user: UserLike | None, scenario: UserEntry | None) -> tuple[UserEntry, ModelLike | None]:
-    """Return the user of a conversation, and the model that plays him where one was given.
+    """Return the user of a conversation, and the model that plays him if one was given.
 
     Raises:
         GeckoError: There is no goal, or something in it is wrong: names the place.
@@ -135,7 +135,7 @@ def read_user(user: UserLike | None, scenario: UserEntry | None) -> tuple[UserEn
 def user(
     state: ConversationState, scope: NodeScope, *, spec: UserEntry, prompts: Prompts
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Write the user's next message: the opening, a line of the script, or what the role `user` replies."""
+    """Write the user's next message: the opening, a line of the script, or the reply of the role `user`."""
     if spec.opening and not _has_begun(state):
         return _send(state, spec, spec.opening)
     if spec.script:
@@ -152,7 +152,7 @@ def user(
 
 
 def describe_user(spec: UserEntry) -> dict[str, str]:
-    """Return what the prompts of user and auditor show of him."""
+    """Return the user's description for the prompts of user and auditor."""
     return {"goal": spec.goal, "knows": "\n".join(spec.knows), "must_not_say": "\n".join(spec.must_not_say)}
 
 
@@ -174,7 +174,7 @@ def _swap_sides(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
 
 
 def _follow(state: ConversationState, spec: UserEntry) -> dict[str, Any]:
-    """Send the next line whose check holds; where none does, or it only ends, the conversation is over."""
+    """Send the next line whose check holds; if none does, or it only ends, the conversation is over."""
     left = range(state.get("next_line", 0), len(spec.script))
     number = next((each for each in left if _holds(spec.script[each].when, state)), len(spec.script))
     line = spec.script[number] if number < len(spec.script) else LineEntry(end=True)
@@ -184,7 +184,7 @@ def _follow(state: ConversationState, spec: UserEntry) -> dict[str, Any]:
 
 
 def _holds(when: str | None, state: ConversationState) -> bool:
-    """Return whether a line's check holds; it sees what a checklist's does, the agent's last message as `answer`."""
+    """Return whether a line's check holds; its names are a checklist's, the agent's last message is `answer`."""
     if when is None:
         return True
     world, messages = state["world"], reversed(state.get("messages", []))
@@ -209,7 +209,7 @@ def _has_begun(state: ConversationState) -> bool:
 
 
 def _move_clock(world: JsonObject, minutes: float) -> list[JsonObject]:
-    """Return a record that moves the state's `now` on, where it has one in ISO form."""
+    """Return a record that moves the state's `now` on, if it has one in ISO form."""
     if (later := add_minutes(world["state"].get("now"), minutes)) is None:
         return []
     patch = [{"op": "replace", "path": "/now", "value": later}]
@@ -238,7 +238,7 @@ def add_minutes(now: Json, minutes: float) -> str | None:
 
 
 def find_leaks(state: ConversationState, must_not_say: Sequence[str]) -> list[Leak]:
-    """Return which messages hold what the user must not say, in whatever letter case, spacing and punctuation."""
+    """Return the messages that hold a secret of the user, in any letter case, spacing and punctuation."""
     secrets = [(text, _plain(text)) for text in must_not_say]
     return [
         {"message": number, "text": text}

@@ -1,1 +1,1 @@
-"""A state that follows from a document alone: what each operation does to which thing, as unconfirmed contracts."""
+"""A state model from a document alone: the effect of each operation on its things, as unconfirmed contracts."""

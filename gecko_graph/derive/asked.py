@@ -1,4 +1,4 @@
-"""What a list or a count is asked by: values of fields, filters with operators, an order, pages; as expressions."""
+"""The parameters of a list or a count: values of fields, filters with operators, an order, pages; as expressions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ..state import Json, JsonObject
 from .blanks import blanks_of
 from .paths import Operation, Things, names_item
-from .shapes import Shape, plain, singular
+from .shapes import SchemaShape, plain, singular
 
 LIMIT = frozenset(("limit", "perpage", "pagesize", "take", "maxresults", "size", "top"))
 OFFSET = frozenset(("offset", "skip", "start", "startindex"))
@@ -81,7 +81,7 @@ class Asked:
     def _order(self, is_newest_first: bool) -> str:
         """Return the order that is asked for, else the documented one, else that of the document's other lists.
 
-        A list that a cursor goes through begins with what was made last, as those of most services do.
+        A list that a cursor goes through begins with the newest item, as those of most services do.
         """
         by, way = self.of(ORDER), self.of(WAY)
         first, second = default_order(self.one)
@@ -126,17 +126,17 @@ class Asked:
         return {name: each for name, each in blank.items() if isinstance(each, str | int) and "{{" not in str(each)}
 
 
-def shapes(one: Operation, names: frozenset[str]) -> list[Shape]:
-    """Return what an operation may be sent under some names."""
+def shapes(one: Operation, names: frozenset[str]) -> list[SchemaShape]:
+    """Return an operation's parameters of some names."""
     return [one.parameters.fields[name] for wire, name in one.asked.items() if plain(wire) in names]
 
 
 def default_order(one: Operation) -> tuple[Json, Json]:
-    """Return the field and the direction that a list has when nothing is asked for; None where none is documented."""
+    """Return the field and the direction that a list has when nothing is asked for; None if none is documented."""
     by, way = ([each.first("default") for each in shapes(one, names)] for names in (ORDER, WAY))
     return next(filter(None, by), None), next(filter(None, way), None)
 
 
 def is_newest_first(one: Operation) -> bool:
-    """Return whether a list is documented to begin with what was created last."""
+    """Return whether a list is documented to begin with the newest item."""
     return one.lists is not None and bool(_NEWEST.fullmatch(" ".join(str(each) for each in default_order(one) if each)))

@@ -1,4 +1,4 @@
-"""Blanks: the plainest values that a result can have where nothing is known, so that it keeps its form."""
+"""Blanks: the plainest values that a result can have if nothing is known, so that it keeps its form."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ..schemas.made_up import Impossible, make_value
 from ..state import Json, JsonObject
-from .shapes import Shape, plain
+from .shapes import SchemaShape, plain
 
 TOTAL = re.compile(r"(total|count|total_?(count|items|results|elements|records)|record_?count)", re.IGNORECASE)
 """Names of members that count the items of a list."""
@@ -22,7 +22,7 @@ CLOCK = "{{ clock_or('2000-01-01T00:00:00Z') }}"
 _DEEPEST = 4
 
 
-def blank_of(shape: Shape, name: str = "", depth: int = 0) -> Json:
+def blank_of(shape: SchemaShape, name: str = "", depth: int = 0) -> Json:
     """Return a blank: what the schema chooses, null, nothing, the state's clock for a time, else what fits."""
     if (chosen := _chosen(shape)) is not None:
         return chosen
@@ -39,7 +39,7 @@ def blank_of(shape: Shape, name: str = "", depth: int = 0) -> Json:
     return _fitting(shape, name)
 
 
-def _chosen(shape: Shape) -> Json:
+def _chosen(shape: SchemaShape) -> Json:
     for keyword in ("default", "const"):
         if (value := shape.first(keyword)) is not None:
             return value
@@ -47,7 +47,7 @@ def _chosen(shape: Shape) -> Json:
     return None if None in choices else choices[0]
 
 
-def _fitting(shape: Shape, name: str) -> Json:
+def _fitting(shape: SchemaShape, name: str) -> Json:
     try:
         whole = {**shape.said.schema, "$defs": (shape.said.root or {}).get("$defs", {})}
         return make_value(whole, seed=0, key=name, subject=name)
@@ -55,7 +55,7 @@ def _fitting(shape: Shape, name: str) -> Json:
         return None
 
 
-def new_key(shape: Shape, prefix: str, shelf: str) -> str:
+def new_key(shape: SchemaShape, prefix: str, shelf: str) -> str:
     """Return an expression of a new key below the place `shelf`, in the form that the schema of keys has."""
     pattern = shape.first("pattern")
     if shape.first("format") == "uuid":
@@ -79,7 +79,7 @@ def _form(piece: tuple[str, str]) -> str:
     return sign * int(times or 1)
 
 
-def blanks_of(shape: Shape, depth: int = 0, *, leave: str | None = None) -> JsonObject:
+def blanks_of(shape: SchemaShape, depth: int = 0, *, leave: str | None = None) -> JsonObject:
     """Return blanks for the members that an object always has, and for those that may be null; not for one of them."""
     wanted = {name: each for name, each in shape.fields.items() if name in shape.required or each.is_nullable}
     return {
@@ -89,7 +89,7 @@ def blanks_of(shape: Shape, depth: int = 0, *, leave: str | None = None) -> Json
     }
 
 
-def around(shape: Shape, where: tuple[str, ...], inner: Json, total: str = "") -> Json:
+def around(shape: SchemaShape, where: tuple[str, ...], inner: Json, total: str = "") -> Json:
     """Return a value in the envelope that a result has around it; members that count it hold `total`."""
     if not where:
         return inner

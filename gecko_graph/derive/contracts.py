@@ -14,7 +14,7 @@ from .asked import Asked, arg, is_newest_first
 from .blanks import YES, around, as_key, blank_of, blanks_of, new_key, with_blanks
 from .kinds import STATEFUL, Kind, counter_of, find_kinds
 from .paths import VAR, Operation, Paths, Things, name_of, names_item
-from .shapes import Shape, matching, plain, singular
+from .shapes import SchemaShape, matching, plain, singular
 
 _TWICE = frozenset(("getorcreate", "ifexists", "existok", "ifnotexists"))
 """Names of members of a request by which a thing that is already there is no error: without them it is one."""
@@ -22,15 +22,15 @@ _TWICE = frozenset(("getorcreate", "ifexists", "existok", "ifnotexists"))
 _UNIQUE = frozenset(("name", "slug", "key", "email", "username"))
 _AGAIN = re.compile(r"already exists?,[^.]*return", re.IGNORECASE)
 _MERGES = re.compile(r"\bmerge", re.IGNORECASE)
-_NOTHING = Shape(True, None)
+_NOTHING = SchemaShape(True, None)
 
 
 @dataclass(frozen=True)
 class Derived:
-    """What the document of a toolkit tells of its operations.
+    """The contracts that follow from a toolkit's document.
 
     Args:
-        kinds: What each operation does, and why, by the tool's name.
+        kinds: The kind of each operation, and why, by the tool's name.
         left_out: Why an operation of a known kind has no contract.
         file: A file of contracts, for `Toolkit.with_contracts`.
     """
@@ -63,7 +63,7 @@ class Derived:
 
 
 def derive_contracts(toolkit: Toolkit, state: JsonObject | None = None) -> Derived:
-    """Return what the paths, schemas and names of tools tell of a state that they share. Pure.
+    """Derive contracts on a shared state from the paths, schemas and names of tools. Pure.
 
     Args:
         toolkit: The tools, of an OpenAPI document or with names such as `create_issue`.
@@ -82,7 +82,7 @@ def derive_contracts(toolkit: Toolkit, state: JsonObject | None = None) -> Deriv
         kind, name = kinds[one.tool.name], one.tool.name
         if why := _find_hindrance(kind, shaped):
             left[name] = why
-        elif data := (writer := _Writer(paths, one, kind)).write():
+        elif data := (writer := _ContractWriter(paths, one, kind)).write():
             because = {"status": "derived", "kind": kind.word, "why": kind.why}
             because |= ({"by": "name"} if one.by_name else {}) | writer.shows()
             contracts[name] = {"evidence": because, **data}
@@ -108,7 +108,7 @@ def _find_roots(toolkit: Toolkit, state: JsonObject | None) -> dict[str, bool]:
     """Return the root keys of a state, its schema and written contracts, and whether they hold objects by keys."""
     schema = (toolkit.state_schema or {}).get("properties", {})
     found = dict.fromkeys(toolkit.state_keys, True)
-    found |= {key: Shape(each, toolkit.state_schema).types <= {"object"} for key, each in schema.items()}
+    found |= {key: SchemaShape(each, toolkit.state_schema).types <= {"object"} for key, each in schema.items()}
     for key, each in (state or {}).items():
         found[key] = isinstance(each, dict) and all(isinstance(one, dict) for one in each.values())
     return found
@@ -143,7 +143,7 @@ def _exists(place: str, things: Things) -> JsonObject:
     return {"check": f"exists_at({place})", **said}
 
 
-class _Writer:
+class _ContractWriter:
     """Writes the contract of one operation, by the method that is called as its kind."""
 
     def __init__(self, paths: Paths, one: Operation, kind: Kind) -> None:
@@ -159,7 +159,7 @@ class _Writer:
 
     @property
     def named(self) -> str:
-        """What names a thing, with a value of its type, as an expression."""
+        """A thing's key, with a value of its type, as an expression."""
         types = self.things.fields.get(self.key, _NOTHING).types
         return repr({self.key: 0 if types & {"integer", "number"} else ""})
 
@@ -321,7 +321,7 @@ class _Writer:
 
     @property
     def _twice(self) -> str:
-        """Return whether a call says that a thing may be there already, as an expression; "" where none can."""
+        """Return whether a call says that a thing may be there already, as an expression; "" if none can."""
         found = next((name for wire, name in self.one.sent.items() if plain(wire) in _TWICE), None)
         return f"{arg(found)} not in [None, False, 'raise', 'error', 'fail']" if found else ""
 
@@ -343,7 +343,7 @@ class _Writer:
 
     def _upsert(self) -> JsonObject:
         written = self._update()
-        self.requires.pop()  # it makes what is not there
+        self.requires.pop()  # it makes a missing thing
         return written
 
     def _remove(self) -> JsonObject:

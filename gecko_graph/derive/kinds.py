@@ -1,4 +1,4 @@
-"""What each operation does to which thing, and why; `unknown` if the document does not tell."""
+"""The kind of each operation, its things, and why; `unknown` if the document does not tell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from .paths import COUNTING, LISTING, VAR, Operation, Paths, Things, names_item
-from .shapes import Shape, matching, plain, singular
+from .shapes import SchemaShape, matching, plain, singular
 
 Word = Literal[
     "list", "count", "read", "create", "update", "replace", "upsert", "remove", "remove all",
@@ -26,7 +26,7 @@ STATEFUL: frozenset[Word] = frozenset(
 
 @dataclass(frozen=True)
 class Kind:
-    """What an operation does: to the `things` of a collection, or to the one thing at its own path."""
+    """The kind of an operation: on the `things` of a collection, or on the one thing at its own path."""
 
     word: Word
     why: str
@@ -134,7 +134,7 @@ def _shares(one: Operation, found: Things) -> bool:
 
 
 def _below_collection(one: Operation, paths: Paths) -> Kind | None:
-    """Return what `/pets/search`, `/pets/count`, `/pets_count` and `/pets/findByStatus` do."""
+    """Return the kinds of `/pets/search`, `/pets/count`, `/pets_count` and `/pets/findByStatus`."""
     found, last = paths.things.get(one.slot[:-1]), one.slot[-1] if one.slot else ""
     if one.method == "get" and (beside := _counted(one, paths)) and counter_of(one.result) is not None:
         return Kind("count", "counts the items of the collection beside it", beside)
@@ -163,7 +163,7 @@ def _counted(one: Operation, paths: Paths) -> Things | None:
     return next((things for name, things in beside if word[:-5] in (plain(name), plain(singular(name)))), None)
 
 
-def counter_of(shape: Shape) -> tuple[str, ...] | None:
+def counter_of(shape: SchemaShape) -> tuple[str, ...] | None:
     """Return where a result holds a count."""
     if shape.types and shape.types <= {"integer", "number"}:
         return ()
@@ -172,7 +172,7 @@ def counter_of(shape: Shape) -> tuple[str, ...] | None:
 
 
 def _of_plural(one: Operation, paths: Paths) -> Kind | None:
-    """Return what `GET /pets` and `POST /pets` do where an item is `/pet/{id}`."""
+    """Return the kinds of `GET /pets` and `POST /pets` if an item is `/pet/{id}`."""
     if not one.slot or one.slot[-1] == VAR:
         return None
     found = paths.things.get((*one.slot[:-1], singular(one.slot[-1])))
@@ -217,7 +217,7 @@ def _of_one(one: Operation, paths: Paths) -> Kind | None:
     return Kind("remove one", "DELETE of one thing that is set at the same path") if one.method == "delete" else None
 
 
-def _changes(one: Operation, fields: Mapping[str, Shape]) -> bool:
+def _changes(one: Operation, fields: Mapping[str, SchemaShape]) -> bool:
     """Return whether a POST sets the thing that is read at its path: its fields are sent, or it answers with them."""
     sent = matching(one.body.fields, fields)
     return bool(one.body.fields) and (one.result.holds(fields) == () or 2 * len(sent) >= len(one.body.fields))

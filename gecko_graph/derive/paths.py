@@ -1,4 +1,4 @@
-"""The things that a toolkit's paths, or its tools' names, are about: collections, their items, what names an item."""
+"""The things of a toolkit's paths, or of its tools' names: collections, their items, and the items' keys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ..tools.spec import ToolSpec
-from .shapes import IDENTIFYING, Shape, plain, singular
+from .shapes import IDENTIFYING, SchemaShape, plain, singular
 
 Slot = tuple[str, ...]
 """The segments of a path, with `{}` for a variable."""
@@ -53,14 +53,14 @@ class Operation:
         return any(each.get("media") for code, each in responses.items() if code.startswith("2"))
 
     @cached_property
-    def result(self) -> Shape:
-        """What it answers."""
-        return Shape.of(self.tool.result)
+    def result(self) -> SchemaShape:
+        """The shape of its result."""
+        return SchemaShape.of(self.tool.result)
 
     @cached_property
-    def parameters(self) -> Shape:
-        """What it takes."""
-        return Shape.of(self.tool.parameters)
+    def parameters(self) -> SchemaShape:
+        """The shape of its input."""
+        return SchemaShape.of(self.tool.parameters)
 
     @cached_property
     def sent(self) -> dict[str, str]:
@@ -80,21 +80,21 @@ class Operation:
         return {wire: name for name, (place, wire) in self.places.items() if place == "query"} | self.sent
 
     @cached_property
-    def body(self) -> Shape:
-        """What it is sent."""
+    def body(self) -> SchemaShape:
+        """The shape of its body."""
         whole = self.sent.get("")
         fields = self.parameters.fields
         if whole is not None:
             return fields[whole]
-        shape = Shape(True, None)
+        shape = SchemaShape(True, None)
         shape.fields = {wire: fields[name] for wire, name in self.sent.items() if name in fields}
         shape.required = frozenset(wire for wire, name in self.sent.items() if name in self.parameters.required)
         shape.types = frozenset({"object"})
         return shape
 
     @cached_property
-    def lists(self) -> Shape | None:
-        """What the things are that it answers with a list or a map of; None where it does not."""
+    def lists(self) -> SchemaShape | None:
+        """What the things are that it answers with a list or a map of; None if it does not."""
         found = self.result.listed
         return found[1] if found else self.result.mapped
 
@@ -105,9 +105,9 @@ class Things:
 
     slot: Slot
     name: str
-    shape: Shape
+    shape: SchemaShape
     variable: str = ""
-    """The path's word for what names an item."""
+    """The path's word for an item's key."""
     key: str | None = None
     """The member of an item that names it."""
     of: Things | None = None
@@ -118,12 +118,12 @@ class Things:
     root: str = ""
     """The key of the state that holds them."""
     at: Mapping[str, Operation] = field(default_factory=dict)
-    """What is done with the whole of it, by method."""
+    """Operations on the whole of it, by method."""
     each: Mapping[str, Operation] = field(default_factory=dict)
-    """What is done with an item, by method."""
+    """Operations on an item, by method."""
 
     @property
-    def fields(self) -> Mapping[str, Shape]:
+    def fields(self) -> Mapping[str, SchemaShape]:
         """The members of an item."""
         return self.shape.fields
 
@@ -132,7 +132,7 @@ class Paths:
     """The operations of a toolkit by path and method, and the collections among them."""
 
     is_newest_first = False
-    """Whether a list is documented to begin with what was made last: the others probably do so too."""
+    """Whether a list is documented to begin with the newest: the others probably do so too."""
 
     def __init__(self, tools: Iterable[ToolSpec]) -> None:
         self.operations = [found for tool in tools if (found := _place(tool))]
@@ -167,7 +167,7 @@ class Paths:
                 return
 
     def _find(self, item: Slot, one: Operation | None) -> Things | None:
-        """Return the collection whose items stand at a path that leads to `one`; None where they are none's."""
+        """Return the collection whose items stand at a path that leads to `one`; None if they are none's."""
         if len(item) < 2 or item[-1] != VAR or item[-2] == VAR:
             return None
         slot, each = item[:-1], self.slots.get(item, {})
@@ -203,18 +203,18 @@ class Paths:
 
 
 def names_item(one: Operation, found: Things) -> str | None:
-    """Return the member of a body that names an item: its key, or `user_id` where the key of users is `id`."""
+    """Return the member of a body that names an item: its key, or `user_id` if the key of users is `id`."""
     names = (found.key or "", f"{found.singular}{found.key}")
     return next((name for name in one.body.fields if plain(name) in map(plain, names)), None)
 
 
 def name_of(slot: Slot) -> str:
-    """Return what a path is about, in words."""
+    """Return the things of a path, in words."""
     return ".".join(part for part in slot if part != VAR and not _EMPTY.fullmatch(part)) or "root"
 
 
 def _variable(item: Slot, one: Operation | None) -> str:
-    """Return the path's own word for what names an item; "" where no path has one."""
+    """Return the path's own word for an item's key; "" if no path has one."""
     return one.wires[item.count(VAR) - 1][0] if one else ""
 
 
@@ -258,7 +258,7 @@ def _meant(one: Operation) -> Iterator[tuple[str, Slot]]:
         yield "get", tuple(head)
 
 
-def _item_shape(each: Mapping[str, Operation], at: Mapping[str, Operation]) -> Shape:
+def _item_shape(each: Mapping[str, Operation], at: Mapping[str, Operation]) -> SchemaShape:
     """Return what an item is: as it is read, made or changed, else as it is listed."""
     listed = at["get"].lists if "get" in at else None
     names = set(listed.fields) if listed else set()
@@ -268,10 +268,10 @@ def _item_shape(each: Mapping[str, Operation], at: Mapping[str, Operation]) -> S
         where = one.result.holds(names) if names else _unwrapped(one.result)
         if where is not None:
             return one.result.at(where)
-    return listed or Shape(True, None)
+    return listed or SchemaShape(True, None)
 
 
-def _unwrapped(shape: Shape) -> tuple[str, ...]:
+def _unwrapped(shape: SchemaShape) -> tuple[str, ...]:
     """Return where the one object stands that a response is a wrapper of."""
     is_open = next((name for name in ("data", "result") if name in shape.fields and shape.fields[name].is_open), None)
     if is_open:

@@ -1,4 +1,4 @@
-"""What schemas say of the things of an API: their fields, lists of them, and where a larger object holds one."""
+"""Shapes of an API's things by its schemas: their fields, lists of them, and larger objects around them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..schemas.reading import Said
 from ..state import JsonObject
 
 WRAPPERS = ("data", "result", "results", "response", "items", "content", "_embedded", "payload", "value", "values")
-"""Names of members that hold what a response is about."""
+"""Names of members that hold a response's main object."""
 
 IDENTIFYING = frozenset({"string", "integer", "number"})
 _MOST_BESIDE = 14
@@ -31,21 +31,21 @@ def singular(word: str) -> str:
     return word[:-1] if word.lower().endswith("s") and not word.lower().endswith(("us", "is")) else word
 
 
-class Shape:
-    """What a schema says of a value, read once."""
+class SchemaShape:
+    """The shape of a value by its schema, read once."""
 
     def __init__(self, schema: Any, root: Any) -> None:
         self.said = Said(schema, root)
 
     @classmethod
-    def of(cls, schema: JsonObject | None) -> Shape:
+    def of(cls, schema: JsonObject | None) -> SchemaShape:
         """Return that of a whole schema, of anything for None."""
         return cls({} if schema is None else schema, schema)
 
     @cached_property
-    def fields(self) -> Mapping[str, Shape]:
+    def fields(self) -> Mapping[str, SchemaShape]:
         """The named members."""
-        return {name: Shape(self.said.member(name).schema, self.said.root) for name in self.said.names()}
+        return {name: SchemaShape(self.said.member(name).schema, self.said.root) for name in self.said.names()}
 
     @cached_property
     def required(self) -> frozenset[str]:
@@ -59,7 +59,7 @@ class Shape:
 
     @cached_property
     def types(self) -> frozenset[str]:
-        """The types that it may have, null apart; those of its fields or items where it names none."""
+        """The types that it may have, null apart; those of its fields or items if it names none."""
         named = [part.get("type") for part in self.parts]
         found = {each for one in named for each in (one if isinstance(one, list) else [one]) if isinstance(each, str)}
         for keyword, kind in (("properties", "object"), ("items", "array")):
@@ -74,20 +74,20 @@ class Shape:
         return any(one == "null" or (isinstance(one, list) and "null" in one) for one in named)
 
     def first(self, keyword: str) -> Any:
-        """Return what the first part that has a keyword says under it; None where none has it."""
+        """Return the first part's value of a keyword; None if none has it."""
         return next((part[keyword] for part in self.parts if keyword in part), None)
 
     @property
-    def item(self) -> Shape:
-        """What its items are."""
-        return Shape(self.said.member(None).schema, self.said.root)
+    def item(self) -> SchemaShape:
+        """The shape of its items."""
+        return SchemaShape(self.said.member(None).schema, self.said.root)
 
     @cached_property
-    def listed(self) -> tuple[tuple[str, ...], Shape] | None:
+    def listed(self) -> tuple[tuple[str, ...], SchemaShape] | None:
         """Where it holds its one list of things, and what they are; None where it is not about a list."""
         return self._listed(0)
 
-    def _listed(self, depth: int) -> tuple[tuple[str, ...], Shape] | None:
+    def _listed(self, depth: int) -> tuple[tuple[str, ...], SchemaShape] | None:
         if "array" in self.types:
             return (), self.item
         if depth > _DEEPEST or len(self.fields) > _MOST_BESIDE:
@@ -104,10 +104,10 @@ class Shape:
         return None
 
     @cached_property
-    def mapped(self) -> Shape | None:
-        """What the members of an object are that holds things by their ids; None where it is no such object."""
+    def mapped(self) -> SchemaShape | None:
+        """What the members of an object are that holds things by their ids; None if it is no such object."""
         more = self.first("additionalProperties")
-        held = Shape(more, self.said.root) if isinstance(more, dict) and not self.fields else None
+        held = SchemaShape(more, self.said.root) if isinstance(more, dict) and not self.fields else None
         return held if held is not None and len(held.fields) > 1 else None
 
     @property
@@ -115,10 +115,10 @@ class Shape:
         """Whether it is an object that may have any other members, as its schema says."""
         return self.types == {"object"} and self.first("additionalProperties") in (True, {})
 
-    def with_text(self, name: str) -> Shape:
+    def with_text(self, name: str) -> SchemaShape:
         """Return the same with a text among its named members."""
         more = {"properties": {name: {"type": "string"}}}
-        return Shape({"type": "object", "allOf": [self.said.schema, more]}, self.said.root)
+        return SchemaShape({"type": "object", "allOf": [self.said.schema, more]}, self.said.root)
 
     def holds(self, names: Collection[str]) -> tuple[str, ...] | None:
         """Return where it holds an object with these fields: (), or the way to a member; None where nowhere."""
@@ -135,14 +135,14 @@ class Shape:
         bare = (name for name, each in self.fields.items() if name in WRAPPERS and each.is_open and not each.fields)
         return next(((name,) for name in bare), None)
 
-    def may_be(self, other: Shape) -> bool:
+    def may_be(self, other: SchemaShape) -> bool:
         """Return whether some values may be both, by their types."""
         numbers = {"integer", "number"}
         mine, theirs = ({*one.types} | (numbers if numbers & one.types else set()) for one in (self, other))
         is_alike = not mine or not theirs or bool(mine & theirs)
         return is_alike and (mine != {"array"} or theirs != {"array"} or self.item.may_be(other.item))
 
-    def at(self, path: Iterable[str]) -> Shape:
+    def at(self, path: Iterable[str]) -> SchemaShape:
         """Return the value at a path."""
         found = self
         for name in path:

@@ -16,7 +16,7 @@ _HOMES = {"awatch": ".live", "html_page": ".page", "watch": ".live"}
 
 @dataclass(frozen=True, slots=True)
 class RunText:
-    """A readable run: text where it is printed, HTML in a notebook."""
+    """A readable run: printed as text, shown as HTML in a notebook."""
 
     rehearsal: Any = field(repr=False)
     width: int = WIDTH
@@ -40,7 +40,7 @@ def format_run(run: Mapping[str, Any], *, width: int = WIDTH) -> RunText:
     """Format a run: attempts, calls, complaints, results with their rung, changes, verdict, cost.
 
     Of an agent's run also the calls that a person is asked about, or those that were really made. Of a conversation its
-    status, what was missed, and all messages.
+    status, the missed milestones, and all messages.
 
     Args:
         run: The graph's output, or its `rehearsal`.

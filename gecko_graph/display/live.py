@@ -20,8 +20,8 @@ from ..events import Reader, stream_options
 from . import WIDTH, words
 from .page import html_part
 from .records import Draft, Drafts, follow_up, is_complete, pending_calls
-from .rows import Row, build_attempt, list_results, list_rows, list_supposed
-from .text import Line, as_text, draw, list_lines
+from .rows import ViewRow, build_attempt, list_results, list_rows, list_supposed
+from .text import TextLine, as_text, draw, list_lines
 
 REFRESHES_A_SECOND = 8
 GATHERED_S = 0.25
@@ -33,7 +33,7 @@ AnyGraph = Pregel[Any, Any, Any, Any]
 def watch(
     graph: AnyGraph, inputs: Any, config: RunnableConfig | None = None, *, context: Any = None, **options: Any
 ) -> dict[str, Any]:
-    """Run a graph and show its rehearsal live; of an agent also what it asks, and the calls it makes for real.
+    """Run a graph and show its rehearsal live; of an agent also its questions and its real calls.
 
     Args:
         graph: The graph of `create_gecko` or `create_gecko_agent`, or one that embeds it.
@@ -72,8 +72,8 @@ def _view() -> Iterator[Reader]:
         view.on_result(record)
 
 
-def progress(console: Console) -> View:
-    """Return a live tree where the console is a terminal, else plain lines."""
+def progress(console: Console) -> LiveView:
+    """Return a live tree if the console is a terminal, else plain lines."""
     return LiveTree(console) if has_trees(console) else PlainLines(console)
 
 
@@ -82,10 +82,10 @@ def has_trees(console: Console) -> bool:
     return console.is_terminal and not console.is_dumb_terminal
 
 
-def show(console: Console, record: Mapping[str, Any], *, opening: Iterable[Row] = (), waiting: str = "") -> None:
+def show(console: Console, record: Mapping[str, Any], *, opening: Iterable[ViewRow] = (), waiting: str = "") -> None:
     """Print a finished or interrupted turn: trees on a terminal, else plain lines.
 
-    `record` holds its attempts, which may be drafts, and its result where there is one; `waiting` is what an unfinished
+    `record` holds its attempts, which may be drafts, and its result if there is one; `waiting` is what an unfinished
     attempt waits for; `opening` rows stand before all.
     """
     if has_trees(console):
@@ -99,13 +99,13 @@ def show(console: Console, record: Mapping[str, Any], *, opening: Iterable[Row] 
     lines.on_result(record)
 
 
-class View:
+class LiveView:
     """The view of one running turn: `with progress(console) as view: view.on_event(event)`."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._drafts = Drafts()
-        self._seen: set[tuple[int, Line]] = set()
+        self._seen: set[tuple[int, TextLine]] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -117,36 +117,36 @@ class View:
         """Show one event."""
 
     def on_result(self, record: Mapping[str, Any]) -> None:
-        """Show the result of the turn (`Rehearsal`) and what followed it (`records.follow_up`), either where known."""
+        """Show the result of the turn (`Rehearsal`) and its follow-up (`records.follow_up`), each if known."""
 
-    def _take(self, rows: Iterable[Row], number: int = 0) -> list[Line]:
+    def _take(self, rows: Iterable[ViewRow], number: int = 0) -> list[TextLine]:
         """Return the lines that were not printed yet, of an attempt's rows, or with number 0 of the turn's."""
         lines = [line for row in rows for line in list_lines(row) if (number, line) not in self._seen]
         self._seen |= {(number, line) for line in lines}
         return lines
 
 
-class PlainLines(View):
+class PlainLines(LiveView):
     """One line for each new row, with the number of its attempt."""
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Print what an event adds."""
+        """Print the news of an event."""
         if event["type"] == "gecko.attempt":  # it begins, perhaps again
             self._seen = {each for each in self._seen if each[0] != event["attempt"]}
         self.write(self._drafts.add(event), event["attempt"])
 
     def on_result(self, record: Mapping[str, Any]) -> None:
-        """Print the result, and the real calls where they were not seen as events."""
+        """Print the result, and the real calls if they were not seen as events."""
         for line in self._take(list_results(record)):
             self._console.out(f"{line.label:<12} {line.text}".rstrip(), highlight=False)
 
-    def write(self, rows: Iterable[Row], number: int = 0) -> None:
+    def write(self, rows: Iterable[ViewRow], number: int = 0) -> None:
         """Print the new lines of rows."""
         for line in self._take(rows, number):
             self._console.out(f"[{number or '-'}] {line.label:<8} {line.text}".rstrip(), highlight=False)
 
 
-class LiveTree(View):
+class LiveTree(LiveView):
     """A growing tree: a finished attempt is printed and scrolls, only open ones, cut to the screen, are redrawn."""
 
     def __init__(self, console: Console) -> None:
@@ -196,9 +196,9 @@ class LiveTree(View):
             self._console.print(draw(row))
         self._print_lines(list_results({"execution": record.get("execution")}))
 
-    def _print_lines(self, rows: Iterable[Row]) -> None:
+    def _print_lines(self, rows: Iterable[ViewRow]) -> None:
         for line in self._take(rows):
-            self._console.print(draw(Row(line.label, line.text)))
+            self._console.print(draw(ViewRow(line.label, line.text)))
 
     def _picture(self) -> RenderableType:
         with self._lock:
@@ -226,7 +226,7 @@ class _Tail:
             yield Segment.line()
 
 
-class NotebookTable(View):
+class NotebookTable(LiveView):
     """One table under the cell, redrawn while attempts run."""
 
     def __init__(self, console: Console) -> None:
@@ -251,7 +251,7 @@ class NotebookTable(View):
                 self._timer.start()
 
     def on_result(self, record: Mapping[str, Any]) -> None:
-        """Show the result, and what followed it."""
+        """Show the result and its follow-up."""
         self._handle.update(_data({**self._drafts.record, **record}), raw=True)
 
     def _draw(self, *, waiting: str = "") -> None:

@@ -14,15 +14,15 @@ from ..scenario.cases.result import CaseResult, Report, build_report, is_passed,
 from ..state import JsonObject
 from ..world.turn import task_of
 from . import RunText, rows, words
-from .records import Turn, is_conversation, pending_calls, rehearsal_of
-from .rows import Row
+from .records import PageTurn, is_conversation, pending_calls, rehearsal_of
+from .rows import ViewRow
 
 MESSAGE_CHARS = 600
 _PAGES = Path(__file__).resolve().parent / "pages"
 
 
-def html_page(*runs: Turn | Mapping[str, Any], title: str = "", start_state: JsonObject | None = None) -> str:
-    """Return a page on a run: verdict, plan and what it rests on, checklist, and every attempt with its calls.
+def html_page(*runs: PageTurn | Mapping[str, Any], title: str = "", start_state: JsonObject | None = None) -> str:
+    """Return a page on a run: verdict, plan with its evidence, checklist, and every attempt with its calls.
 
     Args:
         runs: The graph's outputs, one a turn; or their `rehearsal`; or `Turn`s; or outputs of conversations.
@@ -38,9 +38,9 @@ def html_page(*runs: Turn | Mapping[str, Any], title: str = "", start_state: Jso
     if runs and all(map(is_conversation, runs)):
         records = [read_conversation(run).record for run in runs if isinstance(run, Mapping)]
         return conversations_page(build_report(records), records, title=title)
-    turns: list[Turn] = []
+    turns: list[PageTurn] = []
     for run in runs:
-        turns.append(run if isinstance(run, Turn) else _read_turn(run, start_state))
+        turns.append(run if isinstance(run, PageTurn) else _read_turn(run, start_state))
         start_state = run.get("task_state") if isinstance(run, Mapping) else None
     return render("run.html", turns=list(map(_view, turns)), title=words.clean(title))
 
@@ -48,9 +48,9 @@ def html_page(*runs: Turn | Mapping[str, Any], title: str = "", start_state: Jso
 def html_part(record: words.Record, *, waiting: str = "") -> str:
     """Return a rehearsal as HTML for a notebook's cell; it may be unfinished, with drafts of attempts (`Drafts`).
 
-    `waiting` is what these wait for, where that is not the result of a call.
+    `waiting` names what they wait for, unless it is a call's result.
     """
-    return render("part.html", turn=_view(Turn(record), waiting=waiting))
+    return render("part.html", turn=_view(PageTurn(record), waiting=waiting))
 
 
 def conversations_page(report: Report, records: Sequence[Mapping[str, Any]], *, title: str) -> str:
@@ -82,13 +82,13 @@ def _environment() -> Environment:
     return environment
 
 
-def _read_turn(run: Mapping[str, Any], start_state: JsonObject | None) -> Turn:
+def _read_turn(run: Mapping[str, Any], start_state: JsonObject | None) -> PageTurn:
     values = getattr(run, "value", run)
     messages = values.get("messages") if isinstance(values, Mapping) else None
-    return Turn(rehearsal_of(run), task_of(messages) if messages else "", start_state)
+    return PageTurn(rehearsal_of(run), task_of(messages) if messages else "", start_state)
 
 
-def _view(turn: Turn, *, waiting: str = "") -> JsonObject:
+def _view(turn: PageTurn, *, waiting: str = "") -> JsonObject:
     record, start = turn.record, turn.start_state
     view: JsonObject = {
         "record": record,
@@ -108,14 +108,14 @@ def _view(turn: Turn, *, waiting: str = "") -> JsonObject:
     return view
 
 
-def _list_start(record: words.Record, start: JsonObject | None) -> Iterator[Row]:
-    """Yield the start state: what is given of it, what is supposed, and what is unclear."""
+def _list_start(record: words.Record, start: JsonObject | None) -> Iterator[ViewRow]:
+    """Yield the start state: its given parts, its supposed parts, and the doubts."""
     made_up = (record.get("supposed_state") or {}).get("state", {})
     yield from rows.list_state({key: value for key, value in (start or {}).items() if key not in made_up})
     yield from rows.list_supposed(record)
 
 
-def _build_attempt(attempt: words.Record, start: JsonObject | None, waiting: str) -> Row:
+def _build_attempt(attempt: words.Record, start: JsonObject | None, waiting: str) -> ViewRow:
     calls = pending_calls(attempt)
     return rows.build_attempt(
         attempt, state=start, waiting=waiting or (f"waiting for {calls}" if calls else "thinking")

@@ -10,7 +10,7 @@ from .. import events
 from ..errors import GeckoError
 from ..state import JsonObject, Rehearsal
 from . import rows
-from .rows import Row
+from .rows import ViewRow
 from .words import Record
 
 Draft: TypeAlias = dict[str, Any]
@@ -26,13 +26,13 @@ VERDICT_KEYS = ("verdict", "answer", "stop_reason", "stop")
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class PageTurn:
     """One turn of a page.
 
     Args:
         record: A `Rehearsal`, or of an unfinished turn its `attempts`, which may be drafts.
-        task: What the user wants.
-        start_state: The task state that the attempts begin from, where it is known.
+        task: The user's task.
+        start_state: The task state that the attempts begin from, if it is known.
         note: When it ran, how it was saved.
     """
 
@@ -56,7 +56,7 @@ class Drafts:
         done = {"execution": {"status": "", "calls": [*self._real.values()], "left": []}} if self._real else {}
         return {**self._turn, **done, "attempts": [self.attempts[number] for number in sorted(self.attempts)]}
 
-    def add(self, event: Mapping[str, Any]) -> list[Row]:
+    def add(self, event: Mapping[str, Any]) -> list[ViewRow]:
         """Add one event; return the rows that it is about, as far as they are known. One of an unknown type has none.
 
         An attempt that begins again, after a resume, starts empty.
@@ -64,7 +64,7 @@ class Drafts:
         if event["type"] in REAL:
             entry = self._real.setdefault(event["call"]["id"], {"status": "started"})
             entry.update({key: event[key] for key in ("call", "status", "result", "drift", "patch") if key in event})
-            return [rows.build_real(entry)] if "result" in entry else [Row("real", call=entry["call"])]
+            return [rows.build_real(entry)] if "result" in entry else [ViewRow("real", call=entry["call"])]
         if event["type"] == "gecko.state":
             self._turn["supposed_state"] = dict(event)
             return list(rows.list_supposed(self._turn))
@@ -76,7 +76,7 @@ class Drafts:
         return list(_update(self.attempts[number], event))
 
 
-def _update(draft: Draft, event: Mapping[str, Any]) -> Iterator[Row]:
+def _update(draft: Draft, event: Mapping[str, Any]) -> Iterator[ViewRow]:
     match event["type"]:
         case "gecko.attempt":
             draft["start_digest"] = event["digest"]
@@ -85,8 +85,8 @@ def _update(draft: Draft, event: Mapping[str, Any]) -> Iterator[Row]:
             draft.update({key: event[key] for key in VERDICT_KEYS if key in event})
             yield from rows.list_end(draft)
         case "gecko.need":
-            yield Row("need", event["need"])
-            yield from (Row("gate", f"{each['tool']}: {each['reason']}") for each in event["rejections"])
+            yield ViewRow("need", event["need"])
+            yield from (ViewRow("gate", f"{each['tool']}: {each['reason']}") for each in event["rejections"])
         case "gecko.call" | "gecko.complaint" | "gecko.result" | "gecko.change" as kind:
             step = _find_step(draft, event)
             if kind == "gecko.complaint":
@@ -102,7 +102,7 @@ def _update(draft: Draft, event: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _find_step(draft: Draft, event: Mapping[str, Any]) -> Draft:
-    """Return the step of the event's call; added by the call, or where the stream was joined after it."""
+    """Return the step of the event's call; added by the call event, or here if the stream was joined after it."""
     for step in reversed(draft["steps"]) if event["type"] != "gecko.call" else ():
         if step["call"]["id"] == event["call"]["id"]:
             return step  # type: ignore[no-any-return]
@@ -129,7 +129,7 @@ def is_conversation(run: Any) -> bool:
 def rehearsal_of(run: Any) -> Rehearsal:
     """Return the rehearsal of a graph's output, or of LangGraph's `GraphOutput` (`invoke(version="v2")`).
 
-    Of an agent's output it has what followed as well: `asked` or `execution`.
+    Of an agent's output also the follow-up: `asked` or `execution`.
 
     Raises:
         GeckoError: `run` holds no rehearsal.
@@ -145,7 +145,7 @@ def rehearsal_of(run: Any) -> Rehearsal:
 
 
 def follow_up(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what followed the rehearsal in an agent's output.
+    """Return the follow-up of the rehearsal in an agent's output.
 
     While the run waits for a person that is `asked`, the actions to be decided on; else its `execution`, if any.
     """

@@ -15,7 +15,7 @@ from ..values.digest import digest
 from ..values.media import list_references, picture_of
 from ..values.patch import apply_patch
 from . import words
-from .words import Record, Value, clean, prose
+from .words import Record, ValueView, clean, prose
 
 OPERATIONS_SHOWN = 6
 """Operations of a patch; the others are counted."""
@@ -36,20 +36,20 @@ _FENCE = re.compile(r"^`{3,}(?:\n|$)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One line of a view; what it shows is clean.
+class ViewRow:
+    """One line of a view; its texts are clean.
 
     Args:
-        label: What it is, such as `ok`, `change`, `item`.
-        text: What it says.
+        label: The kind of line, such as `ok`, `change`, `item`.
+        text: The line's text.
         tone: `good`, `bad`, `warn`, `note`, `info` or nothing; by default that of the label.
         sign: Stands before the text.
         place: A path, before the text.
         note: Said more softly behind the text.
-        whole: The text uncut, where it is cut; of an item its check.
+        whole: The text uncut, if it is cut; of an item its check.
         picture: The address of a picture, which holds it.
         call: The call that it is about, with `origins` of its arguments.
-        rows: What stands below it.
+        rows: The lines below it.
     """
 
     label: str
@@ -62,7 +62,7 @@ class Row:
     picture: str = ""
     call: Record | None = None
     origins: Record = field(default_factory=dict)
-    rows: Sequence[Row] = ()
+    rows: Sequence[ViewRow] = ()
 
     @property
     def meant(self) -> str:
@@ -70,78 +70,80 @@ class Row:
         return TONES.get(self.label, "warn") if self.tone is None else self.tone
 
 
-def list_rows(record: Record, *, waiting: str = "") -> Iterator[Row]:
-    """Yield a rehearsal, finished or not, and what followed it: opening rows, attempts, result, follow-up."""
+def list_rows(record: Record, *, waiting: str = "") -> Iterator[ViewRow]:
+    """Yield a rehearsal, finished or not: opening rows, attempts, result, follow-up."""
     yield from list_supposed(record)
     for attempt in record["attempts"]:
         yield build_attempt(attempt, waiting=waiting)
     yield from list_results(record)
 
 
-def list_results(record: Record) -> Iterator[Row]:
+def list_results(record: Record) -> Iterator[ViewRow]:
     """Yield the result of a rehearsal, the calls that a person is asked about (`asked`), those made (`execution`)."""
     if record.get("verdict"):
         yield build_result(record)
     if asked := record.get("asked"):
-        shown = [Row("asks", call=each, rows=[Row("", prose(describe(each)), "note")]) for each in asked]
-        yield Row("waiting", f"waiting for a decision on {words.counted(len(asked), 'call')}", "warn", rows=shown)
+        shown = [ViewRow("asks", call=each, rows=[ViewRow("", prose(describe(each)), "note")]) for each in asked]
+        yield ViewRow("waiting", f"waiting for a decision on {words.counted(len(asked), 'call')}", "warn", rows=shown)
     if execution := record.get("execution"):
-        left = [Row("left", call=call) for call in execution["left"]]
+        left = [ViewRow("left", call=call) for call in execution["left"]]
         tone = {"done": "good", "": "note"}.get(execution["status"], "warn")
         ways = {each["call"]["id"]: {"undo": each} for each in execution.get("undo", ())}
         done = [*(build_real({**each, **ways.get(each["call"].get("id"), {})}) for each in execution["calls"]), *left]
-        yield Row("carried out", words.format_execution(execution), tone, rows=done)
+        yield ViewRow("carried out", words.format_execution(execution), tone, rows=done)
 
 
-def list_supposed(record: Record) -> Iterator[Row]:
+def list_supposed(record: Record) -> Iterator[ViewRow]:
     """Yield the supposed state: its keys, and the conditions that are unclear on it."""
     supposed = record.get("supposed_state") or {}
     yield from list_state(supposed.get("state", {}), "supposed")
-    yield from (Row("unclear", prose(each)) for each in supposed.get("unclear", ()))
+    yield from (ViewRow("unclear", prose(each)) for each in supposed.get("unclear", ()))
 
 
-def list_state(state: Record, label: str = "given") -> Iterator[Row]:
+def list_state(state: Record, label: str = "given") -> Iterator[ViewRow]:
     """Yield a state, a row for each key."""
     for key, value in state.items():
         short, whole = words.fold_value(value, key)
-        yield Row(label, short, place=f"{clean(key)}:", whole=whole)
+        yield ViewRow(label, short, place=f"{clean(key)}:", whole=whole)
 
 
-def list_expected(items: Iterable[Record], failure: str = "") -> Iterator[Row]:
+def list_expected(items: Iterable[Record], failure: str = "") -> Iterator[ViewRow]:
     """Yield a checklist, or why there is none."""
-    yield from (Row("expected", prose(text)) for text in [*(item["description"] for item in items), failure] if text)
+    yield from (
+        ViewRow("expected", prose(text)) for text in [*(item["description"] for item in items), failure] if text
+    )
 
 
-def build_attempt(attempt: Record, *, state: Json = None, waiting: str = "") -> Row:
-    """Return an attempt: a record, or one in the making (`live.Drafts`) with what it waits for.
+def build_attempt(attempt: Record, *, state: Json = None, waiting: str = "") -> ViewRow:
+    """Return an attempt: a record, or an unfinished one (`live.Drafts`) with what it waits for.
 
     With the task `state` that it began from, changes show old values.
     """
     start = attempt.get("start_digest", "")
     if state is not None and digest(state) != start:
         state = None
-    rows: list[Row] = []
+    rows: list[ViewRow] = []
     for step in attempt["steps"]:
         row, state = build_step(step, attempt.get("origins", {}), state)
         rows.append(row)
     rows += list_end(attempt)
     if "verdict" not in attempt and waiting:
-        rows.append(Row("waiting", f"{clean(waiting)} …", "note"))
-    return Row(
+        rows.append(ViewRow("waiting", f"{clean(waiting)} …", "note"))
+    return ViewRow(
         "attempt", f"from state {start[:8]}" if start else "", sign=f"Attempt {attempt.get('number', '')}", rows=rows
     )
 
 
-def list_end(attempt: Record) -> Iterator[Row]:
+def list_end(attempt: Record) -> Iterator[ViewRow]:
     """Yield how an attempt ended: its answer, what stopped it, its verdict."""
     if attempt.get("answer"):
-        yield Row("answer", prose(attempt["answer"]))
+        yield ViewRow("answer", prose(attempt["answer"]))
     if is_early(reason := attempt.get("stop_reason", "")):
-        yield Row("stopped", prose(reason))
+        yield ViewRow("stopped", prose(reason))
     if verdict := attempt.get("verdict"):
         plan = [each for each in attempt["steps"] if (each.get("outcome") or {}).get("status") == "ok"]
         text = words.format_verdict(verdict, plan=plan)
-        yield Row("verdict", text, tone_of(verdict), rows=list(list_verdict(verdict, reason)))
+        yield ViewRow("verdict", text, tone_of(verdict), rows=list(list_verdict(verdict, reason)))
 
 
 def is_early(stop_reason: str) -> bool:
@@ -158,39 +160,44 @@ def tone_of(verdict: Record) -> str:
 # calls -----------------------------------------------------------------------------------------------
 
 
-def build_step(step: Record, origins: Record, state: Json = None) -> tuple[Row, Json]:
-    """Return a call with what came of it, and the state after it, where the one before is known."""
+def build_step(step: Record, origins: Record, state: Json = None) -> tuple[ViewRow, Json]:
+    """Return a call with its outcome, and the state after it if the state before is known."""
     outcome = step.get("outcome") or {}
     rows = []
     for each in step.get("complaints", ()):
         got = words.cut(each["got"], words.VALUE_CHARS)
         text = f"{each['path']}: expected {each['expected']}, got {got} ({each['source']})"
-        rows.append(Row("refused", clean(text)))
+        rows.append(ViewRow("refused", clean(text)))
     if "status" in outcome:
         short, whole = words.fold_result(outcome["result"])
-        rows += [Row(outcome["status"], short, whole=whole), *_list_media([outcome["result"], outcome.get("media")])]
+        rows += [
+            ViewRow(outcome["status"], short, whole=whole),
+            *_list_media([outcome["result"], outcome.get("media")]),
+        ]
     # the reason of a rung that did not apply has no cause after a colon
     passed = [each for each in outcome.get("passed", ()) if ":" in each["reason"]]
-    rows += [Row("note", f"not by {clean(each['rung'])}: {prose(each['reason'])}") for each in passed]
+    rows += [ViewRow("note", f"not by {clean(each['rung'])}: {prose(each['reason'])}") for each in passed]
     rows += _list_broken(outcome.get("violations", ()))
-    rows += [Row(label, prose(text)) for key, label in MARKS.items() for text in outcome.get(key, ())]
+    rows += [ViewRow(label, prose(text)) for key, label in MARKS.items() for text in outcome.get(key, ())]
     refused = outcome.get("refused") or ""
     if refused and outcome.get("result") != f"not done: {refused}":
-        rows.append(Row("refused", f"the change was not made: {prose(refused)}"))
+        rows.append(ViewRow("refused", f"the change was not made: {prose(refused)}"))
     for label, patch in (("change", outcome.get("patch")), ("observed", outcome.get("observed"))):
         found, state = _list_changes(label, patch or [], state)
         rows += found
-    rows += [Row("race", clean(each)) for each in outcome.get("race", ())]
+    rows += [ViewRow("race", clean(each)) for each in outcome.get("race", ())]
     call, (note, tone) = step["call"], _find_source(outcome)
-    return Row("call", "", tone, note=note, call=call, origins=origins.get(call.get("id", ""), {}), rows=rows), state
+    return ViewRow(
+        "call", "", tone, note=note, call=call, origins=origins.get(call.get("id", ""), {}), rows=rows
+    ), state
 
 
-def _list_media(result: Json) -> Iterator[Row]:
+def _list_media(result: Json) -> Iterator[ViewRow]:
     """Yield a row for each image, sound or file of a result; pages draw the pictures that this process keeps."""
     for each in list_references(result):
         size = each.get("placeholder") or f"{each.get('bytes', 0):,} bytes"
         text = f"{each['mime_type']} {each.get('name') or each.get('filename') or each.get('uri') or ''}".strip()
-        yield Row("media", clean(text), "note", note=clean(str(size)), picture=picture_of(each))
+        yield ViewRow("media", clean(text), "note", note=clean(str(size)), picture=picture_of(each))
 
 
 def _find_source(outcome: Record) -> tuple[str, str]:
@@ -207,19 +214,19 @@ def _find_source(outcome: Record) -> tuple[str, str]:
     return "run for real" + ("; may not show the changes before" if outcome.get("stale") else ""), "good"
 
 
-def build_real(entry: Record) -> Row:
+def build_real(entry: Record) -> ViewRow:
     """Return a call of an agent's for real: result, or why it was not made; departure from the plan; drift."""
     departure = prose(entry["departure"]["message"]) if "departure" in entry else ""
     short, whole = words.fold_result(entry["result"]) if "result" in entry else (departure or "no answer yet", "")
     by = "a person's words" if entry.get("by") == "person" else ""
-    rows = [Row(entry["status"].replace("_", " "), short, whole=whole, note=by), *_list_media(entry.get("result"))]
+    rows = [ViewRow(entry["status"].replace("_", " "), short, whole=whole, note=by), *_list_media(entry.get("result"))]
     if "result" in entry and departure and entry["departure"]["code"] != "error":  # an error is its result
-        rows.append(Row("departed", departure))
-    rows += [Row(key, prose(each)) for key in ("unclear", "undocumented") for each in entry.get(key, ())]
+        rows.append(ViewRow("departed", departure))
+    rows += [ViewRow(key, prose(each)) for key in ("unclear", "undocumented") for each in entry.get(key, ())]
     rows += _list_changes("change", entry.get("patch") or [], None)[0]
-    rows += [Row("drift", _format_drift(drift)) for drift in entry.get("drift", ())]
-    rows += [Row("way back", prose(describe_undo(entry["undo"])))] if "undo" in entry else []
-    return Row("real", call=entry["call"], note="for real", rows=rows)
+    rows += [ViewRow("drift", _format_drift(drift)) for drift in entry.get("drift", ())]
+    rows += [ViewRow("way back", prose(describe_undo(entry["undo"])))] if "undo" in entry else []
+    return ViewRow("real", call=entry["call"], note="for real", rows=rows)
 
 
 def _format_drift(drift: Record) -> str:
@@ -230,7 +237,7 @@ def _format_drift(drift: Record) -> str:
 
 
 def describe(action: Record) -> str:
-    """Return what is said of a call that a person decides on, without the fences around data.
+    """Return the description of a call that a person decides on, without the fences around data.
 
     The plan, and what an approval does, are for front ends that show one description: here all calls are shown.
     """
@@ -239,18 +246,18 @@ def describe(action: Record) -> str:
     return _FENCE.sub("", "\n".join(line for line in lines if line != APPROVE.format(action.get("name"))))
 
 
-def _list_broken(violations: Sequence[Record]) -> list[Row]:
-    """Return the broken clauses of a call: the first one's error is the call's; none where that is all to say."""
+def _list_broken(violations: Sequence[Record]) -> list[ViewRow]:
+    """Return the broken clauses of a call; none if there is only one, whose error is the call's."""
     named = [f"{clean(each['clause'])} ({clean(each['kind'])})" for each in violations]
     if len(named) == 1 and named[0].endswith("] (tool)"):
         return []
     others = zip(named[1:], violations[1:], strict=True)
     texts = [*named[:1], *(f"{name}: {words.fold_result(each['error']).short}" for name, each in others)]
-    return [Row("broken", text) for text in texts]
+    return [ViewRow("broken", text) for text in texts]
 
 
-def _list_changes(label: str, patch: Sequence[Record], state: Json) -> tuple[list[Row], Json]:
-    """Return the rows of a patch, with old values where the state is known, and the state after."""
+def _list_changes(label: str, patch: Sequence[Record], state: Json) -> tuple[list[ViewRow], Json]:
+    """Return the rows of a patch, with old values if the state is known, and the state after."""
     try:
         after = None if state is None else apply_patch(state, [dict(operation) for operation in patch])
         changes = None if after is None else net_changes(state, after)
@@ -263,28 +270,28 @@ def _list_changes(label: str, patch: Sequence[Record], state: Json) -> tuple[lis
     return _limit(rows), after
 
 
-def _limit(rows: list[Row]) -> list[Row]:
+def _limit(rows: list[ViewRow]) -> list[ViewRow]:
     if not (left := len(rows) - OPERATIONS_SHOWN) > 0:
         return rows
     label = rows[0].label
     more = "\n".join(f"{row.sign} {row.place} {row.text}" for row in rows[OPERATIONS_SHOWN:])
-    return [*rows[:OPERATIONS_SHOWN], Row(label, words.counted(left, "more change"), sign="…", whole=more)]
+    return [*rows[:OPERATIONS_SHOWN], ViewRow(label, words.counted(left, "more change"), sign="…", whole=more)]
 
 
-def _build_operation(label: str, operation: Record) -> Row:
+def _build_operation(label: str, operation: Record) -> ViewRow:
     place = clean(words.cut(str(operation.get("path", "")), words.VALUE_CHARS)) or "/"
     sign = "" if label == "observed" else SIGNS.get(operation["op"], "?")
     if operation["op"] in ("move", "copy"):
         source = clean(words.cut(str(operation.get("from", "")), words.VALUE_CHARS))
-        return Row(label, f"from {source}", sign=sign, place=place)
+        return ViewRow(label, f"from {source}", sign=sign, place=place)
     name = str(operation.get("path", "")).rpartition("/")[2]
     short, whole = words.fold_value(operation["value"], name) if "value" in operation else ("", "")
-    return Row(label, short, sign=sign, place=place, whole=whole)
+    return ViewRow(label, short, sign=sign, place=place, whole=whole)
 
 
-def _build_change(label: str, change: Change) -> Row:
+def _build_change(label: str, change: Change) -> ViewRow:
     if change.kind == "shrink":
-        values = [Value(words.counted(number, "item"), "") for number in (change.old, change.new)]
+        values = [ValueView(words.counted(number, "item"), "") for number in (change.old, change.new)]
     else:
         name = change.path.rpartition("/")[2]
         both = {"add": [change.new], "remove": [change.old]}.get(change.kind, [change.old, change.new])
@@ -292,13 +299,13 @@ def _build_change(label: str, change: Change) -> Row:
     whole = "\n→\n".join(each.whole or each.short for each in values) if any(each.whole for each in values) else ""
     sign = "" if label == "observed" else SIGNS[change.kind]
     text = " → ".join(each.short for each in values)
-    return Row(label, text, sign=sign, place=clean(change.path) or "/", whole=whole)
+    return ViewRow(label, text, sign=sign, place=clean(change.path) or "/", whole=whole)
 
 
 # verdicts --------------------------------------------------------------------------------------------
 
 
-def list_verdict(verdict: Record, stop_reason: str = "", checks: Record | None = None) -> Iterator[Row]:
+def list_verdict(verdict: Record, stop_reason: str = "", checks: Record | None = None) -> Iterator[ViewRow]:
     """Yield the items of a verdict, with their `checks` by id, its notes and its feedback."""
     for item in verdict["items"]:
         reason = "" if item["reason"] == stop_reason else prose(item["reason"])
@@ -308,51 +315,51 @@ def list_verdict(verdict: Record, stop_reason: str = "", checks: Record | None =
         note = "; ".join(filter(None, [reason, by]))
         tone, sign = TONES.get(item["status"], "warn"), ITEM_SIGNS[item["status"]]
         check = prose((checks or {}).get(item["id"], ""))
-        yield Row("item", prose(item["description"]), tone, sign=sign, note=note, whole=check)
+        yield ViewRow("item", prose(item["description"]), tone, sign=sign, note=note, whole=check)
     yield from list_notes(verdict)
     # without items, unasked changes and the stop reason, which are shown by themselves
     shown = (*(f"- {item['description']}: " for item in verdict["items"]), "Not asked for: ")
     why = stop_reason if is_early(stop_reason) else "\n"
     lines = [line for line in verdict["feedback"].splitlines() if why not in line and not line.startswith(shown)]
     if feedback := prose("\n".join(lines)):
-        yield Row("feedback", feedback, sign="»")
+        yield ViewRow("feedback", feedback, sign="»")
 
 
-def list_notes(verdict: Record) -> Iterator[Row]:
+def list_notes(verdict: Record) -> Iterator[ViewRow]:
     """Yield the notes of a verdict: one for each of its marks."""
     for each in verdict.get("made_up", ()):
         value = f"{clean(each['argument']).removeprefix('$.')}: {words.format_value(each['value'])}"
-        yield Row("made up", f"{value} ({clean(each['tool'])}), {words.format_origin(each['origin'])}")
+        yield ViewRow("made up", f"{value} ({clean(each['tool'])}), {words.format_origin(each['origin'])}")
     for each in verdict.get("may_refuse", ()):
-        yield Row("may be refused", f"{clean(each['tool'])}: {prose(each['rule'])}")
+        yield ViewRow("may be refused", f"{clean(each['tool'])}: {prose(each['rule'])}")
     for each in verdict.get("unsupported", ()):
         said = f"{words.format_value(each['text'])}: nothing real says so; {words.format_origin(each['origin'])}"
-        yield Row("answer", said, "warn")
+        yield ViewRow("answer", said, "warn")
     for each in verdict.get("simulated_sentences", ()):
-        yield Row("answer", f"rests on a simulated result: {prose(each['text'])}", "note")
+        yield ViewRow("answer", f"rests on a simulated result: {prose(each['text'])}", "note")
     for key in (key for key in words.MARKS if key != "unsupported"):
-        yield from (Row(key.partition("_")[0], prose(each)) for each in verdict.get(key, ()))
+        yield from (ViewRow(key.partition("_")[0], prose(each)) for each in verdict.get(key, ()))
 
 
-def build_result(record: Record) -> Row:
+def build_result(record: Record) -> ViewRow:
     """Return the result of a rehearsal: verdict, plan, change of the state, a question to the user, cost."""
     verdict, plan, origins = record["verdict"], record["plan"], record.get("origins", {})
     rows = []
     for number, call in enumerate(plan, 1):
-        rows.append(Row("plan", sign=f"{number}.", call=call, origins=origins.get(call["id"], {})))
+        rows.append(ViewRow("plan", sign=f"{number}.", call=call, origins=origins.get(call["id"], {})))
     if verdict["status"] == "accepted":
         changes = [line for line in record["changes"] if " " in line]  # without changes there is one word
         largest_first = sorted(changes, key=lambda line: not line.startswith("shrink"))
         rows += _limit([_read_change(*line.split(" ", 2)) for line in largest_first])
     if record["answer"] and verdict["status"] == "needs_user":
-        rows.append(Row("asks", prose(record["answer"])))
+        rows.append(ViewRow("asks", prose(record["answer"])))
     if rests := verdict.get("rests_on"):
-        rows.append(Row("rests on", ", ".join(f"{count} {kind}" for kind, count in rests.items()), "note"))
-    rows.append(Row("cost", words.format_usage(record["usage"]), "note"))
+        rows.append(ViewRow("rests on", ", ".join(f"{count} {kind}" for kind, count in rests.items()), "note"))
+    rows.append(ViewRow("cost", words.format_usage(record["usage"]), "note"))
     note = f"attempt {record['chosen']} of {len(record['attempts'])}"
-    return Row("result", words.format_verdict(verdict, plan=plan), tone_of(verdict), note=note, rows=rows)
+    return ViewRow("result", words.format_verdict(verdict, plan=plan), tone_of(verdict), note=note, rows=rows)
 
 
-def _read_change(kind: str, place: str, value: str = "") -> Row:
+def _read_change(kind: str, place: str, value: str = "") -> ViewRow:
     text = clean(words.cut(value, 2 * words.VALUE_CHARS))
-    return Row("state", text, sign=SIGNS.get(kind, "…"), place=clean(place))
+    return ViewRow("state", text, sign=SIGNS.get(kind, "…"), place=clean(place))

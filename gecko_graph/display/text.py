@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from .rows import ITEM_SIGNS, Row
+from .rows import ITEM_SIGNS, ViewRow
 from .words import Record, clean, format_call, list_arguments
 
 STYLES = {"good": "green", "bad": "red", "warn": "yellow", "note": "dim", "info": "cyan"}
@@ -21,7 +21,7 @@ SIGNED = ("attempt", "change", "feedback", "item")
 ITEM_WORDS = {sign: f"{status.replace('_', ' ')}:" for status, sign in ITEM_SIGNS.items()}
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """A row as one line, and the id of the call that it is about."""
 
     call: str
@@ -29,7 +29,7 @@ class Line(NamedTuple):
     text: str
 
 
-def list_lines(row: Row, above: Row | None = None) -> Iterator[Line]:
+def list_lines(row: ViewRow, above: ViewRow | None = None) -> Iterator[TextLine]:
     """Yield a row and those below it as single lines; those below a call repeat its name."""
     call = row.call or (above.call if above else None) or {}
     label, note = row.label, row.note
@@ -44,13 +44,13 @@ def list_lines(row: Row, above: Row | None = None) -> Iterator[Line]:
         parts = [sign, row.place, row.text]
     if label:
         text = " ".join(filter(None, [*parts, note and f"({note})"]))
-        yield Line(str(call.get("id", "")), label, clean(text))
+        yield TextLine(str(call.get("id", "")), label, clean(text))
     for each in row.rows:
         yield from list_lines(each, row)
 
 
-def draw(row: Row) -> RenderableType:
-    """Return a row of a rehearsal with those below it: an attempt or what followed as a tree, else a block."""
+def draw(row: ViewRow) -> RenderableType:
+    """Return a row of a rehearsal with those below it: an attempt or the follow-up as a tree, else a block."""
     if row.label == "result":
         return Group(Text(""), _head(row), *_grid(row.rows))
     if not row.rows and row.label != "attempt":
@@ -62,7 +62,7 @@ def draw(row: Row) -> RenderableType:
     return tree if row.label == "attempt" else Group(Text(""), tree)
 
 
-def as_text(rows: Iterable[Row], *, width: int) -> str:
+def as_text(rows: Iterable[ViewRow], *, width: int) -> str:
     """Return rows as plain text, at most `width` columns wide, without trailing spaces."""
     out = io.StringIO()
     console = Console(
@@ -74,13 +74,13 @@ def as_text(rows: Iterable[Row], *, width: int) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
-def _opening(row: Row) -> RenderableType:
+def _opening(row: ViewRow) -> RenderableType:
     """Return a row of the turn, which stands before its attempts: `given    balance: 500.0`."""
     return _table([(Text(f"{row.label:<8}", STYLES.get(row.meant, "")), _body(row))])
 
 
-def _head(row: Row) -> Text:
-    """Return the head of what stands below: a call, an attempt, a verdict."""
+def _head(row: ViewRow) -> Text:
+    """Return the heading of a block: a call, an attempt, a verdict."""
     if row.call:
         head = _call(row.call)
     elif row.label == "attempt":
@@ -90,8 +90,8 @@ def _head(row: Row) -> Text:
     return head.append(f"  {row.note}" if row.note else "", "not bold dim")
 
 
-def _grid(rows: Sequence[Row]) -> list[RenderableType]:
-    """Return the rows of a block, none where it has none; a plan and a change name their label once."""
+def _grid(rows: Sequence[ViewRow]) -> list[RenderableType]:
+    """Return the rows of a block, none if it has none; a plan and a change name their label once."""
     cells, before = [], ""
     for row in rows:
         label = row.sign if row.label in SIGNED else "" if row.label == before else row.label
@@ -100,7 +100,7 @@ def _grid(rows: Sequence[Row]) -> list[RenderableType]:
     return [_table(cells)] if cells else []
 
 
-def _body(row: Row) -> Text:
+def _body(row: ViewRow) -> Text:
     if row.label == "waiting":
         return Text(row.text, "dim")
     body = Text("" if row.label in SIGNED or not row.sign else f"{row.sign} ")

@@ -1,4 +1,4 @@
-"""Texts of a run's values: one line each, harmless to a terminal, cut where they are long.
+"""Texts of a run's values: one line each, harmless to a terminal, cut if they are long.
 
 Texts of tools and models may hold escape sequences, control characters and characters that reverse the writing
 direction. `clean` makes them visible; every text that is shown goes through it.
@@ -18,7 +18,7 @@ from ..state import Json, Usage
 from ..values.places import json_path
 
 VALUE_CHARS = 160
-"""Characters of one value where it stands in a line."""
+"""The most characters of one value within a line."""
 
 RESULT_CHARS = 280
 """Characters of a result."""
@@ -53,7 +53,7 @@ MARKS = {
     "unsupported": ("unsupported value", " in the answer"),
     "ambiguous": ("ambiguous date", ""),
 }
-"""What marks a verdict besides made-up values, in words."""
+"""The marks of a verdict besides made-up values, in words."""
 CHOSEN = {"planner": "by the planner", "state": "in the start state", "conversation": "in an earlier turn"}
 EXECUTION_WORDS = {"": "not over", "nothing": "nothing was done", "in_doubt": "in doubt"}
 _JOINERS = "\u200c\u200d"  # emoji and several scripts need them, between two other characters
@@ -61,18 +61,18 @@ _STRAY_JOINERS = re.compile(rf"(?:^|(?<=[\s{_JOINERS}]))[{_JOINERS}]")
 _UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
-class Value(NamedTuple):
-    """A value in one line, and the whole of it where that is more."""
+class ValueView(NamedTuple):
+    """A value in one line, and the whole of it if that is more."""
 
     short: str
     whole: str
 
 
-class Argument(NamedTuple):
+class ArgumentView(NamedTuple):
     """An argument of a call: its value, its origin in short, and whether it, or a part of it, is made up."""
 
     name: str
-    value: Value
+    value: ValueView
     origin: str = ""
     made_up: bool = False
 
@@ -112,27 +112,27 @@ def prose(text: str, *, room: int = PROSE_CHARS) -> str:
     return clean(cut(text.strip(), room), lines=True)
 
 
-def fold_value(value: Json, name: str = "", *, room: int = VALUE_CHARS) -> Value:
-    """Return a value as JSON in one line, and indented where the line cuts it; masked as the value of `name`."""
+def fold_value(value: Json, name: str = "", *, room: int = VALUE_CHARS) -> ValueView:
+    """Return a value as JSON in one line, and indented if the line cuts it; masked as the value of `name`."""
     label = f"{clean(name)}: " if name else ""
     line = json.dumps(value, ensure_ascii=False, default=str)
     short = clean(f"{label}{cut(line, room)}").removeprefix(label)
     if len(line) <= room:
-        return Value(short, "")
+        return ValueView(short, "")
     indented = json.dumps(value, ensure_ascii=False, default=str, indent=2)
-    return Value(short, clean(f"{label}{cut(indented, FOLDED_CHARS)}", lines=True).removeprefix(label))
+    return ValueView(short, clean(f"{label}{cut(indented, FOLDED_CHARS)}", lines=True).removeprefix(label))
 
 
-def fold_text(text: str, room: int) -> Value:
-    """Return a text, and the whole of it where the first is cut."""
-    return Value(prose(text, room=room), prose(text, room=FOLDED_CHARS) if len(text) > room else "")
+def fold_text(text: str, room: int) -> ValueView:
+    """Return a text, and the whole of it if the first is cut."""
+    return ValueView(prose(text, room=room), prose(text, room=FOLDED_CHARS) if len(text) > room else "")
 
 
-def fold_result(result: Json) -> Value:
+def fold_result(result: Json) -> ValueView:
     """Return a result in one line: a text as it is, other values as JSON."""
     if not isinstance(result, str) or not result.strip():
         return fold_value(result, room=RESULT_CHARS)
-    return Value(clean(cut(result, RESULT_CHARS)), fold_text(result, RESULT_CHARS).whole)
+    return ValueView(clean(cut(result, RESULT_CHARS)), fold_text(result, RESULT_CHARS).whole)
 
 
 def format_value(value: Json) -> str:
@@ -140,13 +140,13 @@ def format_value(value: Json) -> str:
     return fold_value(value).short
 
 
-def list_arguments(call: Record, origins: Record) -> list[Argument]:
+def list_arguments(call: Record, origins: Record) -> list[ArgumentView]:
     """Return the arguments of a call for one line, in which they share the room; of malformed ones their text."""
     room = max(24, VALUE_CHARS // max(1, len(call["args"])))
     if "malformed" in call:
-        return [Argument("", fold_text(call["malformed"], room))]
+        return [ArgumentView("", fold_text(call["malformed"], room))]
     return [
-        Argument(clean(name), fold_value(value, name, room=room), *format_origins(name, origins))
+        ArgumentView(clean(name), fold_value(value, name, room=room), *format_origins(name, origins))
         for name, value in call["args"].items()
     ]
 
@@ -200,7 +200,7 @@ def format_verdict(verdict: Record, *, plan: Sequence[Any] | None = None) -> str
 
 
 def format_execution(execution: Record) -> str:
-    """Format what was really done in one line: `partial: 3 real calls, 1 drifted, 1 not made; 2 rehearsals`."""
+    """Format the real calls in one line: `partial: 3 real calls, 1 drifted, 1 not made; 2 rehearsals`."""
     made = [entry for entry in execution["calls"] if entry["status"] in ("ok", "error", "in_doubt", "started")]
     drifted = sum(bool(entry.get("drift")) for entry in made)
     word = EXECUTION_WORDS.get(execution["status"], str(execution["status"]))
@@ -212,7 +212,7 @@ def format_execution(execution: Record) -> str:
 
 
 def format_standing(record: Record) -> str:
-    """Format what a run has really done: nothing of a rehearsal but opened reads; of an agent what it made, or asks."""
+    """Format a run's real calls: of a rehearsal only real reads; of an agent its calls, or its question."""
     if execution := record.get("execution"):
         return f"For real: {format_execution(execution)}"
     if asked := record.get("asked"):
@@ -223,7 +223,7 @@ def format_standing(record: Record) -> str:
 
 
 def format_usage(usage: Usage) -> str:
-    """Format usage: model calls and tokens, by role, and dollars where the price is known."""
+    """Format usage: model calls and tokens, by role, and dollars if the price is known."""
     spent = total(usage)
     if not usage or not spent["calls"]:
         return "no model replied" if usage else "no model was asked"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from ..contracts.clauses import Change, load_effects
+from ..contracts.clauses import PatchBuilder, load_effects
 from ..contracts.language.examine import ANY
 from ..contracts.language.expression import Location, Scope
 from ..contracts.language.template import Template
@@ -19,20 +19,20 @@ from ..errors import ContractError, EvaluationFailed, PatchConflict
 from ..state import Json, JsonObject
 from ..values.difference import json_equal, make_patch
 from ..values.patch import apply_patch, find, tokens
-from .explain import LEAST, Explainer, Value, join
+from .explain import LEAST, Explainer, ValueTemplate, join
 from .terms import MISSING, Term, are, grouped, is_key, member, stable_fields
 
 Kind = Literal["effects", "returns"]
-Explain = Callable[[Mapping[int, Any]], Value | None]
+Explain = Callable[[Mapping[int, Any]], ValueTemplate | None]
 APPEND = "-"
 MOST_CHANGES, DEEP, MOST_PROGRAMS = 8, 3, 4
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a branch does, effects or a result as the contract has them, and the bits of the rows that it gives."""
+    """A branch's effects or result, as the contract has them, and the bits of the rows that it explains."""
 
-    value: Value
+    value: ValueTemplate
     rows: int
 
 
@@ -48,7 +48,7 @@ class Lawful:
     """Bits of rows that may be branches."""
 
     def find(self, seen: Mapping[int, Any], shape: Callable[[Any], Any], explain: Explain, kind: Kind) -> list[Program]:
-        """Return programs of what rows show, shape by shape, those that give most rows first.
+        """Return programs for the rows' changes, shape by shape, those that explain most rows first.
 
         Where the rows of a shape have no program their parts are tried; together the programs may not give all.
         """
@@ -66,7 +66,7 @@ class Lawful:
                         break
         return sorted(programs, key=lambda one: (-one.rows.bit_count(), len(str(one.value.template))))
 
-    def _given(self, value: Value, kind: Kind) -> int:
+    def _given(self, value: ValueTemplate, kind: Kind) -> int:
         """Return the bits of the rows that a template, or a list of effects, gives."""
         place = Location("learned", dict.fromkeys(BASE, ANY))
         try:
@@ -81,7 +81,7 @@ class Lawful:
             values = {"args": self.args[row], "before": before, "state": state, "call": {}, "calls": [], "now": ""}
             scope = Scope(values)
             try:
-                change = Change(scope, before)
+                change = PatchBuilder(scope, before)
                 for effect in effects:
                     effect.apply(change)
                 given |= json_equal(template.fill(scope) if template else change.state, real) << row
@@ -101,7 +101,7 @@ class Lawful:
 
 
 def shape_of(value: Json) -> str:
-    """Return what results of one kind share."""
+    """Return the common part of results of one kind."""
     return ",".join(sorted(value)) if isinstance(value, dict) else type(value).__name__
 
 
@@ -147,11 +147,11 @@ def find_effects(lawful: Lawful, explainer: Explainer) -> list[Program]:
     some = {row: changes for row, changes in seen.items() if 0 < len(changes) <= MOST_CHANGES}
     explain = partial(_effects, befores=lawful.befores, explainer=explainer)
     found = lawful.find(some, _shape, explain, "effects")
-    return [*([Program(Value([]), still)] if still else []), *found]
+    return [*([Program(ValueTemplate([]), still)] if still else []), *found]
 
 
 def _shape(changes: Sequence[Changed]) -> tuple[Any, ...]:
-    """Return what changes of one kind share: not where in a map, nor how deep in a tree."""
+    """Return the common part of changes of one kind: not the key in a map, nor the depth in a tree."""
     if len(changes) == 1 and len(changes[0].path) > DEEP:
         return (changes[0].op, changes[0].path[0], changes[0].path[-1] == APPEND, shape_of(changes[0].value))
     rough = tuple((one.op, one.path[:1], len(one.path), one.path[-1:] == (APPEND,)) for one in changes)
@@ -160,10 +160,10 @@ def _shape(changes: Sequence[Changed]) -> tuple[Any, ...]:
 
 def _effects(
     rows: Mapping[int, Sequence[Changed]], befores: Mapping[int, JsonObject], explainer: Explainer
-) -> Value | None:
+) -> ValueTemplate | None:
     """Return the effects that rows of one shape have in common."""
     effects: list[Json] = []
-    parts: list[Value] = []
+    parts: list[ValueTemplate] = []
     for number, first in enumerate(next(iter(rows.values()))):
         path = _explain_path({row: changes[number].path for row, changes in rows.items()}, befores, explainer.terms)
         seen = {row: changes[number].value for row, changes in rows.items()}
@@ -179,18 +179,20 @@ def _effects(
 Paths = Mapping[int, tuple[str, ...]]
 
 
-def _explain_path(paths: Paths, befores: Mapping[int, JsonObject], terms: Sequence[Term]) -> list[Value] | None:
-    """Return how each token of a path comes about; it may begin where the state says that one works in a tree."""
+def _explain_path(paths: Paths, befores: Mapping[int, JsonObject], terms: Sequence[Term]) -> list[ValueTemplate] | None:
+    """Return how each token of a path comes about; it may begin if the state says that one works in a tree."""
     for cursor in (term for term in terms if term.path):
         said, steps = cursor.path or ((), [])
         if all(steps[row] and list(path[: len(steps[row])]) == steps[row] for row, path in paths.items()):
             rest = {row: path[len(steps[row]) :] for row, path in paths.items()}
             if (tail := _explain_tokens(rest, {}, terms)) is not None:
-                return [*(Value(token, cursor.typed()) for token in said), *tail]
+                return [*(ValueTemplate(token, cursor.typed()) for token in said), *tail]
     return _explain_tokens(paths, befores, terms)
 
 
-def _explain_tokens(paths: Paths, befores: Mapping[int, JsonObject], terms: Sequence[Term]) -> list[Value] | None:
+def _explain_tokens(
+    paths: Paths, befores: Mapping[int, JsonObject], terms: Sequence[Term]
+) -> list[ValueTemplate] | None:
     if len({len(path) for path in paths.values()}) > 1:
         return None
     found = []
@@ -200,7 +202,7 @@ def _explain_tokens(paths: Paths, befores: Mapping[int, JsonObject], terms: Sequ
         token = next(iter(column.values()))
         part = _named(column, terms) if place or not is_same else None
         if part is None and is_same:
-            part = Value(token)
+            part = ValueTemplate(token)
         if part is None and befores:
             holders = {row: _at(befores[row], path[:place]) for row, path in paths.items()}
             part = _indexed(column, holders, terms)
@@ -210,26 +212,26 @@ def _explain_tokens(paths: Paths, befores: Mapping[int, JsonObject], terms: Sequ
     return found
 
 
-def _named(column: Mapping[int, str], terms: Sequence[Term]) -> Value | None:
+def _named(column: Mapping[int, str], terms: Sequence[Term]) -> ValueTemplate | None:
     for term in terms:
         if all(is_key(term.values[row]) and str(term.values[row]) == token for row, token in column.items()):
-            return Value("{{ " + term.text + " }}", (*term.guards, are(term.text, "int", "str")))
+            return ValueTemplate("{{ " + term.text + " }}", (*term.guards, are(term.text, "int", "str")))
     return None
 
 
-def _indexed(column: Mapping[int, str], holders: Mapping[int, Any], terms: Sequence[Term]) -> Value | None:
+def _indexed(column: Mapping[int, str], holders: Mapping[int, Any], terms: Sequence[Term]) -> ValueTemplate | None:
     """Return the index in a list as the place of a term's value or record, or as its last one."""
     if not all(isinstance(holder, list) for holder in holders.values()):
         return None
     fields = ["", *stable_fields([item for holder in holders.values() for item in holder])]
     for whole in (term for term in terms if all(term.values[row] == holders[row] for row in column)):
         if all(int(token) == len(holders[row]) - 1 for row, token in column.items()):
-            return Value("{{ len(" + whole.text + ") - 1 }}", (*whole.typed(), f"{whole.text} != []"))
+            return ValueTemplate("{{ len(" + whole.text + ") - 1 }}", (*whole.typed(), f"{whole.text} != []"))
         for term, key in ((term, key) for term in terms for key in fields):
             if all(_find(holders[row], key, term.values[row]) == int(token) for row, token in column.items()):
                 keys = f"[{member('each', key)} for each in {whole.text}]" if key else whole.text
                 needs = (*whole.typed(), *term.guards, f"{term.text} in {keys}")
-                return Value("{{ index(" + keys + f", {term.text}) }}}}", needs)
+                return ValueTemplate("{{ index(" + keys + f", {term.text}) }}}}", needs)
     return None
 
 

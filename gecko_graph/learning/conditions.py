@@ -1,4 +1,4 @@
-"""Conditions: what may hold of a call, as a check of the contract language and as bits over the rows."""
+"""Candidate conditions on a call, as a check of the contract language and as bits over the rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TIERS: dict[Kind, int] = {
     "existence": 0, "membership": 0, "flag": 0, "documented": 1, "comparison": 1, "sign": 1,
     "equality": 2, "constant": 3, "set": 4, "conjunction": 5,
 }  # fmt: skip
-"""What is tried first: a rival of a later tier is none."""
+"""The order of trial: a rival of a later tier is none."""
 
 ITEM = "one"
 """How checks of a list's items call each of them."""
@@ -53,9 +53,9 @@ class Condition:
         true: Bits of the rows in which it holds.
         known: Bits of those in which it can be evaluated.
         cost: How long a description it is.
-        terms: What it speaks of.
+        terms: Its terms.
         guarded: Whether these must not be none.
-        needs: What else must hold so that it can be evaluated.
+        needs: Further conditions for its evaluation.
         spoken: Of several conditions: the terms that one of them compares with words.
         parts: The several conditions.
     """

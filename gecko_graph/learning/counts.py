@@ -1,7 +1,7 @@
-"""Terms that tell of several things or of a time: how many things of a collection belong to a call, what they come to.
+"""Terms on several things or on a time: the number of a collection's things that belong to a call, and their sums.
 
 A rule such as "two booked appointments at most" or "open bills of more than 100" speaks of the things that share a
-field with the call. It is known in a row where reads have shown all of them.
+field with the call. It is known in a row if reads have shown all of them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def build_counts(terms: Sequence[Term], shown: Sequence[Parts]) -> list[Term]:
 
     Args:
         terms: The plain terms of the calls.
-        shown: Of each row what reads have shown of its state's collections.
+        shown: By row the parts of its state's collections that reads have shown.
     """
     holders = [term for term in terms if term.of == "state" and term.cost == 1 and is_collection(term.values)]
     found = [one for holder in holders for one in _counts(holder, terms, shown)]
@@ -80,7 +80,7 @@ def _is_alike(field: str, text: str) -> bool:
 
 
 def _words(things: Mapping[str, Any], fields: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """Yield fields with a value that many things have, where there are few."""
+    """Yield fields with a value that many things have, if there are few."""
     for name in fields:
         values = [thing.get(name) for thing in things.values() if isinstance(thing.get(name), str | bool)]
         if 1 < len(known := {*values}) <= MOST_WORDS:
@@ -90,7 +90,7 @@ def _words(things: Mapping[str, Any], fields: Sequence[str]) -> Iterator[tuple[s
 def _chosen(
     value: Any, at: int, links: Sequence[Link], word: Sequence[Any], parts: Sequence[JsonObject] | None
 ) -> list[Any] | None:
-    """Return the things of a row that belong to its call; None where no read has shown all of them."""
+    """Return the things of a row that belong to its call; None if no read has shown all of them."""
     wanted = {one.name: one.term.values[at] for one in links} | ({word[0]: word[1]} if word else {})
     if not isinstance(value, dict) or any(each is MISSING or each is None for each in wanted.values()):
         return None
@@ -130,4 +130,4 @@ TIMES: Mapping[str, Callable[[str], Any]] = {
     "int({}[11:13])": lambda text: int(text[11:13]),
     "int({}[14:16])": lambda text: int(text[14:16]),
 }
-"""What is asked of a time, as expressions."""
+"""The terms of a time, as expressions."""

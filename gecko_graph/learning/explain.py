@@ -1,4 +1,4 @@
-"""Explanations of values: the template of the contract language that gives what was seen in some rows.
+"""Explanations of values: the template of the contract language that gives the values of some rows.
 
 Tried in this order: a constant, a term, arithmetic of two, the members of an object, a text with holes, a table of
 what was seen.
@@ -26,16 +26,16 @@ Seen = Mapping[int, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """How a value comes about: a template, and what must hold so that it is known."""
+class ValueTemplate:
+    """How a value comes about: a template, and the conditions for its evaluation."""
 
     template: Json
     needs: tuple[str, ...] = ()
 
 
-def join(parts: Iterable[Value], template: Json) -> Value:
+def join(parts: Iterable[ValueTemplate], template: Json) -> ValueTemplate:
     """Return a template made of other values' templates."""
-    return Value(template, tuple(dict.fromkeys(need for part in parts for need in part.needs)))
+    return ValueTemplate(template, tuple(dict.fromkeys(need for part in parts for need in part.needs)))
 
 
 @dataclass(slots=True)
@@ -45,13 +45,13 @@ class Explainer:
     terms: Sequence[Term]
     has_tables: bool = True
 
-    def explain(self, seen: Seen, name: str = "") -> Value | None:
-        """Return how the values of these rows come about; None where nothing simple does. `name`: of their member."""
+    def explain(self, seen: Seen, name: str = "") -> ValueTemplate | None:
+        """Return how the values of these rows come about; None if nothing simple does. `name`: of their member."""
         if len(seen) < LEAST or any(is_masked(value) for value in seen.values()):
             return None
         values = list(seen.values())
         if all(json_equal(values[0], value) for value in values):
-            return Value(escape(values[0]))
+            return ValueTemplate(escape(values[0]))
         texts = partial(fit_text, terms=self.terms)
         of_kind = ((int | float, self._sum), (dict | list, self._members), (str, texts))
         ways = [
@@ -61,7 +61,7 @@ class Explainer:
         ways += [self._table] if self.has_tables else []
         return next((found for way in ways if (found := way(seen)) is not None), None)
 
-    def _term(self, seen: Seen, name: str) -> Value | None:
+    def _term(self, seen: Seen, name: str) -> ValueTemplate | None:
         """Return the first term that has these values, of those that do so one of the same name before all."""
         fitting = (
             term
@@ -76,19 +76,19 @@ class Explainer:
         texts = [value for value in term.values if isinstance(value, str)]
         if term.of != "argument" and texts and not any("\n" in value for value in texts):
             needs = (*needs, f"'\\n' not in {term.text}")  # what would become of lines was not seen
-        return Value("{{ " + term.text + " }}", needs)
+        return ValueTemplate("{{ " + term.text + " }}", needs)
 
-    def _sum(self, seen: Seen) -> Value | None:
+    def _sum(self, seen: Seen) -> ValueTemplate | None:
         known = [term for term in self.terms if all(is_number(term.values[row]) for row in seen)][:MOST_NUMBERS]
         for one in _sums(known, seen):
             if all(one.values[row] == value for row, value in seen.items()):
                 if all(type(one.values[row]) is type(value) for row, value in seen.items()):
-                    return Value("{{ " + one.text + " }}", one.typed())
+                    return ValueTemplate("{{ " + one.text + " }}", one.typed())
                 if all(isinstance(value, float) for value in seen.values()):
-                    return Value("{{ float(" + one.text + ") }}", one.typed())
+                    return ValueTemplate("{{ float(" + one.text + ") }}", one.typed())
         return None
 
-    def _members(self, seen: Seen) -> Value | None:
+    def _members(self, seen: Seen) -> ValueTemplate | None:
         """Return the members of objects with the same keys, and of short lists of one length."""
         first = next(iter(seen.values()))
         keys = list(first) if isinstance(first, dict) else list(range(min(len(first), LEAST)))
@@ -96,7 +96,7 @@ class Explainer:
             return None
         if isinstance(first, dict) and any(value.keys() != first.keys() for value in seen.values()):
             return None
-        parts = list[Value]()
+        parts = list[ValueTemplate]()
         for key in keys:
             part = self.explain({row: value[key] for row, value in seen.items()}, str(key))
             if part is None:
@@ -105,7 +105,7 @@ class Explainer:
         made = [part.template for part in parts]
         return join(parts, dict(zip(keys, made, strict=True)) if isinstance(first, dict) else made)
 
-    def _table(self, seen: Seen) -> Value | None:
+    def _table(self, seen: Seen) -> ValueTemplate | None:
         """Return what was seen for each value of one argument: nothing is known of another."""
         for term in (term for term in self.terms if term.of == "argument"):
             table: dict[str, Any] = {}
@@ -119,7 +119,7 @@ class Explainer:
             said = json.dumps(table, ensure_ascii=False, sort_keys=True)
             if same and not any(isinstance(value, dict | bool | None) for value in table.values()) and "{{" not in said:
                 needs = (are(term.text, "str"), f"{term.text} in {json.dumps(sorted(table), ensure_ascii=False)}")
-                return Value("{{ at(" + said + f", [{term.text}]) }}}}", needs)
+                return ValueTemplate("{{ at(" + said + f", [{term.text}]) }}}}", needs)
         return None
 
 
@@ -132,8 +132,8 @@ def escape(value: Json) -> Json:
     return [escape(each) for each in value] if isinstance(value, list) else value
 
 
-def fit_text(seen: Mapping[int, str], terms: Sequence[Term]) -> Value | None:
-    """Return a template that gives each of these texts, with terms in its holes; None where there is none."""
+def fit_text(seen: Mapping[int, str], terms: Sequence[Term]) -> ValueTemplate | None:
+    """Return a template that gives each of these texts, with terms in its holes; None if there is none."""
     holes: list[tuple[Term, dict[int, str]]] = []
     for term in terms:
         if all(_show(term.values[row]) in text for row, text in seen.items()):
@@ -152,7 +152,7 @@ def fit_text(seen: Mapping[int, str], terms: Sequence[Term]) -> Value | None:
             return None
     said = ["{{ " + term.text + " }}" for term, _ in used]
     template = "".join(each for pair in zip(pieces[::2], [*said, ""], strict=True) for each in pair)
-    return Value(template, tuple(dict.fromkeys(need for term, _ in used for need in term.typed())))
+    return ValueTemplate(template, tuple(dict.fromkeys(need for term, _ in used for need in term.typed())))
 
 
 def _show(value: Any) -> str:
@@ -178,7 +178,7 @@ def _sums(known: Sequence[Term], seen: Seen) -> Iterator[Term]:
 
 
 def richer(terms: Sequence[Term]) -> list[Term]:
-    """Return terms with what results are often made of: keys, values, lengths."""
+    """Return terms with common forms of results: keys, values, lengths."""
     return [*terms, *(one for way in _MADE for one in derive(terms, *way))]
 
 

@@ -2,7 +2,7 @@
 
 A user is a thread, told apart by a digest of credential or session cookie; of these nothing stands in a row. Of the
 state is known what the user's reads have shown, by `observes` of the tools' contracts. A call whose bodies were not
-recorded as a whole teaches nothing: what was sent, or answered, is not known.
+recorded as a whole teaches nothing: its request or its answer is not known.
 """
 
 from __future__ import annotations
@@ -154,13 +154,13 @@ def _may_have_body(request: JsonObject, tool: ToolSpec) -> bool:
 
 
 def _read_body(what: str, holder: JsonObject, headers: Mapping[str, str], *sizes: Any, is_told: bool) -> bytes:
-    """Return a recorded body. Raises ValueError where it, or a part of it, is missing.
+    """Return a recorded body. Raises ValueError if it, or a part of it, is missing.
 
     Args:
         what: What it is called in the message.
         holder: Where its text stands.
         headers: What was sent with it, names in small letters.
-        sizes: How many bytes it has, and then those of its transport; below 0 where that is not known.
+        sizes: How many bytes it has, and then those of its transport; below 0 if that is not known.
         is_told: Whether without any size it is known that there is none.
     """
     content, is_coded = _content(holder), "content-encoding" in headers

@@ -34,12 +34,12 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What was learned.
+    """The result of learning.
 
     Args:
-        contracts: By tool, as a file of contracts has them; what is written of a tool stands in its own.
+        contracts: By tool, as a file of contracts has them; a tool's written parts are in its own.
         bad: Rows that could not be used.
-        unknown: By tool, what its rows have not shown.
+        unknown: By tool, the parts that its rows have not shown.
         contradicted: Branches of written contracts that rows contradict.
         notes: What a reader should know of the rows: opposites among them, a sample in the place of all.
         proposals: By tool, what is proposed of its contract: drift and refusals that agents met, what rows contradict.
@@ -185,7 +185,7 @@ def _observing(toolkit: Toolkit, known: JsonObject) -> JsonObject:
 def _missing_reads(
     toolkit: Toolkit, tool: ToolSpec, rows: Sequence[Observation], unknown: Sequence[str]
 ) -> Iterator[str]:
-    """Yield which reads would tell why a write is refused, where its rows do not know what they show."""
+    """Yield which reads would tell why a write is refused, if its rows do not know what they show."""
     is_open = not tool.reads and any("without a known reason" in each for each in unknown)
     if reads := ", ".join(unread_before(toolkit, rows)) if is_open else "":
         yield f"{tool.name}: nothing explains some refusals: more could be learned if each call came after {reads}"

@@ -1,4 +1,4 @@
-"""The miner: what one tool's rows say of it, as a contract with its evidence."""
+"""The miner: one tool's rows as a contract with its evidence."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CHUNK = 12
 """Conditions in one clause, for an expression has a limit."""
 
 _BRACES, _HOLES = r"\{[{%]", r"\{\{.*?\}\}"
-OUTSIDE, UNLEARNED = "outside of what was seen", "its result was not learned"
+OUTSIDE, UNLEARNED = "outside of the seen calls", "its result was not learned"
 
 
 def mine(
@@ -44,7 +44,7 @@ def mine(
     documented: Documented,
     others: Alike = (),
 ) -> tuple[JsonObject, list[str]]:
-    """Return what a tool's rows say of it as a contract, and what they have not shown.
+    """Return a tool's rows as a contract, and the parts that they have not shown.
 
     Args:
         tool: The tool.
@@ -57,7 +57,7 @@ def mine(
     refusing, doubts = _requirements(whole, unknown)
     seen = whole.sample.lawful.bit_count()
     refusals = {kind: rows.bit_count() for kind, rows in whole.kinds()}
-    # `touches`, of the state: what else it changes where its effects are not known
+    # `touches`, of the state: what else it changes if its effects are not known
     touched = {tokens(each["path"])[0] for row in whole.rows for each in row.change or () if each["path"]}
     evidence: JsonObject = {"rows": len(found), "lawful": seen, "refusals": refusals, "touches": sorted(touched)}
     if seen < PROPOSED:
@@ -94,7 +94,7 @@ def _requirements(whole: Rows, unknown: list[str]) -> tuple[list[JsonObject], li
     doubts = _apart(whole.sample, whole.sample.lawful, rare)
     clauses: list[JsonObject] = []
     while found:
-        # the first clause that fails gives the error: it must not fail where calls met another one
+        # the first clause that fails gives the error: it must not fail if calls met another one
         first = min(
             found, key=lambda one: sum((rows & one[0].best.fails & ~one[1]).bit_count() for _, rows, _ in found)
         )
@@ -142,7 +142,7 @@ def _clauses(sample: Sample, rule: Rule, error: Json, name: str) -> tuple[list[J
 
 
 def _error(whole: Rows, kind: str, rows: int, explainer: Explainer) -> Json:
-    """Return the error of refusals of one kind as a template, `…` where nothing explains a part."""
+    """Return the error of refusals of one kind as a template, `…` if nothing explains a part."""
     word = whole.holes.get(kind)
     rows &= word.where("there") if word else rows
     seen = {at: whole.rows[at].result for at in places(rows)}
@@ -156,7 +156,7 @@ def _error(whole: Rows, kind: str, rows: int, explainer: Explainer) -> Json:
 
 
 def _apart(sample: Sample, inside: int, odd: int) -> list[str]:
-    """Return what must hold, or a call may be one of the odd ones that nothing explains."""
+    """Return the condition without which a call may be one of the odd ones that nothing explains."""
     region = find_region(sample, inside, odd) if odd else None
     if region is not None:
         return [f"({region.whole})"]
@@ -164,7 +164,7 @@ def _apart(sample: Sample, inside: int, odd: int) -> list[str]:
 
 
 def _forms(whole: Rows) -> list[str]:
-    """Return what all lawful calls have in common in their forms: outside of it nothing is known."""
+    """Return the common forms of all lawful calls: outside of them nothing is known."""
     lawful = list(places(whole.sample.lawful))
     checks: list[str] = []
     for term in whole.sample.terms:
@@ -189,7 +189,7 @@ def _answers(whole: Rows, unknown: list[str], evidence: JsonObject, doubts: list
     masked = sum(1 << at for at, row in enumerate(whole.rows) if is_masked(row.args))
     sample = whole.sample = replace(whole.sample, lawful=whole.sample.lawful & ~masked)
     lawful = whole.lawful()
-    # only of lawful calls: what is looked up has other fields where it is refused
+    # only of lawful calls: what is looked up has other fields if it is refused
     after, before = (
         build_terms(
             whole.args, [known_value(some[at]) if at in some else MISSING for at in range(len(whole.rows))], root
@@ -211,7 +211,7 @@ def _answers(whole: Rows, unknown: list[str], evidence: JsonObject, doubts: list
         return {}
     doubts += [*needed, *(need.replace("before", "state") for one in changed for need in one.value.needs)]
     if left.bit_count() >= PROPOSED and (region := find_region(sample, sample.lawful & ~left, left)):
-        doubts.append(f"({region.whole})")  # so many odd ones are no accident where a condition tells them apart
+        doubts.append(f"({region.whole})")  # so many odd ones are no accident if a condition tells them apart
     made: JsonObject = {}
     if not whole.tool.reads:  # also none, when its result is open
         made["effects"] = _effects(changes) if any(program.value.template for _, program in changes) else []
@@ -224,7 +224,7 @@ Branches = list[tuple[str, Program]]
 
 
 def _branched(sample: Sample, programs: Sequence[Program], left: int) -> tuple[Branches | None, list[str]]:
-    """Return programs, each with the condition that leads to it ("" for the last); None where none is known.
+    """Return programs, each with the condition that leads to it ("" for the last); None if none is known.
 
     The second value is what must hold so that one of them is: where words tell them apart, no other than those seen.
     """
@@ -268,7 +268,7 @@ def _effects(branches: Branches) -> list[JsonObject]:
 
 
 def _first(branches: Branches, number: int) -> list[str]:
-    """Return what leads to a branch and to none before it."""
+    """Return the condition of a branch and of none before it."""
     when = branches[number][0]
     return [*(f"not ({each})" for each, _ in branches[:number]), *([when] if when else [])]
 

@@ -1,4 +1,4 @@
-"""Observations of a world's calls, what a thread's reads had shown and later ones showed: the record is in `values`."""
+"""Observations of a world's calls, with a thread's earlier and later reads: the record is in `values`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probes of a sandbox: calls that separate rival rules, or touch what no row has shown, made for real."""
+"""Probes of a sandbox: calls that separate rival rules, or touch unseen things, made for real."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def probe(
     progress: Progress | None = None,
     observe: Observe = None,
 ) -> list[Observation]:
-    """Make calls on a sandbox, where nothing is lost, and return what they came to.
+    """Make calls on a sandbox, if nothing is lost, and return their results.
 
     A call is made for what is not known of it: first where rival rules disagree, then where rows have shown nothing.
-    Reads that show what a write meets are made before it, where that is not known.
+    Reads that show what a write meets are made before it, if that is not known.
 
     Args:
         toolkit: The tools, whose real functions lead to the sandbox.
-        learned: What is known already; its rows give the arguments that are varied.
+        learned: The contracts learned so far; their rows give the arguments that are varied.
         limit: Calls at most.
         progress: Called before each with the tool's name, its number and `limit`.
         observe: Where each row goes at once, as for `World`.
@@ -119,7 +119,7 @@ def _variants(tool: ToolSpec, pool: _Pool) -> Iterator[JsonObject]:
 
 
 def _rank(tool: ToolSpec, args: JsonObject, state: JsonObject) -> int:
-    """Return 0 where rivals disagree, 1 where nothing is known, 2 where the tool's rules foresee what comes."""
+    """Return 0 where rivals disagree, 1 if nothing is known, 2 if the tool's rules foresee what comes."""
     if tool.contract is None or tool.contract.data.get("evidence", {}).get("refusals") == {}:
         return 1  # of a tool that never refused a call no rule is known
     run = open_run(tool.contract, tool, Observation(tool.name, args, "ok", None, state))

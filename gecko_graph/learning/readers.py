@@ -24,13 +24,13 @@ def read_file(
     """Yield the observations of a HAR file (`.har`), or of JSON lines (also `.gz`).
 
     A line holds an observation, or a conversation's OpenAI messages. What a thread's later reads showed
-    is put beside each of its rows.
+    are added to each of its rows.
 
     Args:
         file: The file; its rows may be of different kinds.
         bad: Where rows are counted that are of none.
-        toolkit: Says which tools only read, so that a thread's reads stand beside its calls; HAR files need it.
-        server: Of a HAR file, where the tools were called, in place of the document's server.
+        toolkit: Says which tools only read, so that a thread's reads are added to its calls; HAR files need it.
+        server: Of a HAR file, if the tools were called, in place of the document's server.
 
     Raises:
         GeckoError: The file cannot be read.
@@ -113,7 +113,7 @@ def fails(result: Json) -> bool:
 
 
 def read_result(content: Any) -> Json:
-    """Return a tool message's content: JSON where it is some, else its text."""
+    """Return a tool message's content: JSON if it is some, else its text."""
     if isinstance(content, list):
         content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     if not isinstance(content, str):

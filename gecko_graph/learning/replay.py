@@ -1,4 +1,4 @@
-"""Written contracts beside real calls: which branch of one the rows contradict."""
+"""Written contracts compared with real calls: the branches that rows contradict."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Contradiction:
 
 
 def find_contradictions(tool: ToolSpec, rows: Iterable[Observation]) -> list[Contradiction]:
-    """Return what rows contradict in a tool's contract, the most contradicted branch first."""
+    """Return the parts of a tool's contract that rows contradict, the most contradicted branch first."""
     found: dict[tuple[str, str], Contradiction] = {}
     for row in rows:
         for part, branch in contradicted(tool, row):
@@ -65,12 +65,12 @@ def contradicted(tool: ToolSpec, row: Observation) -> Iterator[tuple[Part, str]]
     clause = refusal.violations[0]["clause"] if refusal else ""
     if row.status == "error":
         kind = kind_of(row.result, row.args)
-        # also where a clause cannot be evaluated: none said that the call would be refused
+        # also if a clause cannot be evaluated: none said that the call would be refused
         if refusal is None and run.unknown is None and "requires" in contract.data:
             yield "requires", f"no clause foresees: {kind}"
         elif refusal is not None and not (refusal.reason or kind.endswith(kind_of(refusal.error, row.args))):
             # an exception's name may stand before its text
-            yield "requires", f"{clause} refuses what was refused otherwise: {kind}"
+            yield "requires", f"{clause} refuses a call that was refused otherwise: {kind}"
         return
     if clause:
         yield "requires", f"{clause} refuses a call that was made"

@@ -1,4 +1,4 @@
-"""Proposals in a file of learned contracts, and what a person decides of them."""
+"""Proposals in a file of learned contracts, and a person's decisions on them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .rules import PERHAPS, refused_by
 PARTS, EVIDENCE = ("effects", "returns"), ("for", "status", "by")
 
 
-class Proposal(NamedTuple):
-    """What rows or a model propose and nobody has decided.
+class ContractProposal(NamedTuple):
+    """A proposal of rows or a model that nobody has decided.
 
     Args:
         id: `TOOL/CLAUSE`, `TOOL/effects` or `TOOL/returns`; `TOOL/agent-NUMBER` of what agents say of a part.
         contract: The contract that it is part of.
         rule: The clause, or the contract's effects or result by their name; `part` and `says` of what agents say.
-        evidence: What speaks for and against it.
+        evidence: The counts for and against it.
     """
 
     id: str
@@ -46,9 +46,9 @@ class Proposal(NamedTuple):
         return "\n".join([*([f"# lawful if {words}"] if words else []), *parts])
 
     def decide(self, word: Literal["accept", "drop"], *, by: str, check: str = "") -> None:
-        """Put a decision into the contract: what is accepted is established by a name, what is dropped is gone.
+        """Put a decision into the contract: an accepted proposal is established by a name, a dropped one is gone.
 
-        `check` takes the place of a clause's own. Raises ContractError where it cannot be loaded.
+        `check` takes the place of a clause's own. Raises ContractError if it cannot be loaded.
         """
         if "says" in self.rule:
             if word == "accept" and self.is_clause:
@@ -62,7 +62,7 @@ class Proposal(NamedTuple):
     def _add_clause(self, check: str, by: str) -> None:
         """Add what agents were refused for to the contract. Raises ContractError without a check that can be loaded."""
         if not (check and self.contract):
-            why = "only its error is known: edit it, and say what must hold"
+            why = "only its error is known: edit it, and write the condition"
             raise ContractError(f"{self.id}: {why if self.contract else 'the contract of its tool is in another file'}")
         evidence = {"kind": "person", "for": self.rule["for"], "status": "established", "by": by}
         error = escape(str(self.rule["says"]).removeprefix(REFUSED))  # a service's text is no template
@@ -83,17 +83,19 @@ class Proposal(NamedTuple):
         self.contract["requires"] = [each for each in self.contract["requires"] if each.get("id") not in gone]
 
 
-def find_proposals(document: Any) -> list[Proposal]:
-    """Return the proposals of a file of contracts. Raises GeckoError where it is none."""
+def find_proposals(document: Any) -> list[ContractProposal]:
+    """Return the proposals of a file of contracts. Raises GeckoError if it is none."""
     contracts = document.get("contracts") if isinstance(document, dict) else None
     if not isinstance(contracts, dict) or not all(isinstance(one, dict) for one in contracts.values()):
         raise GeckoError("no file of contracts: it has no `contracts`")
-    found: list[Proposal] = []
+    found: list[ContractProposal] = []
     for tool, one in contracts.items():
         clauses = [(each.get("id", ""), each, each.get("evidence", {})) for each in one.get("requires", ())]
         parts = [(each, {each: one[each]}, one.get("evidence", {}).get(each, {})) for each in PARTS if each in one]
-        found += [Proposal(f"{tool}/{name}", one, rule, evidence) for name, rule, evidence in (*clauses, *parts)]
+        found += [
+            ContractProposal(f"{tool}/{name}", one, rule, evidence) for name, rule, evidence in (*clauses, *parts)
+        ]
     for tool, some in document.get("proposals", {}).items():
         said = ((f"{tool}/agent-{number}", one) for number, one in enumerate(some, 1))
-        found += [Proposal(name, contracts.get(tool, {}), one, one) for name, one in said]
+        found += [ContractProposal(name, contracts.get(tool, {}), one, one) for name, one in said]
     return [each for each in found if each.evidence.get("status") == "proposed"]

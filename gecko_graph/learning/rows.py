@@ -1,4 +1,4 @@
-"""The rows of a tool with what is drawn from them: terms, conditions, kinds of refusals, what lawful rows show."""
+"""The rows of a tool with their terms, conditions, kinds of refusals, and the changes of lawful rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Alike = Iterable[tuple[ToolSpec, Sequence[tuple[str, Observation]]]]
 
 @dataclass(slots=True)
 class Rows:
-    """The rows of a tool, and what is drawn from them."""
+    """The rows of a tool, and the values computed from them."""
 
     tool: ToolSpec
     branches: Sequence[str]
@@ -83,7 +83,7 @@ class Rows:
     def kinds(self) -> list[tuple[str, int]]:
         """Return the kinds of refusals with their rows, the most frequent first.
 
-        Kinds whose messages differ in one word are one where a term has that word: `order is shipped`, `is cancelled`.
+        Kinds whose messages differ in one word are one if a term has that word: `order is shipped`, `is cancelled`.
         """
         found = grouped((at, branch) for at, branch in enumerate(self.branches) if branch)
         alike: dict[tuple[str, str], dict[str, str]] = {}
@@ -119,7 +119,7 @@ def _without_marks(row: Observation) -> Observation:
 
 
 def known_value(value: Json) -> Any:
-    """Return a value without what was masked in it, MISSING for an unknown one."""
+    """Return a value without its masked parts, MISSING for an unknown one."""
     if isinstance(value, dict):
         return without_masked(value)
     return MISSING if is_masked(value) else value

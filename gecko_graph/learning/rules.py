@@ -29,7 +29,7 @@ MOST_RIVALS, MOST_RULES, MOST_CONJOINED, SPOKEN, HALF = 5, 4, 3, 3, 0.5
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What must hold of a call, or it is refused.
+    """A condition on a call, which is refused otherwise.
 
     Args:
         best: The condition.
@@ -44,7 +44,7 @@ class Rule:
     evidence: JsonObject = field(compare=False)
 
     def within(self, rows: int) -> Rule:
-        """Return it of these rows alone; what others have shown of it refuses nothing."""
+        """Return it for these rows alone; evidence of other rows refuses nothing."""
         best, *rivals = (one.within(rows) for one in (self.best, *self.rivals))
         status = "refuted" if self.evidence["against"] else "proposed"
         kept = {key: each for key, each in self.evidence.items() if key != "lacks"}
@@ -172,7 +172,7 @@ def chance_of(rows: int, failed: int, lawful: int, pool: int) -> float:
 def weigh(kind: str, rows: int, starts: int, against: Sequence[str], *, is_clear: bool, **more: Any) -> JsonObject:
     """Return the evidence for a rule of a kind, with how far it is to be trusted.
 
-    `lacks` says how many further refusals would establish it, where nothing else stands in the way.
+    `lacks` says how many further refusals would establish it, if nothing else stands in the way.
 
     Args:
         kind: Its form.
@@ -180,7 +180,7 @@ def weigh(kind: str, rows: int, starts: int, against: Sequence[str], *, is_clear
         starts: The states in which they began.
         against: The lawful calls that it would refuse.
         is_clear: Whether nothing speaks of an accident.
-        more: What else is said.
+        more: Further keys.
     """
     is_trusted = kind in TRUSTED and starts >= STARTS and is_clear and not against
     lacks = max(0, ESTABLISHED - rows)
@@ -190,7 +190,7 @@ def weigh(kind: str, rows: int, starts: int, against: Sequence[str], *, is_clear
 
 
 def said(error: Json, evidence: JsonObject) -> JsonObject:
-    """Return what a rule says of a call that breaks it: refused, or perhaps, by its evidence."""
+    """Return a rule's verdict on a call that breaks it: refused, or perhaps, by its evidence."""
     is_sure = evidence["status"] == "established"
     return refused_by(error) if is_sure else {"pass": f"{PERHAPS}{as_text(error)}"}
 
@@ -217,7 +217,7 @@ def _evidence(sample: Sample, best: Condition, rows: int, chance: float, rivals:
 
 
 def find_region(sample: Sample, inside: int, outside: int, about: Collection[str] = ()) -> Condition | None:
-    """Return a conjunction that holds in many of these rows and in (nearly) none of those; None where none tells.
+    """Return a conjunction that holds in many of these rows and in (nearly) none of those; None if none tells.
 
     It grows by the condition that gains most. One that would be outside of all of those by accident tells nothing, but
     where it takes half of the rows: what it leaves out is unknown then.

@@ -66,7 +66,7 @@ class Sampler:
                     self._keep((tool, branch), -mark, packed)
 
     def _take_lessons(self, row: Observation) -> None:
-        """Count what agents propose of a tool's contract since its calls; what a call has closed is no proposal."""
+        """Count the agents' proposals on a tool's contract since its calls; one that a call has closed is none."""
         for each in (one for one in row.lessons if isinstance(one, dict) and one.get("part") in PARTS):
             key = (row.tool, str(each["part"]), str(each.get("says"))[:SAYS])
             if key in self.lessons or len(self.lessons) < LESSONS:
@@ -74,7 +74,7 @@ class Sampler:
                 self.closed |= {key} if each.get("status") == "closed" else set()
 
     def proposals(self) -> dict[str, list[JsonObject]]:
-        """Return by tool what agents propose since real calls, what was proposed most often first."""
+        """Return by tool the agents' proposals since real calls, the most frequent first."""
         found: dict[str, list[JsonObject]] = {}
         for key, count in sorted(self.lessons.items(), key=lambda pair: (pair[0][0], -pair[1], pair[0])):
             if key not in self.closed:

@@ -1,4 +1,4 @@
-"""What reads show of the state, from their results: lists of things that other calls name, and single ones of them."""
+"""The parts of the state that reads show: lists of things that other calls name, and single ones of them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _lists(tool: ToolSpec, results: Sequence[Json], named: set[str]) -> tuple[st
 
 
 def _members(results: Sequence[Json]) -> Iterator[str]:
-    """Yield the members of results that hold lists of objects; none where the result itself is a list."""
+    """Yield the members of results that hold lists of objects; none if the result itself is a list."""
     for result in results if all(isinstance(one, dict) for one in results) else ():
         for key, each in result.items() if isinstance(result, dict) else ():
             if isinstance(each, list) and each and isinstance(each[0], dict):
@@ -78,7 +78,7 @@ def _effect(place: str, key: str, value: str) -> JsonObject:
 
 
 def _place_of(tool: ToolSpec) -> str:
-    """Return what a tool's things are called: by its path, else by its name without the verb."""
+    """Return the noun of a tool's things: by its path, else by its name without the verb."""
     if tool.source is not None:
         words = [part for part in tool.source.slot[0].split("/") if part and not part.startswith("{")]
         return words[-1] if words else ""

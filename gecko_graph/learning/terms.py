@@ -1,7 +1,7 @@
-"""Terms: what a rule may speak of, as an expression of the contract language and with its value in each row.
+"""Terms of rules: an expression of the contract language, and its value in each row.
 
 A term is an argument, a field of the state, what is looked up there by another term, or something of it (a length).
-Whatever is nobody's stable field, such as the keys of accounts, is only looked up. Values are MISSING where the
+Whatever is nobody's stable field, such as the keys of accounts, is only looked up. Values are MISSING if the
 expression has none.
 """
 
@@ -208,7 +208,7 @@ def _lookups(key: Term, containers: Sequence[Term]) -> Iterator[Term]:
 
 
 def bits(flags: Iterable[Any]) -> int:
-    """Return the bits of what is true."""
+    """Return the bits of the true values."""
     return int(bytes(map(bool, flags))[::-1].hex()[1::2] or "0", 2)
 
 
@@ -247,7 +247,7 @@ TESTS: dict[str, Callable[[Any], bool]] = {
     "names": lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value),
     "list": lambda value: isinstance(value, list),
 }
-"""What conditions ask of a value before they look at it."""
+"""Conditions on a value before its use."""
 
 
 def _mostly(values: Sequence[Any], kind: type) -> bool:
@@ -256,7 +256,7 @@ def _mostly(values: Sequence[Any], kind: type) -> bool:
 
 
 def derive(terms: Sequence[Term], form: str, of: Any, compute: Callable[[Any], Any]) -> list[Term]:
-    """Return what is made of each term, such as `len({})`, where it has a value."""
+    """Return what is made of each term, such as `len({})`, if it has a value."""
     made = []
     for term in terms:
         values = [compute(value) if isinstance(value, of) else MISSING for value in term.values]

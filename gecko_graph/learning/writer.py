@@ -1,4 +1,4 @@
-"""Rules that a model proposes (role `contract_writer`), and what rows leave of them: a model proposes, data refutes."""
+"""Rules that a model proposes (role `contract_writer`), checked on the rows: a model proposes, data refutes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Questions: TypeAlias = Generator[list[Ask], Sequence[Reply], list[str]]
 
 
 def propose_rules(toolkit: Toolkit, learned: Learned) -> Questions:
-    """Have a model say what the rows alone have not shown; add what they do not refute to what was learned.
+    """Ask a model for rules that the rows alone have not shown; add those that rows do not refute.
 
     Yields the questions of a round, is sent their replies.
 
@@ -73,7 +73,7 @@ def estimate(toolkit: Toolkit, learned: Learned, prompts: Prompts, model_name: s
     return {**spent, "calls": ROUNDS * len(asks)}
 
 
-def drafts_of(toolkit: Toolkit, learned: Learned) -> list[Draft]:
+def drafts_of(toolkit: Toolkit, learned: Learned) -> list[ContractDraft]:
     """Return a draft for each tool that was learned from rows alone."""
     sample, contracts = learned.sample, {tool.name: tool.contract for tool in toolkit if tool.contract}
     mined = [
@@ -83,17 +83,17 @@ def drafts_of(toolkit: Toolkit, learned: Learned) -> list[Draft]:
     lawful = (next((row for branch, row in some if not branch), None) for some in rows.values())
     examples = [_show(row, None) for row in lawful if row]
     places = {place[0] for tool in toolkit.observing if tool.contract for place in tool.contract.observed}
-    return [Draft(toolkit[name], rows[name], one, examples, places) for name, one in mined if name in rows]
+    return [ContractDraft(toolkit[name], rows[name], one, examples, places) for name, one in mined if name in rows]
 
 
 def kind_of_check(check: str) -> str:
-    """Return the kind of a check where that is one of the trusted ones, else `conjunction`."""
+    """Return the kind of a check if that is one of the trusted ones, else `conjunction`."""
     return next((kind for kind, form in _FORMS.items() if re.fullmatch(form, check.strip())), "conjunction")
 
 
 @dataclass(slots=True)
-class Draft:
-    """What a model says of one tool, beside the tool's rows."""
+class ContractDraft:
+    """A model's proposals on one tool, with the tool's rows."""
 
     tool: ToolSpec
     rows: Sequence[tuple[str, Observation]]
@@ -105,11 +105,11 @@ class Draft:
     clauses: list[JsonObject] = field(default_factory=list)
     parts: JsonObject = field(default_factory=dict)
     counter: list[str] = field(default_factory=list)
-    """What speaks against the last reply, for the next question."""
+    """The objections to the last reply, for the next question."""
     notes: list[str] = field(default_factory=list)
 
     def ask(self, number: int) -> Ask:
-        """Return the question: what the tool's document, its refusals and the miner say, and what was refuted."""
+        """Return the prompt: the tool's document, its refusals, the miner's rules, and the refuted proposals."""
         first = {branch: row for branch, row in reversed(self.rows)}
         counts = Counter(branch for branch, _ in self.rows if branch)
         errors = [f"{count} x {kind}: {_show(first[kind], self.places)}" for kind, count in counts.most_common()]
@@ -126,7 +126,7 @@ class Draft:
         return Ask("contract_writer", variables, WrittenContract, Where(question=number))
 
     def take(self, reply: Reply) -> None:
-        """Try a reply on the rows; a bad one leaves what was there."""
+        """Try a reply on the rows; a bad one changes nothing."""
         self.counter, written = [], reply.value
         if not isinstance(written, WrittenContract):
             self.notes.append(f"no rules: {reply.failure or 'the model gave no answer'}")
@@ -157,7 +157,7 @@ class Draft:
         return {**clause, **says, "evidence": evidence}
 
     def _try_parts(self, written: WrittenContract) -> None:
-        """Keep effects and result where the miner knows none and the rows do not contradict them."""
+        """Keep effects and result if the miner knows none and the rows do not contradict them."""
         known = self.mined.get("evidence", {})
         given = {"effects": written.effects, "returns": written.returns}
         for part in ("effects", "returns"):
@@ -181,7 +181,7 @@ class Draft:
                 self.parts["evidence"] = {**self.parts.get("evidence", {}), part: said}
 
     def merged(self) -> JsonObject:
-        """Return what was mined with the rules that rows have left, where they explain refusals that it does not."""
+        """Return what was mined with the rules that rows have left, if they explain refusals that it does not."""
         known = Contract.load(self.mined, where=self.tool.name)
         left = [row for branch, row in self.rows if branch and open_run(known, self.tool, row).refusal() is None]
         more = [one for one in self.clauses if not one["evidence"]["for"] or self._explains(one, left)]
@@ -205,7 +205,7 @@ class Draft:
 
 
 def _documented_errors(tool: ToolSpec) -> list[str]:
-    """Return what the tool's document says of other answers than success."""
+    """Return the document's words on the tool's answers other than success."""
     if tool.source is None:
         return []
     path, method = tool.source.slot

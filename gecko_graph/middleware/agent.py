@@ -2,7 +2,7 @@
 
 The calls of one model message are rehearsed together in the model's node, which stores them; the person is asked in a
 later hook, because hooks run again on resume; the tools' tasks, which run side by side, share one world (`live`): each
-answers from the store or makes the real call there, and writes what became of it. The next hook books that on the
+answers from the store or makes the real call there, and writes its outcome. The next hook books that on the
 snapshot.
 """
 
@@ -24,7 +24,7 @@ from ..contracts.clauses import tell_rule
 from ..errors import GeckoError, StateError
 from ..events import event
 from ..models.answer import Driver, aperform, perform
-from ..models.ask import Reply, Work
+from ..models.ask import FunctionCall, Reply
 from ..models.factory import Models, ModelsLike
 from ..models.node import trace_calls
 from ..models.usage import add_usage
@@ -59,7 +59,7 @@ from .calls import (
     reject,
     tell_again,
 )
-from .channels import GeckoState
+from .channels import GuardedState
 from .checked import Checked, find_tool
 from .hooks import LEFT_OUT, both, check_history, with_masks
 from .ids import check_id, give_ids
@@ -71,13 +71,13 @@ from .turns import open_turn
 Mode = Literal["simulate", "hybrid", "preview", "shadow", "guard"]
 SIMULATED, REHEARSED, GATED = ("simulate", "hybrid"), ("simulate", "hybrid", "preview", "shadow"), ("preview", "guard")
 
-MARKED = ("drift", "departure", "unclear", "undocumented", "may_refuse")  # what a message says of a real call
+MARKED = ("drift", "departure", "unclear", "undocumented", "may_refuse")  # a message's marks on a real call
 OPEN = (
     "{name} was not carried out: a call before it in the same message has no answer, because it waits for a person or "
     "has failed. Make this call again when that one is answered."
 )
-ASKED = "{name} would be refused, by what was learned:\n{rules}\nApprove to have it made all the same."
-VIOLATED = "{name} was carried out, but its result is not what it must be: {why}\nIts result: {result}"
+ASKED = "Learned rules would refuse {name}:\n{rules}\nApprove to have it made all the same."
+VIOLATED = "{name} was carried out, but its result breaks a postcondition: {why}\nIts result: {result}"
 
 
 class GeckoMiddleware(AgentMiddleware):
@@ -90,7 +90,7 @@ class GeckoMiddleware(AgentMiddleware):
             None goes on with it.
         mode: `simulate`: the world answers, no real tool runs but reads that were opened. `hybrid`: so, and all reads
             run for real whose effect the user stated. `preview`: the effect of a message's calls is shown and approved
-            once, then they run. `shadow`: they run, are simulated beside it, and drift is reported. `guard`: they run
+            once, then they run. `shadow`: they run, are simulated in parallel, and drift is reported. `guard`: they run
             where the contract's precondition holds; no model but that of `Models(risk=...)`; without any contract it
             warns. It is fixed.
         model: Speaks for validator, simulator and state updater: a model, or `Models` by role. With `risk`, `guard` has
@@ -100,19 +100,19 @@ class GeckoMiddleware(AgentMiddleware):
         rungs: Who else may answer a simulated call, as for `create_gecko`.
         interrupt_on: Which calls `preview` asks about, as for `create_gecko_agent`.
         exclude_tools: Names of tools that run as they are in every mode, such as `write_todos`.
-        ledger: Keeps the claims of real calls where the agent's checkpointer is none of SQLite, Postgres and memory.
+        ledger: Keeps the claims of real calls if the agent's checkpointer is none of SQLite, Postgres and memory.
             Without a checkpointer there are none.
         learned: A file of learned contracts, or its content, as for `create_gecko_agent`; a write that they refuse in
-            `guard` or `preview` is asked about where there is a checkpointer.
+            `guard` or `preview` is asked about if there is a checkpointer.
         observe: Where a row goes for each real call: a file, or a function that takes the row.
-        trace_policy: What a tracer is given of the hooks' inputs and outputs, by default nothing; masked where another
+        trace_policy: What a tracer is given of the hooks' inputs and outputs, by default nothing; masked if another
             policy keeps it. None is LangChain's policy of the process (`configure_trace_policy`), unmasked.
 
     Raises:
         GeckoError: An argument cannot be used; the message says which.
     """
 
-    state_schema = GeckoState
+    state_schema = GuardedState
     transformers = (Rehearsing,)
 
     def __init__(  # noqa: PLR0913 - every one is a choice of its own, by keyword
@@ -173,7 +173,7 @@ class GeckoMiddleware(AgentMiddleware):
         known, start = state.get("gecko"), None
         await drive(share(self._toolkit), driver)
         if callable(self._state):
-            done: Reply = await driver.do(perform, aperform, Work(function=self._state, args=(runtime,)))
+            done: Reply = await driver.do(perform, aperform, FunctionCall(function=self._state, args=(runtime,)))
             if done.failure:
                 raise StateError(f"state: the function that gives it failed: {done.failure}")
             start = starting_state(self._toolkit, done.value)
@@ -196,7 +196,7 @@ class GeckoMiddleware(AgentMiddleware):
     before_agent, abefore_agent = both(_begin)
 
     async def _book(self, state: Any, runtime: Any, driver: Driver) -> JsonObject | None:
-        """Book on the snapshot what became of the last message's calls, in the order in which they were answered."""
+        """Book on the snapshot the outcomes of the last message's calls, in the order in which they were answered."""
         if not (done := state.get("gecko_done")):
             return None
         world, first = self._template.resume(state["gecko"], own=True), len(state["gecko"]["log"])
@@ -207,7 +207,7 @@ class GeckoMiddleware(AgentMiddleware):
     before_model, abefore_model = both(_book)
 
     async def _end(self, state: Any, runtime: Any, driver: Driver) -> JsonObject:
-        """Book what no model call has followed, and end the turn."""
+        """Book calls that no model call has followed, and end the turn."""
         await self._claimed.end(state, driver)
         return {**(await self._book(state, runtime, driver) or {}), "gecko_turn": {"ended": True}}
 
@@ -248,7 +248,7 @@ class GeckoMiddleware(AgentMiddleware):
     after_model, aafter_model = both(_review)
 
     async def _answer(self, request: Any, handler: Any, driver: Driver) -> Any:
-        """Answer a simulated call, or make a real one where it may be made, on the message's world."""
+        """Answer a simulated call, or make a real one if it may be made, on the message's world."""
         given = as_edited(request.tool_call, request.state)
         if given["name"] != request.tool_call["name"]:
             request = request.override(tool=find_tool(request, given["name"], self._toolkit))
@@ -294,7 +294,7 @@ class GeckoMiddleware(AgentMiddleware):
         return Command(update={"messages": [build_message(own, step)], "gecko_done": {str(record["at"]): record}})
 
     async def _make(self, request: Any, handler: Any, live: Live, driver: Driver) -> Any:
-        """Make a real call and book it; return why not where its precondition is broken."""
+        """Make a real call and book it; return why not if its precondition is broken."""
         rejection = live.world.check(request.tool_call) if self._mode in GATED else None
         if rejection and (refused := await self._refuse(request, rejection, live.world, driver)):
             return refused
@@ -321,7 +321,7 @@ class GeckoMiddleware(AgentMiddleware):
     async def _refuse(self, request: Any, rejection: Rejection, world: World, driver: Driver) -> ToolMessage | None:
         """Return the answer to a call that contracts refuse; None for one that a person has made all the same.
 
-        That may be where only learned rules refuse it. Who approved it knowing that has decided so.
+        That may be if only learned rules refuse it. Who approved it knowing that has decided so.
         """
         violations, call = rejection.get("violations", ()), self._call_of(request)
         answer = refuse(request.tool_call, rejection)
@@ -372,7 +372,7 @@ class GeckoMiddleware(AgentMiddleware):
         return {call["id"] for call in made if self._is_serial(self._toolkit.resolve(call["name"]))}
 
     def _is_serial(self, name: str) -> bool:
-        """Return whether a call waits for others of its message, as it is about what they leave."""
+        """Return whether a call waits for others of its message, because it depends on their results."""
         tool = self._toolkit.get(name)
         return self._mode in SIMULATED or (self._mode in GATED and tool is not None and not tool.reads)
 
@@ -390,7 +390,7 @@ class GeckoMiddleware(AgentMiddleware):
             if result.graph is not None or not isinstance(given, dict):  # a hand-off: these keys are not the other's
                 return result
             said = [add_marks(each, marks) if isinstance(each, ToolMessage) else each for each in given["messages"]]
-            theirs = {key: each for key, each in given.items() if key not in GeckoState.__annotations__}
+            theirs = {key: each for key, each in given.items() if key not in GuardedState.__annotations__}
             return replace(result, update={**theirs, **update, "messages": said})
         message = add_marks(result, marks)
         departure = entry.get("departure")

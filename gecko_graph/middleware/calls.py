@@ -34,7 +34,7 @@ from ..real.claims import (
     wait,
 )
 from ..real.decisions import Decision, ask_doubts, ask_person, settle_doubt, settled_by
-from ..real.home import Home, Turn, last_human
+from ..real.home import Home, TurnKey, last_human
 from ..real.ledger import CallLedger
 from ..real.policy import ReviewPolicy
 from ..state import Call, JsonObject, Step
@@ -68,7 +68,7 @@ class Claimed(NamedTuple):
     async def find(self, state: Any, driver: Driver) -> Claims | None:
         """Return the claims of the turn; None without a checkpointer."""
         known = state.get("gecko_turn")
-        turn = Turn(known["id"], known["task"]) if known else None
+        turn = TurnKey(known["id"], known["task"]) if known else None
         claims: Claims | None = await drive(find_claims(state["messages"], Home(self.ledger), turn), driver)
         return claims
 
@@ -89,7 +89,7 @@ class Claimed(NamedTuple):
     async def make(
         self, state: Any, call: Call, live: Live, before: int, run: Callable[[], Awaitable[Any]], driver: Driver
     ) -> tuple[Any, JsonObject]:
-        """Return a call's result and its row: by making it, or from the ledger where it was made before.
+        """Return a call's result and its row: by making it, or from the ledger if it was made before.
 
         Of equal calls it is told by its place: `before` says how many of its message come first and have not ended. A
         call of which it is not known whether it took effect is asked about first. One that only reads, or that nothing
@@ -115,7 +115,7 @@ class Claimed(NamedTuple):
             row, is_ours = await drive(settling, driver)
 
     async def has(self, state: Any, call: Call, driver: Driver) -> bool:
-        """Return whether a call was claimed: whatever is known of it now, its claim says what became of it."""
+        """Return whether a call was claimed: its claim then holds its outcome."""
         claims = await self.find(state, driver)
         return claims is not None and bool(await drive(claims.has(call), driver))
 
@@ -133,7 +133,7 @@ class Claimed(NamedTuple):
     async def _run(self, claims: Claims, row: JsonObject, run: Callable[[], Awaitable[Any]], driver: Driver) -> Any:
         """Make a call; return its result, and its row: decided, or in doubt.
 
-        What raises, and an error that neither says that nothing was done nor refuses the arguments, is in doubt.
+        An exception, and an error that neither says that nothing was done nor refuses the arguments, is in doubt.
         """
         tool, known = self.toolkit[row["call"]["name"]], {"key": row["key"]}
 
@@ -160,7 +160,7 @@ class Claimed(NamedTuple):
         self, tool: ToolSpec, call: Call, known: JsonObject, run: Callable[[], Awaitable[Any]], driver: Driver,
         hold: Callable[[float], Awaitable[None]] | None = None,
     ) -> tuple[Any, JsonObject]:  # fmt: skip
-        """Return a call's result, and what is known of how it ended; one that a service is too busy for is repeated.
+        """Return a call's result, and how it ended; a call that a service is too busy for is repeated.
 
         So is a read without an answer: as the agent does it (`make_call`).
         """
@@ -191,7 +191,7 @@ class Claimed(NamedTuple):
     async def recover(self, state: Any, world: World, driver: Driver) -> JsonObject | None:
         """Book the real calls that no state has, as their message was given up, and return the update that tells them.
 
-        Of those in doubt a person says what became of them; one to make now is the model's to make again. Calls that
+        A person decides on those in doubt; one to make now is the model's to make again. Calls that
         the journal has are closed.
         """
         if (claims := await self.find(state, driver)) is None:
@@ -212,7 +212,7 @@ class Claimed(NamedTuple):
                 lost[lost.index(row)] = await drive(claims.settle(row, **fields, **claims.here), driver)
         if not lost:
             return None
-        # a state is kept as deltas, which may hold what another process has booked at this checkpoint
+        # a state is kept as deltas, which may hold another process's bookings at this checkpoint
         booked = {step["call"]["id"] for step in filter(is_real, world.log)}
         for row in (row for row in lost if row["status"] != "left" and row["call"]["id"] not in booked):
             more: JsonObject = {"undecided": True} if row.get("undecided") else {}
@@ -227,7 +227,7 @@ class Claimed(NamedTuple):
 
 
 def tell_again(result: ToolMessage, call: Call, row: JsonObject) -> Command[Any]:
-    """Return the update that answers a call with what it came to before, and books nothing."""
+    """Return the update that answers a call with its earlier outcome, and books nothing."""
     message = add_marks(result, {"simulated": False, "rung": "real", "made_up": False})
     return Command(update={"messages": [message], "gecko_turn": {"told": counted_key(call, row)}})
 
@@ -250,7 +250,7 @@ def with_own_ids(rows: Sequence[JsonObject], state: Any) -> list[JsonObject]:
 
 
 def as_message(row: Mapping[str, Any], call: Call) -> ToolMessage:
-    """Return what a call came to that was made before."""
+    """Return the outcome of a call that was made before."""
     text = UNKNOWN if row["status"] == "left" else as_text(row["result"])
     status: Any = "success" if row["status"] == "ok" else "error"
     return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status=status)
@@ -279,7 +279,7 @@ def tell(messages: Sequence[AnyMessage], lost: Sequence[JsonObject], turn: str) 
 
 
 def read_result(result: ToolMessage | Command[Any], known: Mapping[str, Any] = MappingProxyType({})) -> Answer:
-    """Return what a real tool answered; a text that is a JSON object or list is read as that.
+    """Return a real tool's answer; a text that is a JSON object or list is read as that.
 
     `known` says if an error is `undecided`, which no text does.
     """
@@ -331,7 +331,7 @@ def answer_as_decided(call: Call, decision: Decision) -> ToolMessage:
 
 
 def reject(call: Call | ToolCall, reason: str | None, by: str = "the user rejected it") -> ToolMessage:
-    """Return the answer to a call that was not made: rejected, or where there is no reason, not approved as it is."""
+    """Return the answer to a call that was not made: rejected, or without a reason, not approved as it is."""
     content = (NOT_APPROVED if reason is None else REJECTED).format(name=call["name"], reason=reason, by=by)
     message = ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
     return message if reason is None else add_marks(message, {"rejected": True})
@@ -349,7 +349,7 @@ def find_before(request: Any) -> list[Any]:
 
 
 def count_beside(request: Any, live: Live) -> int:
-    """Return how many equal calls before one in its message may be under way beside it."""
+    """Return how many equal calls before one in its message may be under way at the same time."""
     own = request.tool_call
     return sum(is_same_call(each, own) and each["id"] not in live.keys for each in find_before(request))
 

@@ -14,7 +14,7 @@ from ..world.reducers import delta
 
 
 def merge_done(old: JsonObject | None, new: JsonObject | None) -> JsonObject:
-    """Reducer of what became of a message's calls, by their numbers in the world's log; None clears it."""
+    """Reducer of the outcomes of a message's calls, by their numbers in the world's log; None clears it."""
     return {**(old or {}), **new} if new is not None else {}
 
 
@@ -23,7 +23,7 @@ def fold_turn(old: JsonObject | None, new: JsonObject) -> JsonObject:
     return new if "id" in new else {**(old or {}), **new, "told": (old or {}).get("told", {}) | new.get("told", {})}
 
 
-class GeckoState(TypedDict, total=False):
+class GuardedState(TypedDict, total=False):
     """The agent's keys that are added."""
 
     gecko: NotRequired[Annotated[JsonObject, OmitFromInput, delta(fold_snapshot, dict, begins=is_snapshot)]]
@@ -32,8 +32,8 @@ class GeckoState(TypedDict, total=False):
     """The real calls, with the `drift` and the `departure` of each. Whole in each checkpoint, as `messages` are: a
     delta takes over what another process writes at one that both share, and the two must agree on what was called."""
     gecko_batch: Annotated[JsonObject | None, PrivateStateAttr]
-    """The last message's calls, what was simulated of each, and which were approved."""
+    """The last message's calls, the simulation of each, and the approved ones."""
     gecko_turn: Annotated[JsonObject, PrivateStateAttr, fold_turn]
     """The turn, for its claims (`open_turn`)."""
     gecko_done: Annotated[JsonObject, PrivateStateAttr, merge_done]
-    """What became of its calls, until it is booked."""
+    """The outcomes of its calls, until they are booked."""

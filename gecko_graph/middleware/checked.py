@@ -22,7 +22,7 @@ UNSENT: dict[str, Any] = {"http": {}}
 
 
 def find_tool(request: Any, name: str, toolkit: Toolkit) -> Any:
-    """Return the agent's tool of that name, which may be the toolkit's own or a provider's; None where it has none."""
+    """Return the agent's tool of that name, which may be the toolkit's own or a provider's; None if it has none."""
     tools = [tool for tool in [request.tool, *request.runtime.tools] if tool]
     return next((tool for tool in tools if toolkit.resolve(tool.name) == toolkit.resolve(name)), None)
 
@@ -46,7 +46,7 @@ class Checked:
         return self._refuse(given) or await self._tool.ainvoke(given, config, **more)
 
     def _refuse(self, given: Any) -> ToolMessage | None:
-        """Return the answer to another call. What LangGraph injects into the arguments stands in no schema."""
+        """Return the answer to another call. No schema has the arguments that LangGraph injects."""
         args = {key: each for key, each in given["args"].items() if key in self._call["args"] or key in self._known}
         if is_same_call({**given, "args": args}, self._call):
             return None

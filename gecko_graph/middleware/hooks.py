@@ -1,4 +1,4 @@
-"""What all hooks of the middleware share: sync and async, on a whole thread only, and what a trace shows of them."""
+"""The common part of the middleware's hooks: sync and async, on a whole thread only, and their traces."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def both(hook: Callable[..., Any]) -> tuple[Any, Any]:
 
 
 def check_thread(given: Any) -> None:
-    """Raise StateError where a thread has lost its world: a guard would forget what its real calls have changed."""
+    """Raise StateError if a thread has lost its world: a guard would forget what its real calls have changed."""
     state = getattr(given, "state", given)
     is_emptied = state.get("gecko_journal") and not state.get("gecko")
     require_whole({"gecko": {LOST: "gecko"}} if is_emptied else state)
 
 
 def check_history(messages: Sequence[AnyMessage], toolkit: Toolkit, config: RunnableConfig) -> None:
-    """Raise StateError where a world is to begin behind real writes of this thread, as if none had been made.
+    """Raise StateError if a world is to begin behind real writes of this thread, as if none had been made.
 
     `update_state` as the graph's input copies a thread's messages without its world. Within a parent graph each turn
     begins a world, and without a checkpointer nothing else can.
@@ -75,7 +75,7 @@ def with_masks(policy: TracePolicy) -> TracePolicy:
 
 
 def as_plain(value: Any) -> Json:
-    """Return a hook's input or output as JSON values; of what else it holds, as functions and runtimes, the type."""
+    """Return a hook's input or output as JSON values; of other objects, as functions and runtimes, the type."""
     if isinstance(value, BaseMessage):
         value = value.model_dump()
     if is_dataclass(value) and not isinstance(value, type):

@@ -1,4 +1,4 @@
-"""Ids of calls: what the middleware keeps of a call is kept under its id, so each call of a thread has one of its own.
+"""Ids of calls: the middleware keeps a call's data under its id, so each call of a thread has an id of its own.
 
 Some models begin their ids anew in each message, repeat them, or give none.
 """
@@ -20,14 +20,14 @@ CALLS = ("tool_call", "tool_use", "function_call", "function")
 """Types of the parts of a message that are calls, in LangChain's and in providers' own form."""
 NO_ID = (
     "{name}: another call has its id ({id!r}), or it has none, so that its answer could not be told from others; it "
-    "was not made. What writes calls into the conversation beside the model must give each an id of its own"
+    "was not made. Code that writes calls into the conversation must give each an id of its own"
 )
 
 
 def give_ids(said: Sequence[AnyMessage], state: Mapping[str, Any]) -> list[AnyMessage]:
-    """Return what a model has said, with a new id for each call that has none, or another call's.
+    """Return a model's message, with a new id for each call that has none, or another call's.
 
-    What repeats the id follows: content blocks, a provider's own form of the calls, answers that are there already.
+    Copies of the id follow: content blocks, a provider's own form of the calls, answers that are there already.
     """
     taken, told = find_taken(state), list[AnyMessage]()
     given = dict[str | None, list[str | None]]()
@@ -73,7 +73,7 @@ def _with_ids(message: Any, given: Mapping[str | None, Sequence[str | None]]) ->
 
 
 def check_id(call: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-    """Raise StateError where a call's answer could not be told from another one's: before anything is made."""
+    """Raise StateError if a call's answer could not be told from another one's: before anything is made."""
     same = [each for each in find_pending(state["messages"])[1] if each["id"] == call["id"]]
     if not call["id"] or len(same) > 1:
         raise StateError(NO_ID.format(name=call["name"], id=call["id"]))

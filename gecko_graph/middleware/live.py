@@ -14,7 +14,7 @@ from langchain_core.messages import ToolMessage
 
 from ..errors import GeckoError, StateError
 from ..models.answer import Driver, WaitingLine, aperform, perform
-from ..models.ask import Reply, Work
+from ..models.ask import FunctionCall, Reply
 from ..real.questions import Standing
 from ..state import JsonObject
 from ..world.records import ExecutedCall
@@ -25,7 +25,7 @@ from .turns import keys_of
 MOST_LIVE = 256
 """Messages whose real calls are under way in this process, over all threads."""
 PATIENCE_S = 10.0
-"""How long a call waits for one before it in the message where LangGraph does not say whether that is under way."""
+"""How long a call waits for an earlier one in the message if LangGraph does not say whether that is under way."""
 POLL_S = 0.005
 
 
@@ -39,19 +39,19 @@ class Live(NamedTuple):
     """Ids of its calls that are answered."""
     line: WaitingLine
     made: dict[str, Any]
-    """What came of its calls, by task: an answer that is sent twice begins the same task in two runs."""
+    """The outcomes of its calls, by task: an answer that is sent twice begins the same task in two runs."""
     booked: Mapping[str, ExecutedCall]
     """The journal's entries, by id, of its calls that another run has booked: this one may be told to make them too."""
     keys: dict[str, str]
     """The claims of its calls, by id, that are known by now."""
 
     def records(self) -> list[JsonObject]:
-        """Return what became of the message's calls so far, with their places in the log and what models have cost."""
+        """Return the outcomes of the message's calls so far, with their places in the log and the models' usage."""
         records = enumerate(self.world.records(self.first), self.first)
         return [{**record, "at": at, "usage": self.world.usage} for at, record in records]
 
     def find_stored(self, call: Mapping[str, Any], answers: Sequence[JsonObject]) -> JsonObject | None:
-        """Return what was rehearsed of the message's next call, while its calls come as they were rehearsed."""
+        """Return the rehearsal of the message's next call, while its calls come as they were rehearsed."""
         made = self.records()
         is_kept = all(one["step"] == other["record"]["step"] for one, other in zip(made, answers, strict=False))
         after = answers[len(made) : len(made) + 1] if is_kept else ()
@@ -74,7 +74,7 @@ class Live(NamedTuple):
 
 
 def config_of(request: Any) -> dict[str, Any]:
-    """Return what LangGraph has configured for a call's task."""
+    """Return LangGraph's configuration of a call's task."""
     return (request.runtime.config or {}).get("configurable", {})  # type: ignore[no-any-return]
 
 
@@ -126,11 +126,11 @@ def find_checkpoint(known: Mapping[str, Any]) -> str | None:
 
 
 async def read_writes(known: Mapping[str, Any], driver: Driver) -> list[tuple[str, Any]]:
-    """Return what the message's tasks that have ended have written, by channel: no state shows it yet."""
+    """Return the writes of the message's ended tasks, by channel: no state shows them yet."""
     standing = Standing.of(known)
     if standing is None:
         return []
-    work = Work(function=standing.saver.get_tuple, args=(standing.config(standing.graph),))
+    work = FunctionCall(function=standing.saver.get_tuple, args=(standing.config(standing.graph),))
     done: Reply = await driver.do(perform, aperform, work)
     if done.failure:
         raise GeckoError(f"the calls of this message that were made already cannot be read: {done.failure}")

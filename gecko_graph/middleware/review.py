@@ -1,4 +1,4 @@
-"""The person's review of a message's calls in `preview`: what an edit has changed is rehearsed and judged once more."""
+"""The person's review of a message's calls in `preview`: edited calls are rehearsed and judged once more."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Reviewer(NamedTuple):
     models: Models
 
     def preview(self, steps: Sequence[Step], before: JsonObject, at: JsonObject = NOTHING) -> Preview | None:
-        """Return the preview of steps, as `build_preview`, with what was looked up before."""
+        """Return the preview of steps, as `build_preview`, with earlier lookups."""
         return build_preview(steps, before, self.claimed.toolkit, self.policy, at["undo"], at["risks"])
 
     async def look_up(self, steps: Sequence[Step], state: Any, driver: Driver, known: JsonObject) -> JsonObject:
-        """Return what takes calls back that a person is asked about, their risks, by their ids, and the cost.
+        """Return the undo and the risks of calls that a person is asked about, by their ids, and the cost.
 
         `known` are risks by id of which the same is not asked again.
         """
@@ -78,7 +78,7 @@ class Reviewer(NamedTuple):
         """Return the update that approves calls, and answers those that are rejected, refused or responded to.
 
         After an edit the message is rehearsed again, and what is then asked of another tool, for another reason or with
-        another outcome is asked about. What was decided before is kept in that question, because a resume runs all this
+        another outcome is asked about. Earlier decisions are kept in that question, because a resume runs all this
         again.
         """
         rehearsed = ((call, find_rehearsed(state, call)) for call in calls)
@@ -115,7 +115,7 @@ class Reviewer(NamedTuple):
     async def _ask(
         self, state: Any, at: JsonObject, world: World, driver: Driver
     ) -> tuple[list[PlannedCall], list[ToolMessage]]:
-        """Ask what is not decided yet; return the calls that may be made, and the answers to those refused before."""
+        """Ask about undecided calls; return those that may be made, and the answers to those refused before."""
         before = state["gecko"]["state"]
         if (preview := self.preview(at["steps"], before, at)) is None:
             return [], []
@@ -141,7 +141,7 @@ class Reviewer(NamedTuple):
     async def _rehearse(
         self, at: JsonObject, calls: Mapping[str, Call], state: Any, world: World, driver: Driver
     ) -> JsonObject:
-        """Return what is known of the message after an edit: its calls as they are now are simulated again."""
+        """Return the message's preview after an edit: its calls as they are now are simulated again."""
         made: list[Any] = [calls[_id(step)] for step in at["steps"] if _id(step) in calls]
         answered = await driver.do(world.call_all, world.acall_all, world.read_calls(made))
         steps = [set_id(step, call) for step, call in zip(answered, made, strict=True)]
@@ -155,5 +155,5 @@ def _id(each: PlannedCall | Step) -> str:
 
 
 def _reason(planned: PlannedCall) -> list[str]:
-    """Return what a call is asked about for: another tool, reason or outcome is another question."""
+    """Return the identity of a question on a call: another tool, reason or outcome is another question."""
     return [planned["call"]["name"], planned["reason"], planned["predicted"]["status"]]

@@ -9,13 +9,13 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage
 
 from ..real.claims import UNKNOWN
-from ..real.home import Turn
+from ..real.home import TurnKey
 from ..state import JsonObject
 from ..world.records import ExecutedCall
 
 
 def open_turn(state: Mapping[str, Any], log: int) -> JsonObject:
-    """Return the turn that a message begins, or goes on with where it is delivered again.
+    """Return the turn that a message begins, or goes on with if it is delivered again.
 
     Its `id` and `task` are the message's; `log` and `since` say where its calls begin in the world's log, and those
     that count in the journal; `told` holds the keys, by id, of calls that were answered from the ledger. After an
@@ -23,7 +23,11 @@ def open_turn(state: Mapping[str, Any], log: int) -> JsonObject:
     answer it does if it follows the message: the model sees it and goes on, so that an equal one is another one. If a
     summary or a trimmed history took it away, the model begins anew.
     """
-    known, journal, turn = state.get("gecko_turn") or {}, state.get("gecko_journal") or (), Turn.of(state["messages"])
+    known, journal, turn = (
+        state.get("gecko_turn") or {},
+        state.get("gecko_journal") or (),
+        TurnKey.of(state["messages"]),
+    )
     is_same = known.get("id") == turn.id
     since_then = dropwhile(lambda each: each.id != turn.id, state["messages"])
     has_calls = any(isinstance(each, AIMessage) and each.tool_calls for each in since_then)
@@ -37,7 +41,7 @@ def open_turn(state: Mapping[str, Any], log: int) -> JsonObject:
     return {"id": turn.id, "task": turn.task, "since": since, "log": log, "told": told, "ended": False}
 
 
-def is_answered(messages: Sequence[AnyMessage], turn: Turn) -> bool:
+def is_answered(messages: Sequence[AnyMessage], turn: TurnKey) -> bool:
     """Return whether a conversation ends with an answer, but for the turn's message."""
     last = next((each for each in reversed(messages) if each.id != turn.id), None)
     return isinstance(last, AIMessage) and not last.tool_calls

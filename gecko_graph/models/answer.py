@@ -1,4 +1,4 @@
-"""Answering what nodes ask, sync or async from one code: models and users' functions are called here.
+"""Answers the asks of nodes, sync or async from one code: models and users' functions are called here.
 
 A model's fault is a `Reply` with a failure, never an exception, but for a wrong key, address or name (`NoReply`). What
 a user's function raises is data as well. Threads and event loops share a fair lock: first come, first served.
@@ -26,7 +26,7 @@ from langgraph.errors import GraphBubbleUp
 
 from ..errors import GeckoError, ModelError, RunFailure
 from ..masking import mask
-from .ask import AnyAsk, Dialogue, ModelAsk, ModelCall, PlannerAsk, Reply, Work
+from .ask import AnyAsk, Dialogue, FunctionCall, ModelAsk, ModelCall, PlannerAsk, Reply
 from .cache import ASKED, Unkept
 from .factory import Models
 from .failure import failure_of, is_in_doubt, message_of
@@ -44,7 +44,7 @@ class WaitingLine:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait for the turn, and hold it. Raises GeckoError where it would never come."""
+        """Wait for the turn, and hold it. Raises GeckoError if it would never come."""
         ticket = self._enter(blocking=True)
         try:
             if ticket.turn:
@@ -95,7 +95,7 @@ class WaitingLine:
 
 
 class _Ticket:
-    """One caller's place in the line; `turn` is done when that has come, and None where it came at once."""
+    """One caller's place in the line; `turn` is done when that has come, and None if it came at once."""
 
     __slots__ = ("loop", "turn")
 
@@ -138,7 +138,7 @@ AT_ONCE, AWAITED = Driver(False), Driver(True)
 
 
 def finish(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Return what a coroutine comes to that is driven by `AT_ONCE`: it never waits for an event loop."""
+    """Return the result of a coroutine that is driven by `AT_ONCE`: it never waits for an event loop."""
     try:
         coroutine.send(None)
     except StopIteration as done:
@@ -147,13 +147,13 @@ def finish(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 
 _MOST_THREADS = 16
-TIME_IS_OVER = "no reply within what was left of time_budget_s"
+TIME_IS_OVER = "no reply within the rest of time_budget_s"
 
 
 def answer(
     asks: Sequence[AnyAsk], models: Models, config: RunnableConfig | None = None, *, deadline: float | None = None
 ) -> list[Reply]:
-    """Answer all asks of the list, at once where there are several.
+    """Answer all asks of the list, at once if there are several.
 
     The callbacks, tags and metadata of the node's config are handed on to the models, which may answer until the
     deadline (as `time.time()`).
@@ -194,7 +194,7 @@ async def _gated(gate: AbstractAsyncContextManager[None], reply: Awaitable[Reply
 async def _answer(
     ask: AnyAsk, models: Models, config: RunnableConfig | None, deadline: float | None, driver: Driver
 ) -> Reply:
-    if isinstance(ask, Work):
+    if isinstance(ask, FunctionCall):
         came: Reply = await driver.do(perform, aperform, ask)
         return came
     dialogue, own = models.open(ask), _config(ask, config)
@@ -211,7 +211,7 @@ async def _answer(
 
 
 def _resume(dialogue: Dialogue, message: Any) -> ModelCall:
-    """Send a model's reply. Whatever it holds raises nothing: what no rule has foreseen becomes a failure."""
+    """Send a model's reply. No content raises: an unforeseen problem becomes a failure."""
     try:
         return dialogue.send(message)
     except (StopIteration, ModelError):
@@ -226,7 +226,7 @@ async def _invoke_until(deadline: float | None, call: ModelCall, config: Runnabl
     if deadline is None:
         return await _invoke(call, config, driver)
     left, made = deadline - time.time(), partial(_invoke, call, config, driver)
-    work = Work(function=made if driver.is_async else lambda: finish(made()), timeout_s=left)
+    work = FunctionCall(function=made if driver.is_async else lambda: finish(made()), timeout_s=left)
     done = await driver.do(perform, aperform, work) if left > 0 else Reply(late=True)
     return RunFailure(TIME_IS_OVER) if done.late else done.value
 
@@ -235,7 +235,7 @@ async def _invoke(call: ModelCall, config: RunnableConfig, driver: Driver) -> An
     runnable, options = _unbind(call.runnable)
     messages = call.messages
     if isinstance(messages, list) and (type(runnable).invoke, type(runnable).ainvoke) == _STOCK:
-        # what LangChain makes of a list of messages, without validating each of a long conversation at each call
+        # LangChain's prompt value of a list of messages, without validating a long conversation at each call
         messages = ChatPromptValue.model_construct(messages=messages)
     try:
         return await driver.do(runnable.invoke, runnable.ainvoke, messages, config, **options)
@@ -246,7 +246,7 @@ async def _invoke(call: ModelCall, config: RunnableConfig, driver: Driver) -> An
 
 
 def _unbind(runnable: Runnable[Any, Any]) -> tuple[Runnable[Any, Any], dict[str, Any]]:
-    """Return what is bound, and with which options: merging a binding's empty config takes 0.1 ms a call."""
+    """Return the bound model and its options: merging a binding's empty config takes 0.1 ms a call."""
     options: dict[str, Any] = {}
     while (
         isinstance(runnable, RunnableBinding)
@@ -277,7 +277,7 @@ def _config(ask: ModelAsk, config: RunnableConfig | None) -> RunnableConfig:
     }
 
 
-def perform(work: Work) -> Reply:
+def perform(work: FunctionCall) -> Reply:
     """Run the work in a thread of its own; a function that hangs is left behind there."""
     try:
         return _start(work).result(work.timeout_s)
@@ -285,7 +285,7 @@ def perform(work: Work) -> Reply:
         return _too_late(work)
 
 
-async def aperform(work: Work) -> Reply:
+async def aperform(work: FunctionCall) -> Reply:
     """Perform as `perform` does, without blocking the event loop; a coroutine function runs on it."""
     if _is_async(work.function):
         return await _await(work)
@@ -300,7 +300,7 @@ def _is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
-def _start(work: Work) -> Future[Reply]:
+def _start(work: FunctionCall) -> Future[Reply]:
     # a thread of its own, not a pool: a hanging tool must neither use up a pool nor keep the process from ending
     future: Future[Reply] = Future()
     future.set_running_or_notify_cancel()  # from here on nobody can cancel it
@@ -316,7 +316,7 @@ def _start(work: Work) -> Future[Reply]:
     return future
 
 
-async def _call(work: Work, driver: Driver) -> Reply:
+async def _call(work: FunctionCall, driver: Driver) -> Reply:
     try:
         value = work.function(*work.args, **work.kwargs)
         if inspect.isawaitable(value):
@@ -334,7 +334,7 @@ async def _finished(value: Any) -> Any:
     return await value
 
 
-async def _await(work: Work) -> Reply:
+async def _await(work: FunctionCall) -> Reply:
     task = asyncio.ensure_future(_call(work, AWAITED))
     try:
         await asyncio.wait({task}, timeout=work.timeout_s)
@@ -349,11 +349,11 @@ def _is_cancelled(error: BaseException) -> bool:
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
-def _too_late(work: Work) -> Reply:
+def _too_late(work: FunctionCall) -> Reply:
     return Reply(failure=f"did not answer within {work.timeout_s:g} s", late=True)
 
 
-def _failed(work: Work, error: BaseException) -> Reply:
+def _failed(work: FunctionCall, error: BaseException) -> Reply:
     function, trace = getattr(work.function, "__func__", work.function), error.__traceback__
     has_begun = trace is None or trace.tb_next is not None or not inspect.isfunction(function)
     is_unbound = isinstance(error, TypeError) and not has_begun  # a function that has begun has a frame of its own

@@ -1,4 +1,4 @@
-"""What nodes yield to have something asked or done, and what they are sent back."""
+"""The requests that nodes yield, for a model or a function, and the replies that they are sent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .usage import no_usage
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where in a run a question is asked: what a recorded model looks its reply up by.
+    """The place of a question in a run: a recorded model looks its reply up by it.
 
     Args:
         turn: Turn of the thread, from 0.
@@ -35,7 +35,7 @@ class Where:
 class Ask:
     """A question to a helper role, answered with an object of class `reply`, which covers each of `ids`.
 
-    `schema` is the reply's JSON Schema where it is more specific than the class: with the form of a tool's own result.
+    `schema` is the reply's JSON Schema if it is more specific than the class: with the form of a tool's own result.
     `band` are the probabilities between which a decision model is unsure.
     """
 
@@ -63,7 +63,7 @@ class PlannerAsk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class FunctionCall:
     """A function to be run, for at most `timeout_s` seconds: `then(function(*args, **kwargs))`.
 
     Args:
@@ -71,7 +71,7 @@ class Work:
         args: Its positional arguments.
         kwargs: Its keyword arguments.
         timeout_s: Seconds for both.
-        then: Ours: makes what a node can use of the value, within the same time limit.
+        then: Ours: converts the value for the node, within the same time limit.
     """
 
     function: Callable[..., Any]
@@ -87,12 +87,12 @@ class Reply:
 
     Args:
         value: An object of the reply class, or the planner's message; None after a failure.
-        failure: Why there is no value, in one short line; None otherwise. For `Work`, what the function raised.
-        usage: What the question cost, repairs included.
-        absent: True where the role has no model.
-        late: True where work was not over in time.
-        in_doubt: True where what work raised leaves open if it took effect.
-        error: What work raised.
+        failure: Why there is no value, in one short line; None otherwise. For `Work`, the function's exception.
+        usage: The question's usage, repairs included.
+        absent: True if the role has no model.
+        late: True if work was not over in time.
+        in_doubt: True if work raised and may have taken effect.
+        error: The exception of work.
     """
 
     value: Any = None
@@ -110,8 +110,8 @@ class Reply:
 
 
 ModelAsk: TypeAlias = Ask | PlannerAsk
-AnyAsk: TypeAlias = Ask | PlannerAsk | Work
-"""What a node may yield."""
+AnyAsk: TypeAlias = Ask | PlannerAsk | FunctionCall
+"""The requests that a node may yield."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class ModelCall:
 
     runnable: Runnable[Any, Any]
     messages: Any
-    """What it is given: a chat model messages, a decision model its request."""
+    """Its input: messages for a chat model, a request for a decision model."""
 
 
 Dialogue: TypeAlias = Generator[ModelCall, Any, Reply]

@@ -78,7 +78,7 @@ class ReplyCache(BaseCache):
             self._opened.close()
 
     def lookup(self, prompt: str, llm_string: str) -> list[Generation] | None:
-        """Return a reply that was paid for, marked as that; None where there is none."""
+        """Return a reply that was paid for, marked as that; None if there is none."""
         found = self._run("SELECT reply FROM replies WHERE key = ?", _key(prompt, llm_string))
         if not found:
             return None

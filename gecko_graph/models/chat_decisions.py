@@ -17,23 +17,23 @@ from .cache import without_cache
 from .client import bind_within, find_model
 from .failure import is_refusal, name_of
 
-ASKED = "Answer the question about what you are shown with one word, yes or no, and nothing else."
+ASKED = "Answer the question about the text above with one word, yes or no, and nothing else."
 _WORD = re.compile(r"^(yes|no)\b|\b(yes|no)$")
 """Where a reply says it; within it `no` is mostly another word."""
 LEAST = 0.01
-"""How likely yes and no together must be where a reply begins with another word."""
+"""How likely yes and no together must be if a reply begins with another word."""
 
 
 class ChatDecisionModel(BaseDecisionModel):
     """Answers `Noul` questions by a chat model that is asked yes or no.
 
-    The probability is that of yes beside no among the logprobs of the first token, where the provider gives them; else
+    The probability is that of yes beside no among the logprobs of the first token, if the provider gives them; else
     the share of yes among `samples` replies, which needs a temperature over 0. Without a usable reply there is no
     answer.
 
     Args:
         chat: The chat model; it may have retries or fallbacks.
-        samples: How often it is asked where there are no logprobs, at least 1.
+        samples: How often it is asked if there are no logprobs, at least 1.
 
     Raises:
         ModelError: `chat` is no chat model.
@@ -73,7 +73,7 @@ class ChatDecisionModel(BaseDecisionModel):
         return ClassifierResponse(model=self.model, answers=answers, usage=usage)
 
     async def _ask(self, asked: Any, driver: Driver) -> tuple[float | None, list[Any]]:
-        """Return the probability of yes, None where no reply says yes or no, with the replies."""
+        """Return the probability of yes, None if no reply says yes or no, with the replies."""
         replies = list[Any]()
         if hasattr(find_model(self.chat), "logprobs"):
             model = bind_within(self.chat, lambda each: each.bind(logprobs=True, top_logprobs=20))
@@ -92,7 +92,7 @@ class ChatDecisionModel(BaseDecisionModel):
 
 
 def read_logprobs(metadata: Mapping[str, Any]) -> float | None:
-    """Return the probability of yes beside no at the first token behind thoughts and marks; None where it is unknown.
+    """Return the probability of yes beside no at the first token behind thoughts and marks; None if it is unknown.
 
     A word that is not listed is at most as likely as the least likely one that is.
     """

@@ -38,7 +38,7 @@ Bind: TypeAlias = Callable[[Any], AnyRunnable]
 
 
 def find_model(runnable: object) -> Any:
-    """Return the chat model within its wrappers, of fallbacks the first; None where there is none."""
+    """Return the chat model within its wrappers, of fallbacks the first; None if there is none."""
     # `init_chat_model`'s configurable one is no BaseChatModel
     return find_inner(runnable, lambda each: isinstance(each, Runnable) and hasattr(type(each), "bind_tools"))
 
@@ -56,7 +56,7 @@ def find_inner(runnable: object, is_kind: Callable[[object], bool]) -> Any:
 
 
 def bind_within(runnable: AnyRunnable, bind: Bind) -> AnyRunnable:
-    """Return a model with each chat model within its wrappers replaced by what `bind` makes of it."""
+    """Return a model with each chat model within its wrappers replaced by `bind` of it."""
     if isinstance(runnable, RunnableWithFallbacks):
         first, *others = (bind_within(each, bind) for each in runnable.runnables)
         return runnable.model_copy(update={"runnable": first, "fallbacks": others})
@@ -147,7 +147,7 @@ class StructuredClient:
         return Reply(message, failure, usage)
 
     def _look(self, message: Any) -> Any:
-        """Return what a call has come to, as it can be stored; raises NoReply where key, address or name is wrong."""
+        """Return a call's result in a form that can be stored; raises NoReply if key, address or name is wrong."""
         is_error = isinstance(message, Exception)
         if is_error and (problem := find_setup_problem(message, self._inner, has_replied=self._has_replied)):
             raise NoReply(problem) from message
@@ -163,7 +163,7 @@ class StructuredClient:
         return Reply(value, str(still) if still else None, add_all(spent))
 
     def _forms(self, ask: Ask) -> Iterator[tuple[OutputMethod, JsonObject]]:
-        """Yield methods with the schema to bind: the ask's own, and where the server refuses that one, the class's."""
+        """Yield methods with the schema to bind: the ask's own, and if the server refuses that one, the class's."""
         for method in OUTPUT_METHODS[OUTPUT_METHODS.index(self._methods.get(ask.reply, self._method)) :]:
             if ask.schema is not None and method != "text":
                 yield method, ask.schema
@@ -204,7 +204,7 @@ class StructuredClient:
 def _structured_output(model: Any, *, schema: JsonObject, method: OutputMethod, strict: bool) -> Runnable[Any, Any]:
     """Return a chat model with the reply's schema bound, without the parser behind it: `_read` reads all replies.
 
-    Besides, the raw message is what tokens are counted from, and LangChain's own `include_raw` costs a thread a call.
+    Besides, tokens are counted from the raw message, and LangChain's own `include_raw` costs a thread a call.
 
     Raises:
         NotImplementedError: The model has no such method.

@@ -35,7 +35,7 @@ _SERDE = JsonPlusSerializer()
 def read_message(message: AIMessage) -> tuple[AIMessage | None, str | None]:
     """Return a sanitized message as the planner's, or why it cannot be used.
 
-    A refusal that the provider sends beside an empty text becomes the text.
+    A refusal that the provider sends with an empty text becomes the text.
     """
     size = len(text_of(message)) + sum(len(str(each["args"])) for each in _all_calls(message))
     if size > MAX_REPLY_CHARS:
@@ -46,7 +46,7 @@ def read_message(message: AIMessage) -> tuple[AIMessage | None, str | None]:
 
 
 def sanitize_message(message: AIMessage) -> AIMessage:
-    """Return the message without what no checkpoint can store; one without faults is returned as it is.
+    """Return the message without values that no checkpoint can store; one without faults is returned as it is.
 
     A call whose arguments cannot be kept (an integer over 64 bits, half a surrogate pair, NaN) becomes an invalid
     call, for the validator to refuse.
@@ -134,7 +134,7 @@ _RAW_CALLS = frozenset({"tool_calls", "function_call"})
 def build_conversation(instructions: str, conversation: Sequence[AnyMessage], *, budget: int) -> list[BaseMessage]:
     """Build the messages for a model: the system messages and our instructions as one, since many models take no more.
 
-    Of the caller's conversation `budget` characters are kept; the last human turn and what follows it always are.
+    Of the caller's conversation `budget` characters are kept; the last human turn and the messages after it always are.
     """
     policies = [text_of(message) for message in conversation if isinstance(message, SystemMessage)]
     turns = [message for message in conversation if not isinstance(message, SystemMessage)]
@@ -146,9 +146,9 @@ def build_conversation(instructions: str, conversation: Sequence[AnyMessage], *,
 
 
 def build_result_message(call: Call, outcome: Outcome, *, task: str, budget: int) -> ToolMessage:
-    """Return the outcome as the planner sees it: what the real tool would show, within `budget` characters.
+    """Return the outcome as the planner sees it: as the real tool would show it, within `budget` characters.
 
-    Of a longer result it sees the start and the end of its texts, else an outline with what the task names.
+    Of a longer result it sees the start and the end of its texts, else an outline with the parts that the task names.
     """
     result = outcome["result"]
     content = as_text(result)
@@ -175,7 +175,7 @@ def build_complaint_message(call: Call, complaints: Sequence[Complaint]) -> Tool
 
 
 def build_step_message(step: Step, *, task: str, budget: int) -> ToolMessage:
-    """Return what the planner sees of a step: its outcome, or the complaints."""
+    """Return a step's text for the planner: its outcome, or the complaints."""
     if "outcome" in step:
         return build_result_message(step["call"], step["outcome"], task=task, budget=budget)
     return build_complaint_message(step["call"], step["complaints"])

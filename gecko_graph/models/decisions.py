@@ -21,25 +21,27 @@ from .prompts import BLIND, hide_secrets
 from .usage import count_tokens, is_count
 
 
-class Answered(NamedTuple):
-    """An answer: the probability of yes, None where the model has declined; and what it means, None for unsure."""
+class DecisionAnswer(NamedTuple):
+    """An answer: the probability of yes, None if the model has declined; and its meaning, None for unsure."""
 
     p: float | None
     holds: bool | None
 
     def said(self, **fields: Any) -> dict[str, Any]:
-        """Return the fields of a reply with what each says of its answer."""
+        """Return the fields of a reply that this answer sets."""
         reason = "" if self.holds else "the decision model did not answer" if self.p is None else f"p {self.p:.2f}"
         return {"p": self.p, "unsure": self.holds is None, "reason": reason, **fields}
 
 
-def _judge(pairs: Sequence[tuple[str, Answered]], all_: Sequence[Answered]) -> dict[str, Any]:
+def _judge(pairs: Sequence[tuple[str, DecisionAnswer]], all_: Sequence[DecisionAnswer]) -> dict[str, Any]:
     items = [one.said(id=id_, status="success" if one.holds else "failed") for id_, one in pairs]
     return {"items": items, "stopping_was_right": all_[-1].holds is True}
 
 
 MISFIT = "it does not fit its description, the task or the other arguments"
-READ: Mapping[type[BaseModel], Callable[[Sequence[tuple[str, Answered]], Sequence[Answered]], dict[str, Any]]] = {
+READ: Mapping[
+    type[BaseModel], Callable[[Sequence[tuple[str, DecisionAnswer]], Sequence[DecisionAnswer]], dict[str, Any]]
+] = {
     roles.Judgement: _judge,
     roles.LabelReply: _judge,
     roles.SemanticVerdict: lambda pairs, all_: {
@@ -61,7 +63,7 @@ ROLES = tuple(role for role, replies in roles.REPLIES.items() if not READ.keys()
 
 
 def find_decider(runnable: object) -> Any:
-    """Return the decision model within its wrappers; None where there is none."""
+    """Return the decision model within its wrappers; None if there is none."""
     kinds = _kind("langchain_core", "BaseDecisionModel"), _kind("langchain_openai", "OpenAIDecisions")
     return find_inner(runnable, lambda each: isinstance(each, kinds))
 
@@ -76,7 +78,7 @@ class DecisionClient(StructuredClient):
     _find = staticmethod(find_decider)
 
     def ask(self, ask: Ask) -> Dialogue:
-        """Put all questions in one request; what was refused, or not answered, is unsure."""
+        """Put all questions in one request; a refused or missing answer is unsure."""
         variables = hide_secrets(ask.variables) if ask.role in BLIND else ask.variables
         shown, questions = self._prompts.render(ask.role, variables).user, self._prompts.questions(ask)
         is_core = isinstance(self._inner, _kind("langchain_core", "BaseDecisionModel"))
@@ -100,9 +102,9 @@ class DecisionClient(StructuredClient):
         return count_tokens(*tokens, model_name=str(response.model), prices=self._prices)
 
 
-def _read(given: Any, band: tuple[float, float]) -> Answered:
+def _read(given: Any, band: tuple[float, float]) -> DecisionAnswer:
     """Return the answer that a model has given: None for one that is missing, refused or no number from 0 to 1."""
     p = getattr(given, "noul", getattr(given, "probability", None))
     if not isinstance(p, int | float) or not 0 <= p <= 1:
-        return Answered(None, None)
-    return Answered(float(p), None if band[0] <= p <= band[1] else p > band[1])
+        return DecisionAnswer(None, None)
+    return DecisionAnswer(float(p), None if band[0] <= p <= band[1] else p > band[1])

@@ -14,7 +14,7 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from ..state import Json
-from .focus import Node
+from .focus import Container
 
 _ONE_LINE = 100
 _NAMES = 80
@@ -37,7 +37,7 @@ class Drawing:
         refused: How often something did not fit.
     """
 
-    def __init__(self, root: Node, room: int) -> None:
+    def __init__(self, root: Container, room: int) -> None:
         self.room, self.floor, self.refused = room, 0, 0
         self._root = root
         self._entries: dict[int, dict[Any, str]] = {}
@@ -48,14 +48,14 @@ class Drawing:
         """Let the next step use so many characters, if there are as many."""
         self.floor = max(0, self.room - max(0, characters))
 
-    def is_open(self, node: Node) -> bool:
-        """Return True where entries of the container are shown, if not all of it."""
+    def is_open(self, node: Container) -> bool:
+        """Return True if some entries of the container are shown."""
         return node.index in self._entries or self._iswhole(node)
 
-    def _iswhole(self, node: Node) -> bool:
+    def _iswhole(self, node: Container) -> bool:
         return bool(self._wholes) and any(above.index in self._wholes for above in node.way())
 
-    def open(self, node: Node, *, names: int = _NAMES) -> bool:
+    def open(self, node: Container, *, names: int = _NAMES) -> bool:
         """Show the container, with the names of its omitted parts; False if it does not fit."""
         if self._iswhole(node):
             return True
@@ -70,7 +70,7 @@ class Drawing:
         self._names[node.index] = max(names, before)
         return True
 
-    def show(self, node: Node, key: Any, *, limit: int) -> None:
+    def show(self, node: Container, key: Any, *, limit: int) -> None:
         """Show one entry, if it fits: a container folded, about `limit` characters of a text."""
         if key in self._entries.get(node.index, ()) or not self.open(node, names=0) or self._iswhole(node):
             return
@@ -79,7 +79,7 @@ class Drawing:
         if self._pay(_line_size(node, key) + gap + len(text)):
             self._entries[node.index][key] = text
 
-    def showwhole(self, node: Node) -> bool:
+    def showwhole(self, node: Container) -> bool:
         """Show all of the container; False if it does not fit."""
         if self._iswhole(node):
             return True
@@ -93,8 +93,8 @@ class Drawing:
         self._enter(node)
         return True
 
-    def lengthened(self, nodes: Iterable[Node], budget: int) -> str:
-        """Return the text, with what is left of the budget used for the texts in some containers."""
+    def lengthened(self, nodes: Iterable[Container], budget: int) -> str:
+        """Return the text; the rest of the budget is used for the texts in some containers."""
         text = self.text()
         kept = {index: dict(entries) for index, entries in self._entries.items()}
         self.room, self.floor = budget - len(text), 0
@@ -105,7 +105,7 @@ class Drawing:
             self._entries, longer = kept, text
         return longer
 
-    def _lengthen(self, node: Node) -> None:
+    def _lengthen(self, node: Container) -> None:
         entries = self._entries.get(node.index, {})
         for key, shown in entries.items():
             value = None if key in node.kids else node.value[key]
@@ -116,7 +116,7 @@ class Drawing:
                     entries[key] = more
 
     def shows(self, path: Sequence[str]) -> bool:
-        """Return True where all of the value at a path that exists is shown."""
+        """Return True if all of the value at a path that exists is shown."""
         node = self._root
         for token in path:
             key = int(token) if isinstance(node.value, list) else token
@@ -127,12 +127,12 @@ class Drawing:
             node = node.kids[key]
         return self._shows_all(node)
 
-    def _shows_all(self, node: Node) -> bool:
+    def _shows_all(self, node: Container) -> bool:
         return self._iswhole(node) or all(
             self._shows_all(node.kids[key]) if key in node.kids else self._showsscalar(node, key) for key in node.keys
         )
 
-    def _showsscalar(self, node: Node, key: Any) -> bool:
+    def _showsscalar(self, node: Container, key: Any) -> bool:
         return self._entries.get(node.index, {}).get(key) == whole(node.value[key])
 
     def _pay(self, cost: int) -> bool:
@@ -141,7 +141,7 @@ class Drawing:
         self.refused += not is_paid
         return is_paid
 
-    def _enter(self, node: Node) -> None:
+    def _enter(self, node: Container) -> None:
         if node.parent:
             self._entries[node.parent.index].setdefault(node.key, "")
 
@@ -149,7 +149,7 @@ class Drawing:
         """Return the view."""
         return self._draw(self._root)
 
-    def _draw(self, node: Node) -> str:
+    def _draw(self, node: Container) -> str:
         if node.index in self._wholes or node.index not in self._entries:
             return self._wholes.get(node.index) or folded(node.value)
         shown = self._entries[node.index]
@@ -175,23 +175,23 @@ def _items(parts: dict[int, str], count: int) -> list[str]:
     return lines
 
 
-def _names_size(node: Node, limit: int) -> int:
+def _names_size(node: Container, limit: int) -> int:
     if not isinstance(node.value, dict):
         return 0
     return min(limit, sum(min(len(key), _NAME) + 4 for key in islice(node.value, limit // 4 + 1)))
 
 
-def _line_size(node: Node, key: Any) -> int:
+def _line_size(node: Container, key: Any) -> int:
     """Return a line's characters besides its value: the indent, the key or index, a comma."""
     return 2 * node.depth + 6 + len(quoted(key) if isinstance(key, str) else str(key))
 
 
-def _entry_size(node: Node) -> int:
+def _entry_size(node: Container) -> int:
     return _line_size(node.parent, node.key) + 2 * node.depth + _GAP if node.parent else 0
 
 
 def escape(text: str) -> str:
-    """Write as JSON does what would break a line or cannot be sent."""
+    """Escape, as JSON does, characters that would break a line or cannot be sent."""
     return _ODD.sub(lambda odd: f"\\u{ord(odd[0]):04x}", text) if not text.isascii() or "\x7f" in text else text
 
 

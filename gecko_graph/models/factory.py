@@ -59,7 +59,7 @@ class Models:
         prompts: A folder of prompts of your own: `judge.md` takes the place of the judge's, and so on.
         timeout_s: Seconds that a model given as text may take for a reply; 120 for OpenAI's if left out.
         temperature: Of models given as text, as for `chat_model`.
-        prices: US dollars for a million tokens by model name, beside and before the known ones.
+        prices: US dollars for a million tokens by model name, in addition to the known ones, which they override.
         roles: Models of single roles, by the role's name; None leaves the role to the rules. Those that judge
             (`judge`, `validator`, `claim_judge`, `label_judge`, `reranker`, `risk`) may be a decision model: a
             `BaseDecisionModel`, langchain-openai's `OpenAIDecisions`, or a `ChatDecisionModel`.
@@ -121,7 +121,7 @@ class Models:
 
     @classmethod
     def of(cls, model: ModelsLike) -> Models:
-        """Return what a factory was given as models."""
+        """Return a factory's argument `model` as `Models`."""
         return model if isinstance(model, Models) else cls(model)
 
     def replace(self, **roles: ModelLike | None) -> Models:
@@ -147,7 +147,7 @@ class Models:
         return models
 
     def only_named(self, *roles: Role) -> Models:
-        """Return the same models, these roles' only where a role's own name gave it one."""
+        """Return the same models, these roles' only if a role's own name gave it one."""
         return self.replace(**dict.fromkeys(set(roles) - self._named))
 
     def chosen(self, model: str | None) -> Models:
@@ -211,7 +211,7 @@ def _models_again(
 
 
 ModelsLike: TypeAlias = ModelLike | Models | None
-"""What every factory takes as `model`."""
+"""The type of the argument `model` of every factory."""
 
 
 def chat_model(
@@ -227,7 +227,7 @@ def chat_model(
         model: For example `"openai:gpt-5-mini"`.
         base_url: Address of an OpenAI-compatible server; then no key is needed.
         timeout_s: Seconds that a reply may take; the provider's own if left out, for OpenAI's 120.
-        temperature: The provider's own if left out; for OpenAI's 0, where the model takes one.
+        temperature: The provider's own if left out; for OpenAI's 0, if the model takes one.
 
     Raises:
         ModelError: Not of this form, an invalid time-out, unknown provider, missing key, missing package.

@@ -1,4 +1,4 @@
-"""What an exception means: whether a call may have taken effect, and what is wrong with a model."""
+"""The meaning of an exception: whether a call may have taken effect, and the fault of a model's setting."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ REFUSED = {"gecko_refused": True}
 """In a message's `additional_kwargs`: the error result was there before anything was done."""
 TOO_MANY = 429
 
-_NO_REFUSALS = frozenset((408, 409, 425))  # too late, in conflict with what may be this very call, too early
+_NO_REFUSALS = frozenset((408, 409, 425))  # too late, in conflict with perhaps this very call, too early
 _MCP_CALL = ("mcp.client.session", "call_tool")
 _UNANSWERED = frozenset(("TransportError", "Timeout", "ConnectionError"))
 _STATUS = {
     "httpx.HTTPStatusError": "response.status_code", "requests.HTTPError": "response.status_code",
     "openai.APIStatusError": "status_code", "urllib.error.HTTPError": "code", "aiohttp.ClientResponseError": "status",
 }  # fmt: skip
-"""Errors of HTTP clients that have an answer, and where its status is."""
+"""Errors of HTTP clients that have an answer, and the place of its status."""
 _HTTPX = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "InvalidURL")
 _UNOPENED = ("requests.ConnectTimeout", *(f"httpx.{name}" for name in _HTTPX))
 """Errors of HTTP clients whose connection was never opened."""
@@ -71,7 +71,7 @@ def refuses(status: Any) -> bool:
 
 
 def status_of_error(error: BaseException | None) -> Any:
-    """Return the HTTP status in an error of a well-known client; None where there is none."""
+    """Return the HTTP status in an error of a well-known client; None if there is none."""
     kind = _find_kind(error, _STATUS)
     try:
         return attrgetter(_STATUS[kind])(error) if kind else None
@@ -126,7 +126,7 @@ def _is_unbegun(frames: list[tuple[str, str]]) -> bool:
 
 _LONGEST = 300
 
-# what a server answers that knows no response_format or no tools
+# answers of servers that know no response_format or no tools
 _REFUSALS = frozenset({400, 415, 422, 501})
 
 # the words of OpenAI, llama.cpp, vLLM, Anthropic and LiteLLM
@@ -134,12 +134,12 @@ _TOO_LONG = re.compile(
     r"(?i)context[_ ]?(?:length|size|window)|maximum context|prompt is too long|input tokens exceed|too many tokens"
 )
 
-# what to look at where a server answers this, whatever is asked
+# what to check if a server answers every request with this status
 _ADDRESS = "base_url (most servers want /v1 at its end) and the model's name"
 _CHECKS = {401: "the key in {keys}", 403: "whether the key in {keys} may use this model", 404: _ADDRESS}
 _PAGE = re.compile(r"(?i)<(?:html|!doctype)|^'str' object has no attribute")
 
-# what clients raise that trip over a reply which is not what they expect
+# errors of clients on a reply of an unexpected form
 _STUMBLES = (AttributeError, IndexError, KeyError, TypeError)
 
 
@@ -156,7 +156,7 @@ def failure_of(error: Exception) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """Return an exception's message as text that can be kept; empty where its own `__str__` raises."""
+    """Return an exception's message as text that can be kept; empty if its own `__str__` raises."""
     try:
         return str(error).encode("utf-8", "replace").decode("utf-8")
     except Exception:  # noqa: BLE001 - the boundary to models and users' tools: an error's text is foreign code, too
@@ -177,7 +177,7 @@ def is_refusal(error: Exception) -> bool:
 
 
 def find_setup_problem(error: Exception, model: object, *, has_replied: bool) -> str | None:
-    """Return what is wrong with key, address or name of a model, in one line; None where asking again may help.
+    """Return the fault of a model's key, address or name, in one line; None if asking again may help.
 
     A page in HTML, or a text over which its client stumbles, is of a wrong address, unless it has replied before.
     """

@@ -56,7 +56,7 @@ MOST_UPPER = 40
 _MOST_KEYS = 10_000
 """Keys, from the root outwards, that are found in another spelling."""
 _FEW, _MANY = 80, 400
-"""Occurrences read of a word, and of those where it is a whole key or scalar; more of them add little."""
+"""Occurrences read of a word, and of those if it is a whole key or scalar; more of them add little."""
 
 _CIRCUMSTANCE = re.compile(
     r"(?<![a-z])(?:users?|username|account|owner|login|logged|auth|authenticated|session|token|active|current|selected"
@@ -73,7 +73,7 @@ def focus_words(*parts: Json) -> list[str]:
     """Return the words to look for in a state, the most specific first; for `view`.
 
     Args:
-        parts: What the view is for, the most specific first: a call's name and arguments, a result, the task, the items
+        parts: Texts that the view is for, the most specific first: a call's name and arguments, its result, task, items
             of a checklist. Values come before their keys, whole texts before their words.
 
     Returns:
@@ -124,7 +124,7 @@ def is_circumstance(key: object) -> bool:
 # the state ------------------------------------------------------------------------------------------
 
 
-class Node:
+class Container:
     """A non-empty container.
 
     Attributes:
@@ -138,12 +138,12 @@ class Node:
         score: How much its own entries concern the focus; `named`: how much its name does.
     """
 
-    def __init__(self, value: Any, parent: Node | None, key: str | int | None, index: int) -> None:
+    def __init__(self, value: Any, parent: Container | None, key: str | int | None, index: int) -> None:
         self.value, self.parent, self.key, self.index = value, parent, key, index
         self.depth: int = parent.depth + 1 if parent else 0
         self.size = 0
         self.score = self.named = 0.0
-        self.kids: dict[Any, Node] = {}
+        self.kids: dict[Any, Container] = {}
         self.marks: dict[Any, float] = {}
 
     @cached_property
@@ -151,7 +151,7 @@ class Node:
         """The keys of its entries, or their indices."""
         return list(self.value) if isinstance(self.value, dict) else range(len(self.value))
 
-    def way(self) -> list[Node]:
+    def way(self) -> list[Container]:
         """Return the containers from the root to this one."""
         return [*(self.parent.way() if self.parent else ()), self]
 
@@ -160,13 +160,13 @@ class Node:
         return [str(node.key) for node in self.way()[1:]]
 
 
-class Found(NamedTuple):
+class Occurrence(NamedTuple):
     """An occurrence of a word in a key or a scalar.
 
     `fit` is 1 for the whole key or scalar, 0.5 for a word in it, less for a part of a word.
     """
 
-    node: Node
+    node: Container
     key: Any
     in_key: bool
     fit: float
@@ -181,8 +181,8 @@ class Outline:
     """The containers of a state, breadth first; `found` are those that concern the focus."""
 
     def __init__(self, state: Json) -> None:
-        self.nodes: list[Node] = [Node(state, None, None, 0)]
-        self.found: dict[int, Node] = {}
+        self.nodes: list[Container] = [Container(state, None, None, 0)]
+        self.found: dict[int, Container] = {}
         texts = list(map(self._read, self.nodes))  # which grow as they are read
         for node, text in zip(reversed(self.nodes), reversed(texts), strict=True):
             node.size += len(text) + 4 * len(node.value)
@@ -192,11 +192,11 @@ class Outline:
         self._starts = list(accumulate((len(text) + 1 for text in texts), initial=1))
 
     @property
-    def upper(self) -> list[Node]:
+    def upper(self) -> list[Container]:
         """The root and its first containers."""
         return [self.nodes[0], *islice(self.nodes[0].kids.values(), MOST_UPPER)]
 
-    def _read(self, node: Node) -> str:
+    def _read(self, node: Container) -> str:
         """Return the container's text; its containers join the queue."""
         value = node.value
         items = value.values() if isinstance(value, dict) else value
@@ -204,22 +204,22 @@ class Outline:
         text = _MARGIN.join(self._branch(node, items) if branches else map(str, items))
         return _MARGIN.join((*value, text)) if isinstance(value, dict) else text
 
-    def _branch(self, node: Node, items: Collection[Any]) -> Iterator[str]:
+    def _branch(self, node: Container, items: Collection[Any]) -> Iterator[str]:
         value, count = node.value, len(self.nodes)
         pairs = value.items() if isinstance(value, dict) else enumerate(value)
         inner = [(key, item) for key, item in pairs if type(item) in _CONTAINERS and item]
-        node.kids = {key: Node(item, node, key, count + n) for n, (key, item) in enumerate(inner)}
+        node.kids = {key: Container(item, node, key, count + n) for n, (key, item) in enumerate(inner)}
         self.nodes += node.kids.values()
         return ("" if type(item) in _CONTAINERS else str(item) for item in items)
 
-    def find(self, word: str, *, whole: bool = False) -> list[Found]:
+    def find(self, word: str, *, whole: bool = False) -> list[Occurrence]:
         """Find a lower-case word, from the root outwards; of very many occurrences the first and the last."""
         length = len(word)
         starts = [found.start() for found in re.finditer(re.escape(word), self._text)]
         exact = [start for start in starts if self._text[start - 1] == _MARGIN == self._text[start + length]]
         if whole or len(starts) > _FEW:
             starts = sorted({*ends(exact, _MANY), *(() if whole else ends(starts, _FEW))})
-        places: list[Found] = []
+        places: list[Occurrence] = []
         index, field, counted = 0, 0, 1
         for start in starts:
             if start >= self._starts[index + 1]:
@@ -230,24 +230,24 @@ class Outline:
             places += self._place(self.nodes[index], field, self._fit(start, start + length))
         return places
 
-    def find_respelt(self, word: str) -> list[Found]:
+    def find_respelt(self, word: str) -> list[Occurrence]:
         """Find the keys that are a word of several, written apart or together: `watch_list` for watchlist."""
         places = self._squeezed.get(_squeeze(word), ()) if len(word) >= LEAST_RESPELT else ()
         respelt = [(node, key) for node, key in places if word not in str(key).lower()]
-        return [Found(node, key, True, 1.0) for node, key in ends(respelt, _MANY)]
+        return [Occurrence(node, key, True, 1.0) for node, key in ends(respelt, _MANY)]
 
     @cached_property
-    def _squeezed(self) -> dict[str, list[tuple[Node, Any]]]:
-        found: dict[str, list[tuple[Node, Any]]] = {}
+    def _squeezed(self) -> dict[str, list[tuple[Container, Any]]]:
+        found: dict[str, list[tuple[Container, Any]]] = {}
         keys = ((node, key) for node in self.nodes if isinstance(node.value, dict) for key in node.value)
         for node, key in islice(keys, _MOST_KEYS):
             found.setdefault(_squeeze(key), []).append((node, key))
         return found
 
-    def _place(self, node: Node, field: int, fit: float) -> list[Found]:
+    def _place(self, node: Container, field: int, fit: float) -> list[Occurrence]:
         count, keyed = len(node.value), isinstance(node.value, dict)
         entry = field - count if keyed and field >= count else field
-        return [Found(node, node.keys[entry], keyed and field < count, fit)] if fit and 0 <= entry < count else []
+        return [Occurrence(node, node.keys[entry], keyed and field < count, fit)] if fit and 0 <= entry < count else []
 
     def _fit(self, start: int, end: int) -> float:
         before, after = self._text[start - 1], self._text[end]
@@ -262,7 +262,7 @@ class Outline:
 
 
 def _squeeze(key: object) -> str:
-    """Return a key without what separates its words, in the singular."""
+    """Return a key without separators, in the singular."""
     return _SEPARATORS.sub("", str(key).lower()).removesuffix("s")
 
 

@@ -1,7 +1,7 @@
 """Records as a model reads them: plain text, one line a thing, within a budget of characters.
 
 Whatever comes in may be of any length: results, arguments, names, replies. Nothing leaves here that is longer than its
-budget, and what is left out leaves a mark.
+budget, and omissions leave a mark.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_PLACES = 5
 _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode  # json.dumps makes an encoder each time
 
 SHARES = (RESULT_CHARS, 400, 260, 160, 100, 60, 30, 0)
-"""How long one value may be, where many values share a budget: the first share at which all of them fit."""
+"""How long one value may be, if many values share a budget: the first share at which all of them fit."""
 
 
 def format_json(value: Any, *, budget: int = RESULT_CHARS) -> str:
@@ -49,7 +49,7 @@ def cut(text: str, *, budget: int) -> str:
 
 
 def clip_texts(value: Any, *, budget: int) -> str | None:
-    """Return a value as JSON within `budget` characters, its long texts cut alike; None where that is not enough."""
+    """Return a value as JSON within `budget` characters, its long texts cut alike; None if that is not enough."""
     limit = SHORT_TEXT
     fits: str | None = None
     while len(text := json.dumps(map_texts(value, partial(cut, budget=limit)), ensure_ascii=False)) <= budget:
@@ -181,7 +181,7 @@ def format_complaint(complaint: Complaint) -> str:
 
 
 def format_change(before: Json, after: Json, *, budget: int) -> str:
-    """Return what has changed between two states, one line a change: `replace /fuel 5.0 → 45.0`, `add /trays/bills []`.
+    """Return the changes between two states, one line each: `replace /fuel 5.0 → 45.0`, `add /trays/bills []`.
 
     Members are removed line by line; very many members of one container are one line: `shrink /users 400 items → 1`.
     """
@@ -211,7 +211,7 @@ def _format_sized(value: Json, share: int) -> str:
 
 
 def format_answer(attempt: UnjudgedAttempt) -> str:
-    """Return the planner's answer; where there is none, why the attempt ended."""
+    """Return the planner's answer; if there is none, why the attempt ended."""
     answer = attempt["answer"]
     return format_json(answer, budget=ANSWER_CHARS) if answer else f"(none; {attempt['stop_reason'] or 'no reason'})"
 

@@ -1,7 +1,7 @@
-"""What later turns know of an earlier rehearsal: calls and results, in the metadata of the answer that it left behind.
+"""The memory of an earlier rehearsal: calls and results, in the metadata of its answer's message.
 
 Metadata travel with a message through a parent's conversation, so standalone and embedded rehearsals remember alike.
-They may also come back changed: what does not read as calls is not there.
+They may also come back changed: an entry that cannot be read as calls is ignored.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def answer_message(
     state: JsonObject | None = None,
     checklist: str = "",
 ) -> AIMessage | None:
-    """Return the message that a rehearsal leaves in the conversation; None where it has no text.
+    """Return the message that a rehearsal leaves in the conversation; None if it has no text.
 
     A failed one states only that nothing was done, and why; its calls are forgotten. Of one that asks the user only
     the calls before its first change are remembered: they hold in the state that is kept. Where it has changes, which
@@ -59,7 +59,7 @@ def answer_message(
         verdict: The verdict on the chosen attempt.
         steps: Its steps.
         budget: Characters that the remembered calls may have, the latest first.
-        supposed: JSON Pointers to what is made up of the task state after it.
+        supposed: JSON Pointers to the made-up places of the task state after it.
         state: That task state.
         checklist: Digest of the checklist that a parent gave, so that it cannot serve its next task too.
     """
@@ -85,7 +85,7 @@ def answer_message(
 
 
 def last_checklist(messages: Sequence[AnyMessage]) -> str:
-    """Return the digest of the checklist that a conversation's last rehearsal was given; empty where it is unknown."""
+    """Return the digest of the checklist that a conversation's last rehearsal was given; empty if it is unknown."""
     for message in reversed(messages):
         if isinstance(message, AIMessage) and message.name == NAME:
             return str(_metadata(message).get("checklist", ""))
@@ -109,7 +109,7 @@ def open_rules(messages: Sequence[AnyMessage]) -> dict[str, list[str]]:
 def remember_calls(steps: Sequence[Step], *, budget: int) -> JsonObject:
     """Return the latest calls with their results that `budget` characters hold, in order, long texts cut.
 
-    Under `calls`, with `whole` where nothing was left out or cut: the answer then knows of no other results.
+    Under `calls`, with `whole` if nothing was left out or cut: the answer then knows of no other results.
     """
     ran = [step for step in steps if "outcome" in step][-MOST_CALLS:]
     share = min(budget, max(SHORTEST_SHARE, budget // min(len(ran) or 1, SHARES)))
@@ -152,7 +152,7 @@ def recall_calls(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 
 
 def supposed_places(messages: Sequence[AnyMessage], state: JsonObject) -> list[str]:
-    """Return JSON Pointers to what the last rehearsal made up of a task state.
+    """Return JSON Pointers to the places of a task state that the last rehearsal made up.
 
     Of one that a caller has edited, which still has all of its keys, to what stands there unchanged; a caller who gives
     another one has established it.
@@ -169,7 +169,7 @@ def supposed_places(messages: Sequence[AnyMessage], state: JsonObject) -> list[s
 
 
 def _mark(state: Any, path: Any) -> str:
-    """Return the digest of what stands at a place; empty where that says little, or nothing does."""
+    """Return the digest of the value at a place; empty if it says little, or is missing."""
     try:
         value = find(state, tokens(path))
     except (PatchConflict, TypeError, AttributeError):
@@ -207,7 +207,7 @@ def real_results(
     now: str = "",
     rungs: Collection[str] = ("real",),
 ) -> list[SupposedFact]:
-    """Return what real calls of earlier turns have shown, from a conversation with recalled calls.
+    """Return the results of earlier turns' real calls, from a conversation with recalled calls.
 
     Those after which only tools among `reads` were called are of the state with the digest `now`; each other is of
     another one, as far as is known. `rungs` are who has answered.
@@ -230,7 +230,7 @@ def real_results(
 
 
 def is_made_up(message: AnyMessage) -> bool:
-    """Return whether what a message alone states is made up.
+    """Return whether a value that only a message states is made up.
 
     So it is in results of rungs that invent, in a note on a rehearsal (`rehearsal_message`), and in the answer of a
     rehearsal of which all results are remembered.

@@ -1,4 +1,4 @@
-"""Nodes without input and output: they yield what they want to ask, and `AskNode` does the asking, sync or async."""
+"""Nodes without input and output: they yield their asks, and `AskNode` answers them, sync or async."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ..errors import StateError, TaskError, did_you_mean
 from ..events import Emit
 from ..state import LOST, Role, Usage
 from .answer import AT_ONCE, AWAITED, Driver, aanswer, answer, finish
-from .ask import AnyAsk, Reply, Work
+from .ask import AnyAsk, FunctionCall, Reply
 from .factory import Models
 from .usage import add_usage
 
@@ -38,7 +38,7 @@ STORE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class NodeScope:
-    """What a node may use besides its state.
+    """The services for a node besides its state.
 
     Args:
         context: The run's knobs.
@@ -46,8 +46,8 @@ class NodeScope:
         has_model: True if a role has a model that can be asked.
         embedded: True in a run that another graph's node has begun, whose input is that graph's state.
         opens_turn: True for the node that opens the turn: the state's ledger is still that of the turn before.
-        watched: False where nobody reads an attempt's messages and events, so that none are made: in a `World`.
-        made: What one node has worked out of a call and another one needs as well, by the call's `id()`.
+        watched: False if nobody reads an attempt's messages and events, so that none are made: in a `World`.
+        made: Results on a call that several nodes need, by the call's `id()`.
     """
 
     context: GeckoContext
@@ -61,7 +61,7 @@ class NodeScope:
 
 @dataclass(slots=True)
 class Accounts:
-    """What one run of a node has asked, by role, and what that cost."""
+    """The asks of one run of a node, by role, and their usage."""
 
     usage: Usage = field(default_factory=dict)
     asked: dict[str, int] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Accounts:
     def book(self, asks: Sequence[AnyAsk], replies: Sequence[Reply]) -> None:
         """Add one round of asks. A role without a model was not asked."""
         for ask, reply in zip(asks, replies, strict=True):
-            if not isinstance(ask, Work) and not reply.absent:
+            if not isinstance(ask, FunctionCall) and not reply.absent:
                 self.usage = add_usage(self.usage, {ask.role: reply.usage})
                 self.asked[ask.role] = self.asked.get(ask.role, 0) + 1
 
@@ -82,7 +82,7 @@ NodeFunction: TypeAlias = Callable[[Any, NodeScope], Any]
 """`fn(state, scope)` returns the update, or is a generator: `replies = yield [Ask(...), ...]`, then returns it."""
 
 Book: TypeAlias = Callable[[Update, Mapping[str, Any], Accounts], Update]
-"""From a node's update, its state and what it asked, the update with the accounts in it."""
+"""From a node's update, its state and its asks, the update with the accounts in it."""
 
 
 def book_attempt(update: Update, state: Mapping[str, Any], accounts: Accounts) -> Update:
@@ -109,11 +109,11 @@ ADD_UP: Mapping[Book, frozenset[str]] = {
 """Keys of an attempt whose reducers add writes up: an empty write changes nothing."""
 
 NODE_STATE: ContextVar[Mapping[str, Any]] = ContextVar("gecko_node_state", default=MappingProxyType({}))
-"""State of the node that asks: what a recorded reply may refer to. A live model never sees it."""
+"""State of the node that asks: a recorded reply may refer to it. A live model never sees it."""
 
 
 def require_whole(state: Mapping[str, Any]) -> None:
-    """Raise StateError where a value of a graph's state is lost: its thread's older checkpoints are missing."""
+    """Raise StateError if a value of a graph's state is lost: its thread's older checkpoints are missing."""
     for value in state.values():
         if type(value) is dict and LOST in value:
             raise StateError(
@@ -123,7 +123,7 @@ def require_whole(state: Mapping[str, Any]) -> None:
 
 
 def open_record(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of a state with those of its bookkeeping beside them."""
+    """Return the keys of a state, including those of its bookkeeping."""
     return {**state, **state.get("bookkeeping", {})}
 
 
@@ -146,7 +146,7 @@ async def run_node(
     book: Book,
     config: RunnableConfig | None = None,
 ) -> Any:
-    """Run a node function, answering what it asks until it returns its update."""
+    """Run a node function, answering its asks until it returns its update."""
     made = fn(state, scope)
     if not isinstance(made, GeneratorType):
         return made
@@ -162,7 +162,7 @@ async def run_node(
                 if pause is not None:
                     raise
                 pause = raised
-                asks = made.throw(pause)  # what it asked has paused the run: it may ask more, and raises it again
+                asks = made.throw(pause)  # the ask has paused the run: the function may ask more, and raises it again
                 continue
             accounts.book(asks, replies)
             asks = made.send(replies)
@@ -189,7 +189,7 @@ def find_deadline(state: Any, scope: NodeScope) -> float | None:
 
 @dataclass(eq=False)
 class AskNode(Runnable[Any, Any]):
-    """A graph's node for a node function: answers what it asks, under `invoke` and `ainvoke`.
+    """A graph's node for a node function: answers its asks, under `invoke` and `ainvoke`.
 
     A bare Runnable: RunnableLambda would open a run of its own in the tracer, which LangGraph has done already.
 
@@ -197,8 +197,8 @@ class AskNode(Runnable[Any, Any]):
         fn: Plain function or generator, see `NodeFunction`.
         models: The models that answer its asks.
         default: Knobs for a run whose context is not a GeckoContext, as in an embedded graph.
-        book: Puts what was asked, and its cost, into the update; not called if nothing was asked.
-        kept: Keys that the graph keeps under `bookkeeping`: the function reads and writes them beside the others.
+        book: Puts the asks and their usage into the update; not called if nothing was asked.
+        kept: Keys that the graph keeps under `bookkeeping`: the function reads and writes them like the others.
         opens_turn: True for the node that opens the turn.
         made: See `NodeScope`; nodes that work on the same calls share one.
     """
@@ -281,10 +281,10 @@ def refuse_unknown_keys(graph: Graph) -> Graph:
     return graph
 
 
-def with_store(use: Callable[..., Any], *args: Any) -> Generator[list[Work], list[Reply], Any]:
-    """Return what a function comes to that is given the store of the graph that runs, and `args`.
+def with_store(use: Callable[..., Any], *args: Any) -> Generator[list[FunctionCall], list[Reply], Any]:
+    """Return the result of a function that is given the store of the running graph, and `args`.
 
-    None without a store, and where the function fails: no call depends on what a store knows.
+    None without a store, and if the function fails: no call depends on a store's content.
     """
     try:
         runtime = get_runtime()
@@ -292,9 +292,9 @@ def with_store(use: Callable[..., Any], *args: Any) -> Generator[list[Work], lis
         return None
     if not runtime or runtime.store is None:
         return None
-    (reply,) = yield [Work(function=use, args=(runtime.store, *args), timeout_s=STORE_S)]
+    (reply,) = yield [FunctionCall(function=use, args=(runtime.store, *args), timeout_s=STORE_S)]
     if reply.failure is not None:
-        LOG.warning("what calls have taught could not be shared: the store %s", reply.failure)
+        LOG.warning("the lessons of calls could not be shared: the store %s", reply.failure)
     return reply.value
 
 
@@ -307,7 +307,7 @@ def is_embedded() -> bool:
 
 
 class Router(RunnableLambda[Any, Any]):
-    """A router that is called where it stands: under `ainvoke` LangGraph would send a plain function to a thread.
+    """A router that is called if it stands: under `ainvoke` LangGraph would send a plain function to a thread.
 
     The function's annotations still show which keys it reads and where it leads, as Studio draws it.
     """
@@ -325,14 +325,14 @@ def add_router(builder: StateGraph[Any, Any, Any, Any], source: str, route: Call
     """Let a function choose the node that follows; its annotations say which keys it reads and where it leads.
 
     For nodes that run at every call: to show a router the state LangGraph copies all channels, which takes longer than
-    most nodes. Where the update of the node holds what the function needs, it is shown that.
+    most nodes. If the node's update holds all that the function needs, it is given that.
     """
     builder.add_conditional_edges(source, Router(route))
     builder.branches[source].update({name: _Branch(*each) for name, each in builder.branches[source].items()})
 
 
 class _Branch(BranchSpec):
-    """A branch that reads the state only where the node's update says too little, as an edit from outside does."""
+    """A branch that reads the state only if the node's update says too little, as an edit from outside does."""
 
     def _route(self, input: Any, config: RunnableConfig, *, reader: Any, writer: Any) -> Any:
         return super()._route(input, config, reader=self._needed(reader, input), writer=writer)

@@ -3,7 +3,7 @@
 A file has two parts, with a line `<!-- user -->` between them: what never changes (the system message, first, because
 providers cache prefixes) and what does. Behind `<!-- questions -->` stands what a decision model is asked in its place:
 what is said with all questions, then one a line. Roles that judge or check a call are not shown secrets: they need to
-know that a password is the same, not what it is.
+know that a password is the same, not its characters.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def variables_of(role: Role) -> frozenset[str]:
 
 
 def folder() -> Path:
-    """Return the folder of the prompts: inside the package, or beside it in a source checkout.
+    """Return the folder of the prompts: inside the package, or next to it in a source checkout.
 
     Raises:
         FileNotFoundError: Neither is there; the installation is broken.

@@ -132,7 +132,7 @@ class RecordedModel(BaseChatModel):
         return {"_type": self._llm_type, "stop": stop, **kwargs}
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
-        """Return what traces name the model by; LangChain would look for it in a dozen attributes at each call."""
+        """Return the model's name in traces; LangChain would look for it in a dozen attributes at each call."""
         return LangSmithParams(ls_provider=self._llm_type, ls_model_type="chat", ls_model_name=self.model_name)
 
 
@@ -186,7 +186,7 @@ def as_needs(replies: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def call_prefix(turn: int, attempt: int, question: int) -> str:
-    """Return what the ids of a reply's calls begin with."""
+    """Return the prefix of the ids of a reply's calls."""
     return f"call_{turn + 1}_{attempt}_{question}"
 
 

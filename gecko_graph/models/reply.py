@@ -1,4 +1,4 @@
-"""Reading a structured reply wherever the model put it: its JSON Schema, and the JSON in what was written."""
+"""Reading a structured reply wherever the model put it: its JSON Schema, and the JSON in a text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _JSON_LIKE = re.compile(r"""\{\s*+(?:["'}]|\w++\s*+:)|\[\s*+["'{\[\]]""")
 
 
 class Unreadable(ValueError):
-    """A reply that is not what was asked for; the message gives the reason, in one line.
+    """A reply that does not fit its schema; the message gives the reason, in one line.
 
     Args:
         why: One line.
@@ -59,7 +59,7 @@ def find_json(text: str) -> list[Json]:
     if not text.strip():
         raise Unreadable("the reply is empty")
     spans = _spans(text)
-    thought = text.find("<think>")  # one without an end: only what stands last can be the answer
+    thought = text.find("<think>")  # one without an end: only the last value can be the answer
     if thought >= 0 and not any(start < thought < end for start, end in spans):
         spans = [span for span in spans[-1:] if not text[span[1] :].strip("` \n")]
     if len(spans) > _MOST_VALUES:
@@ -153,8 +153,8 @@ _WRAPPERS = frozenset(("reply", "response", "output", "arguments", "args", "para
 def read_reply(message: Any, reply: type[BaseModel], *, ids: Sequence[str] = (), whole: bool = True) -> BaseModel:
     """Read a reply from wherever the model put it: a tool call's arguments, the text, a fenced block in the text.
 
-    The message is a model's, or what a parser of its own made of it. It covers the ids, in other spellings too, and all
-    of them where it must be whole.
+    The message is a model's, or its own parser's output. It covers the ids, in other spellings too, and all
+    of them if it must be whole.
 
     Raises:
         Unreadable: Empty, huge, not JSON, of another shape, or several different answers.
@@ -341,7 +341,7 @@ PatchReply = Annotated[list[dict[str, Any]], WithJsonSchema({"type": "array", "i
 
 
 def find_wrong_operation(operation: Any) -> str | None:
-    """Return why a value is no operation of a JSON Patch; None where it is one."""
+    """Return why a value is no operation of a JSON Patch; None if it is one."""
     if not isinstance(operation, dict) or operation.get("op") not in OPERATIONS:
         return f"op must be one of {', '.join(OPERATIONS)}"
     needed = {"add": "value", "replace": "value", "test": "value", "move": "from", "copy": "from"}.get(operation["op"])

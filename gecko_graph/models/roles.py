@@ -15,7 +15,7 @@ from .reply import PatchReply, find_wrong_operation
 
 _ALSO = {"success": "ok", "succeeded": "success", "passed": "success", "pass": "success", "fail": "failed"}
 _ALSO |= {"failed": "error", "failure": "error"}
-"""Words that models use for one of an enum's: each counts only where the enum has the other and not the word."""
+"""Words that models use for one of an enum's: each counts only if the enum has the other and not the word."""
 _NO_RULE = ("", "none", "no", "n/a", "nothing", "null")
 _RULE_CHARS = 160
 
@@ -49,21 +49,21 @@ def _word(value: Any, words: tuple[str, ...]) -> Any:
 
 
 class _Decided(_Reply):
-    """What a decision model may have decided; no chat model is asked for a probability."""
+    """Fields that a decision model sets; no chat model is asked for a probability."""
 
     p: SkipJsonSchema[float | None] = Field(default=None, ge=0, le=1)
     unsure: SkipJsonSchema[bool] = False
 
 
 class ArgumentProblem(_Decided):
-    """An argument whose meaning does not fit. States what is wrong, never what would be right."""
+    """An argument whose meaning does not fit. States the fault, never the right value."""
 
     argument: str
     problem: str
 
 
 def _all_asked_for(schema: JsonObject) -> None:
-    """Ask for every property, though a reply without one is read; `unchanged` only where it is true."""
+    """Ask for every property, though a reply without one is read; `unchanged` only if it is true."""
     schema["required"] = [name for name in schema["properties"] if name != "unchanged"]
 
 
@@ -84,9 +84,9 @@ class _PatchBearing(_Reply):
 
 
 class SimulatedResponse(_Reply):
-    """The simulator's reply where the change is asked for separately, as the paper does (appendix A.4).
+    """The simulator's reply if the change is asked for separately, as the paper does (appendix A.4).
 
-    Of a read it may say that it does not know: `unknown`, with what is not known as the result.
+    Of a read it may say that it does not know: `unknown`, with the unknown part as the result.
     """
 
     status: Literal["ok", "error", "unknown"]
@@ -124,7 +124,7 @@ class SimulatedEffect(_PatchBearing, SimulatedWrite):
 
 
 class StateChange(_PatchBearing):
-    """The state updater's reply: a patch where the paper's writes the state anew (section 3.3 and appendix A.5)."""
+    """The state updater's reply: a patch if the paper's writes the state anew (section 3.3 and appendix A.5)."""
 
     patch: PatchReply
     unchanged: bool = False
@@ -170,13 +170,13 @@ class DescribedItem(_Reply):
 
 
 class Checklist(_Reply):
-    """The checklist writer's reply (paper, section 3.4 and appendix A.6); empty where the user asks for nothing."""
+    """The checklist writer's reply (paper, section 3.4 and appendix A.6); empty if the user asks for nothing."""
 
     items: list[DescribedItem]
 
 
 class ItemJudgement(_Decided):
-    """The judgement of one item; a reason only where it is not a success, and before the status, as in the paper (A.6).
+    """The judgement of one item; a reason only if it is not a success, and before the status, as in the paper (A.6).
 
     Models write fields in this order, so the word follows from the reason.
     """
@@ -215,8 +215,8 @@ class Judgement(LabelReply):
     feedback: str = ""
 
 
-class ToolSchema(_Reply):
-    """The converter's reply: what a tool's source leaves unsaid (paper, section 3.5 and appendix A.7)."""
+class ConverterReply(_Reply):
+    """The converter's reply: the parts that a tool's source leaves open (paper, section 3.5 and appendix A.7)."""
 
     description: str
     result: JsonObject
@@ -224,7 +224,7 @@ class ToolSchema(_Reply):
 
 
 class Reasoning(_Reply):
-    """The reasoner's reply: what is needed from a tool next, or the answer (ToolGate, equations 5 and 6)."""
+    """The reasoner's reply: the next need for a tool, or the answer (ToolGate, equations 5 and 6)."""
 
     need: str = ""
     answer: str = ""
@@ -271,7 +271,7 @@ class AuditReply(_Reply):
 
 
 class ClaimReply(_Decided):
-    """The claim judge's reply: whether an answer says, denies or asks for what it must."""
+    """The claim judge's reply: whether an answer makes a claim, denies it or asks for its item."""
 
     sentence: str = ""
     reason: str = ""
@@ -279,7 +279,7 @@ class ClaimReply(_Decided):
 
 
 class WrittenClause(_Reply):
-    """A reason to refuse a call: what must hold, and the error where it does not."""
+    """A reason to refuse a call: a condition, and the error if it does not hold."""
 
     check: str
     error: Json = ""
@@ -287,7 +287,7 @@ class WrittenClause(_Reply):
 
 
 class WrittenContract(_Reply):
-    """The contract writer's reply; rows decide what of it stands."""
+    """The contract writer's reply; rows decide which parts are kept."""
 
     requires: list[WrittenClause] = Field(default_factory=list)
     effects: list[JsonObject] = Field(default_factory=list)
@@ -301,7 +301,7 @@ class WrittenWords(_Reply):
 
 
 class RiskReply(_Decided):
-    """The reply on the risk of a call: whether it does what nobody has permitted, or cannot be taken back."""
+    """The reply on the risk of a call: whether it does something that nobody has permitted, or cannot be undone."""
 
     reason: str = ""
     risky: bool
@@ -342,7 +342,7 @@ class PlannedTurn(_Reply):
 
 
 class PlannedDialogue(_Reply):
-    """The dialogue planner's reply: what a user wants and knows, turn by turn (LoopTool, section 3.2)."""
+    """The dialogue planner's reply: a user's goal and knowledge, turn by turn (LoopTool, section 3.2)."""
 
     goal: str = Field(min_length=1, max_length=2_000)
     knows: list[str] = Field(default_factory=list)
@@ -358,7 +358,7 @@ REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "bootstrapper": (InitialState,),
     "checklist": (Checklist,),
     "judge": (Judgement,),
-    "converter": (ToolSchema,),
+    "converter": (ConverterReply,),
     "searcher": (SearchWords,),
     "reasoner": (Reasoning,),
     "reranker": (Ranking,),

@@ -1,4 +1,4 @@
-"""What models are asked, as a log of prompts and replies, and what they cost: tokens always, dollars where known.
+"""A log of prompts and replies, and the usage of models: tokens always, dollars if known.
 
 An unknown price makes a sum unknown: `None + 0.01` is None, never a bill that leaves something out.
 """
@@ -36,7 +36,7 @@ class PromptLog(BaseCallbackHandler):
         GeckoError: The file cannot be written.
     """
 
-    run_inline = True  # in the order of what happens, also under `ainvoke`
+    run_inline = True  # in the order of events, also under `ainvoke`
 
     def __init__(self, file: str | Path) -> None:
         self._file = Path(file)
@@ -92,7 +92,7 @@ class PromptLog(BaseCallbackHandler):
 
 
 def _read(message: BaseMessage) -> dict[str, Any]:
-    """Return what a message holds, in the words of LangChain's own format."""
+    """Return a message's content in LangChain's own format."""
     names = ("name", "tool_calls", "invalid_tool_calls", "tool_call_id")
     parts = {name: getattr(message, name, None) for name in names}
     return {"type": message.type, "content": message.content, **{key: part for key, part in parts.items() if part}}
@@ -126,7 +126,7 @@ def no_usage() -> RoleUsage:
 
 
 MOST_TOKENS = 10**9
-"""More than any call uses: sums of what is booked stay within the 64 bits that a checkpoint can keep."""
+"""More than any call uses: sums stay within the 64 bits that a checkpoint can keep."""
 
 _DIGITS = 9  # rounding every sum to as many digits makes its order not matter
 
@@ -135,11 +135,11 @@ def count(message: BaseMessage | None, *, prices: Mapping[str, Price] = PRICES) 
     """Count one model call that was replied to.
 
     Args:
-        message: The reply; None where it is not a message.
+        message: The reply; None if it is not a message.
         prices: Price by model name. A dated name (`gpt-4o-2024-08-06`) has the price of the name it begins with.
 
     Returns:
-        One call with its tokens, 0 where the provider sends none or nonsense. The cost is None where the
+        One call with its tokens, 0 if the provider sends none or nonsense. The cost is None if the
         model's price or the tokens are unknown.
     """
     usage: Any = message.usage_metadata if isinstance(message, AIMessage) else None

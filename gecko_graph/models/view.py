@@ -1,4 +1,4 @@
-"""What a prompt shows of a large JSON value: an outline and the relevant parts, within a budget of characters."""
+"""The view of a large JSON value in a prompt: an outline and the relevant parts, within a budget of characters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ..state import Json
 from .drawing import Drawing, escape, folded, scalar, whole
-from .focus import MAX_WORDS, MOST_UPPER, Found, Node, Outline, ends, is_circumstance
+from .focus import MAX_WORDS, MOST_UPPER, Container, Occurrence, Outline, ends, is_circumstance
 
 _SHORT = 200
 """Characters up to which a text is always shown."""
@@ -54,7 +54,7 @@ _CLOSE = (3.0, 3.0, 2.5, 2.0)
 _MOST_KIDS = 1_000
 
 
-class View(NamedTuple):
+class StateView(NamedTuple):
     """The part of a state that a prompt shows.
 
     Attributes:
@@ -91,8 +91,8 @@ def view_named(state: Json, *, focus: Sequence[str], named: Sequence[str], budge
     Args:
         state: A JSON document.
         focus: Words to look for; see `view`.
-        named: Words, of which those that are the name of a member lead to what must be shown whole.
-        budgets: Characters, the smallest first; the last is taken where none is enough.
+        named: Words; the member that one of them names is shown whole.
+        budgets: Characters, the smallest first; the last is taken if none is enough.
     """
     outline = Outline(state) if isinstance(state, (dict, list)) else None
     found = [place for word in named[:MAX_WORDS] for place in outline.find(word)] if outline else []
@@ -105,26 +105,26 @@ def view_named(state: Json, *, focus: Sequence[str], named: Sequence[str], budge
     return view(state, focus=focus, budget=budgets[-1])
 
 
-def draw_view(state: Json, *, focus: Sequence[str] = (), budget: int) -> View:
-    """Return the `view` of a state, with a test for what it shows."""
+def draw_view(state: Json, *, focus: Sequence[str] = (), budget: int) -> StateView:
+    """Return the `view` of a state, with a test whether it shows a place."""
     entire = escape(json.dumps(state, ensure_ascii=False, separators=(",", ":")))
     if len(entire) <= budget:
         spaced = whole(state)
-        return View(spaced if len(spaced) <= budget else entire, lambda path: True)
+        return StateView(spaced if len(spaced) <= budget else entire, lambda path: True)
     if not isinstance(state, (dict, list)):
         texts = (scalar(state, max(limit, 0)) for limit in (budget - 100, budget // 6 - 100, 0))
-        return View(next((text for text in texts if len(text) <= budget), entire[:budget]), lambda path: False)
+        return StateView(next((text for text in texts if len(text) <= budget), entire[:budget]), lambda path: False)
     outline = Outline(state)
     found = find_relevant(outline, focus[:MAX_WORDS])
     drawing = _select_within(outline.nodes[0], found, budget)
     if drawing is None:
-        return View(folded(state)[:budget], lambda path: False)
+        return StateView(folded(state)[:budget], lambda path: False)
     meant = [node for weight, node in found.ranked[:_LENGTHENED] if weight >= 0.5 * found.ranked[0][0]]
-    return View(drawing.lengthened(meant, budget), drawing.shows)  # such as a file to be read
+    return StateView(drawing.lengthened(meant, budget), drawing.shows)  # such as a file to be read
 
 
-def _select_within(root: Node, found: Findings, budget: int) -> Drawing | None:
-    """Select within the budget; sizes are overestimated, so try a larger budget where something was refused."""
+def _select_within(root: Container, found: Findings, budget: int) -> Drawing | None:
+    """Select within the budget; sizes are overestimated, so try a larger budget if something was refused."""
     drawing, is_starved = _select(root, found, budget)
     length = len(drawing.text())
     rooms = [budget * tenths // 10 for tenths in (8, 6, 4, 2)] if length > budget else []
@@ -139,7 +139,7 @@ def _select_within(root: Node, found: Findings, budget: int) -> Drawing | None:
 # what is shown --------------------------------------------------------------------------------------
 
 
-def _select(root: Node, found: Findings, budget: int) -> tuple[Drawing, bool]:
+def _select(root: Container, found: Findings, budget: int) -> tuple[Drawing, bool]:
     """Return the selected parts of a state that is too large, and whether something relevant did not fit."""
     drawing = Drawing(root, budget)
     drawing.limit(budget // 3)
@@ -160,10 +160,10 @@ def _select(root: Node, found: Findings, budget: int) -> tuple[Drawing, bool]:
     return drawing, is_starved
 
 
-def _show_circumstances(drawing: Drawing, root: Node, budget: int) -> None:
-    """Show entries of the root and of its containers: runtime variables first, then what was found."""
+def _show_circumstances(drawing: Drawing, root: Container, budget: int) -> None:
+    """Show entries of the root and of its containers: runtime variables first, then the found ones."""
     drawing.open(root)
-    entries: list[tuple[tuple[bool, bool, int, int], Node, Any]] = []
+    entries: list[tuple[tuple[bool, bool, int, int], Container, Any]] = []
     for node in [root, *islice(root.kids.values(), _MANY)]:
         for place, key in enumerate(islice(node.keys, _VERY_MANY)):
             is_likely = key in node.marks or is_circumstance(key)
@@ -198,12 +198,12 @@ def _show_relevant(drawing: Drawing, found: Findings, budget: int) -> None:
         misses = misses + 1 if drawing.refused > refused and drawing.room == room else 0
 
 
-def _showscalars(drawing: Drawing, node: Node, *, limit: int, count: int = 30) -> None:
+def _showscalars(drawing: Drawing, node: Container, *, limit: int, count: int = 30) -> None:
     for key in ends([key for key in node.keys if key not in node.kids], count):
         drawing.show(node, key, limit=limit)
 
 
-def _show_kids(drawing: Drawing, node: Node) -> None:
+def _show_kids(drawing: Drawing, node: Container) -> None:
     kids = list(node.kids.values())
     if len(kids) == 1:
         drawing.open(kids[0], names=_SMALL)
@@ -212,7 +212,7 @@ def _show_kids(drawing: Drawing, node: Node) -> None:
             drawing.show(node, kid.key, limit=_SHORT)
 
 
-def _sketch(drawing: Drawing, branch: Node) -> None:
+def _sketch(drawing: Drawing, branch: Container) -> None:
     """Outline a branch from its top downwards."""
     queue = [branch]
     for node in queue:
@@ -239,15 +239,15 @@ class Findings(NamedTuple):
             its things, such as `contents`.
     """
 
-    ranked: list[tuple[float, Node]]
-    addressed: list[Node]
+    ranked: list[tuple[float, Container]]
+    addressed: list[Container]
 
 
 def find_relevant(outline: Outline, words: Sequence[str]) -> Findings:
     """Find the parts of a state that concern a focus; sets `marks`, `score` and `named` of the outline's nodes.
 
     A word counts for more the earlier it comes, the longer it is, the fewer places it occurs in, and if it is a whole
-    key or a whole value. What is found leads on by one step: the values of a record that was found, and those at the
+    key or a whole value. A finding leads on by one step: the values of a found record, and those at the
     root that identify the user, are looked up as the keys and identifiers of others.
     """
     wanted = dict.fromkeys(word.lower() for word in words if word)
@@ -267,7 +267,7 @@ def find_relevant(outline: Outline, words: Sequence[str]) -> Findings:
 
 def _weigh_word(outline: Outline, word: str, weight: float) -> None:
     """Add a word's weight; a name identifies a record, a field's name is the same in all records of a kind."""
-    kinds: dict[str, list[Found]] = defaultdict(list)
+    kinds: dict[str, list[Occurrence]] = defaultdict(list)
     for place in [*outline.find(word), *outline.find_respelt(word)]:
         is_field = place.fit == 1 and place.in_key and place.key not in place.node.kids
         kinds["field" if is_field else "name" if place.is_name else str(place.fit == 1)].append(place)
@@ -277,7 +277,7 @@ def _weigh_word(outline: Outline, word: str, weight: float) -> None:
         _mark(outline, places, weight * (max(length, 1.0) if kind == "name" else length) / spread)
 
 
-def _mark(outline: Outline, places: Sequence[Found], weight: float) -> None:
+def _mark(outline: Outline, places: Sequence[Occurrence], weight: float) -> None:
     """Add weights; several occurrences of a word in one container count once."""
     best: dict[int, float] = defaultdict(float)
     for place in places:
@@ -322,7 +322,7 @@ def _follow(outline: Outline, reference: str, weight: float) -> None:
         _mark(outline, values, 0.2 * weight / (1 + log2(len(values) or 1)))
 
 
-def _relevance(node: Node, near: set[int]) -> float:
+def _relevance(node: Container, near: set[int]) -> float:
     """Return a container's relevance to the focus; `near` has the indices of addressed containers.
 
     Of things of one name, as a file in many folders, the one in the current folder is meant rather than one below it.
@@ -336,7 +336,7 @@ def _relevance(node: Node, near: set[int]) -> float:
     return (own + min(own, 0.5 * names)) * close
 
 
-def _addressed(outline: Outline) -> Iterator[Node]:
+def _addressed(outline: Outline) -> Iterator[Container]:
     seen = set[int]()
     for node, steps in _ways(outline):
         around = [node, node.parent] if node.parent else [node]
@@ -347,7 +347,7 @@ def _addressed(outline: Outline) -> Iterator[Node]:
                 seen |= {end.index, inner.index}
 
 
-def _ways(outline: Outline) -> Iterator[tuple[Node, list[str]]]:
+def _ways(outline: Outline) -> Iterator[tuple[Container, list[str]]]:
     """Yield lists of names and paths at the root and in its containers."""
     for node in outline.upper:
         for key in node.keys[:MOST_UPPER] if isinstance(node.value, dict) else ():
@@ -358,15 +358,15 @@ def _ways(outline: Outline) -> Iterator[tuple[Node, list[str]]]:
                 yield node, [step for step in value if isinstance(step, str)]
 
 
-def _walk(node: Node, steps: Sequence[str]) -> Node | None:
-    """Return where the steps lead from a container; wrappers such as `contents` may lie between two of them."""
-    here: Node | None = node
+def _walk(node: Container, steps: Sequence[str]) -> Container | None:
+    """Return the container at the end of the steps; wrappers such as `contents` may lie between two of them."""
+    here: Container | None = node
     for step in steps:
         here = _enter(here, step, 2) if here else None
     return None if here is node else here
 
 
-def _enter(node: Node, step: str, slack: int) -> Node | None:
+def _enter(node: Container, step: str, slack: int) -> Container | None:
     if step in node.kids:
         return node.kids[step]
     if isinstance(node.value, list):

@@ -127,7 +127,7 @@ class Boundary:
         return build_record(seen) if self.error is None else build_broken_record(self.given, seen, self.error)
 
     def reached(self) -> Any:
-        """Return the attempt's latest keys, with those of its bookkeeping beside them."""
+        """Return the attempt's latest keys, including its bookkeeping."""
         return open_record(self.seen)
 
 
@@ -177,7 +177,7 @@ def next_attempt(state: GeckoState) -> int:
 def build_update(
     given: AttemptState, attempt: UnjudgedAttempt, seen: Mapping[str, Any], keep: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return what the outer graph keeps of an attempt, ended or broken: its record, its facts and its cost."""
+    """Return the outer graph's update for an attempt, ended or broken: its record, its facts and its cost."""
     return {
         **{key: seen.get(key, []) for key in keep},
         "bookkeeping": {
@@ -219,7 +219,7 @@ def build_input(state: GeckoState, number: int, context: GeckoContext) -> Attemp
 
 
 def carry_shown(state: GeckoState) -> list[str] | None:
-    """Return the tools that fit the turn, and those that it has called so far; None where all tools are shown."""
+    """Return the tools that fit the turn, and those that it has called so far; None if all tools are shown."""
     kept = state["bookkeeping"]
     shown = kept["offered_tools"]
     made = [*kept["replayed"], *(step for each in state.get("attempts") or [] for step in each["steps"])]

@@ -1,4 +1,4 @@
-"""bootstrapper: opens the turn, and makes the first task state where none is given (paper, appendix A.5)."""
+"""bootstrapper: opens the turn, and makes the first task state if none is given (paper, appendix A.5)."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ NEED_CHARS = 500
 def bootstrapper(
     state: GeckoState, scope: NodeScope, *, toolkit: Toolkit, search: ToolSearch | None = None
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Choose the tools that fit where there are too many, make the state whole, clear what belongs to the turn before.
+    """Choose the tools that fit if there are too many, complete the state, clear the keys of the previous turn.
 
-    Nothing is made where every read runs for real: the state is what was given, `{}` too, and what reality shows.
+    Nothing is made up if every read runs for real: the state is the given one, even `{}`, and the real results.
 
     Raises:
         StateError: The given task state is not a JSON object, or breaks the toolkit's schema or invariants.
@@ -105,7 +105,7 @@ def bootstrapper(
 
 
 def find_supposed(state: GeckoState, given: JsonObject, whole: JsonObject, unclear: list[str]) -> SupposedState:
-    """Return what of the whole state a model has made up, in this turn or earlier, and what is `unclear` about it."""
+    """Return the parts of the state that a model made up, in this turn or earlier, and the doubts about them."""
     added = [pointer([key]) for key in whole if key not in given and (whole[key] or key != RUNTIME)]
     paths = [*carry_supposed(state, given), *added]
     made_up = clone({key: value for key, value in whole.items() if pointer([key]) in paths})
@@ -113,7 +113,7 @@ def find_supposed(state: GeckoState, given: JsonObject, whole: JsonObject, uncle
 
 
 def go_on(state: GeckoState) -> Bookkeeping:
-    """Return the bookkeeping that a turn begins with: what was really done before, and what the thread knows."""
+    """Return the bookkeeping at the start of a turn: the real calls made before, and the thread's knowledge."""
     before, known = state.get("continued"), state.get("bookkeeping") or {}
     return {
         "round": -1,
@@ -126,7 +126,7 @@ def go_on(state: GeckoState) -> Bookkeeping:
 
 
 def read_state(state: GeckoState) -> JsonObject:
-    """Return the task state at the start of the turn. Raises StateError where it is not a JSON object."""
+    """Return the task state at the start of the turn. Raises StateError if it is not a JSON object."""
     given = state.get("task_state")
     given = {} if given is None else given
     if not isinstance(given, dict):
@@ -136,9 +136,9 @@ def read_state(state: GeckoState) -> JsonObject:
 
 
 def given_checklist(state: GeckoState, *, embedded: bool) -> tuple[list[ChecklistItem] | None, str, str]:
-    """Return the caller's checklist or None, its digest where a parent graph gave it, and why it is not used.
+    """Return the caller's checklist or None, its digest if a parent graph gave it, and why it is not used.
 
-    A parent's keys live as long as its thread: what was given for an earlier human turn would still be there, and hold.
+    A parent's keys live as long as its thread: a checklist for an earlier human turn would otherwise still apply.
     """
     given = state.get("checklist")
     items = None if given is None else read_checklist(given)
@@ -151,7 +151,7 @@ def given_checklist(state: GeckoState, *, embedded: bool) -> tuple[list[Checklis
 def find_words(
     state: GeckoState, task: str, scope: NodeScope, search: ToolSearch | None
 ) -> Generator[list[AnyAsk], list[Reply], str]:
-    """Return a model's own words to search tools by, asked once for a task; nothing where no index chooses."""
+    """Return a model's search words for tools, asked once for a task; empty if no index chooses tools."""
     kept: Mapping[str, Any] = state.get("continued") or state.get("bookkeeping") or {}
     before, words = kept.get("search_words") or ["", ""]
     if before == task or search is None or not search.is_needed(scope.context) or not scope.has_model("searcher"):
@@ -192,9 +192,9 @@ def find_tools(
 def complete_state(
     given: JsonObject, ask: Ask, toolkit: Toolkit, scope: NodeScope, rules: StateRules
 ) -> Generator[list[AnyAsk], list[Reply], tuple[JsonObject, list[str]]]:
-    """Return the state with what a model adds, and what is wrong with it after a repair.
+    """Return the state with a model's additions, and the problems that are left after a repair.
 
-    A domain that is made up is tried; where it breaks its schema, or contracts cannot be evaluated on it, the model is
+    A made-up domain is tried; if it breaks its schema, or contracts cannot be evaluated on it, the model is
     asked once more. What still breaks the schema is not taken: the given state stays as it is.
     """
     whole, unclear, budget = given, list[str](), scope.context.view_chars
@@ -214,7 +214,7 @@ def complete_state(
 
 
 def find_faults(given: JsonObject, whole: JsonObject, toolkit: Toolkit, rules: StateRules) -> list[str]:
-    """Return what is wrong with the state that a model has completed or made up."""
+    """Return the problems of a state that a model has completed or made up."""
     if whole == given:
         return []
     if given:
@@ -223,7 +223,7 @@ def find_faults(given: JsonObject, whole: JsonObject, toolkit: Toolkit, rules: S
 
 
 def carry_supposed(state: GeckoState, given: JsonObject) -> list[str]:
-    """Return the supposed places of earlier turns; where the caller has given another state since, what is left."""
+    """Return the supposed places of earlier turns; if the caller has given another state since, those still in it."""
     if (going_on := state.get("continued")) and "supposed" in going_on:
         return going_on["supposed"]
     if last := state.get("rehearsal"):
@@ -246,7 +246,7 @@ def is_whole(state: Mapping[str, Any], toolkit: Toolkit) -> bool:
 
 
 def merge_reply(state: JsonObject, reply: Reply) -> JsonObject:
-    """Return the state with what the model added. Given keys never change; an unusable reply adds nothing."""
+    """Return the state with the model's additions. Given keys never change; an unusable reply adds nothing."""
     if not isinstance(reply.value, InitialState):
         return state
     domain = {} if state else reply.value.domain
@@ -259,7 +259,7 @@ def merge_reply(state: JsonObject, reply: Reply) -> JsonObject:
 
 
 def build_ask(state: GeckoState, task: str, toolkit: Toolkit, context: GeckoContext, schema: JsonObject | None) -> Ask:
-    """Build the question what the task's world looks like at the start."""
+    """Build the prompt that asks for the task state at the start."""
     budget = context.view_chars
     given = state.get("task_state") or {}
     messages = state["messages"]
@@ -282,7 +282,7 @@ def build_ask(state: GeckoState, task: str, toolkit: Toolkit, context: GeckoCont
 
 
 def format_contracts(toolkit: Toolkit, *, budget: int) -> str:
-    """Return the keys that contracts name, and the contracts: what they read and change shows the shapes."""
+    """Return the keys that contracts name, and the contracts: their reads and effects show the shapes."""
     rules: list[tuple[str, Any]] = [(tool.name, tool.contract.data) for tool in toolkit if tool.contract]
     if not rules:
         return ""
@@ -294,7 +294,7 @@ def format_contracts(toolkit: Toolkit, *, budget: int) -> str:
 
 
 def describe(tool: ToolSpec, whole: bool) -> str:
-    """Return a tool's description; where the domain is to be made up, with what the tool takes and gives."""
+    """Return a tool's description; if the domain is to be made up, with its parameters and result."""
     if not whole:
         return tool.about
     takes, gives = (", ".join(member_names(schema)) for schema in (tool.parameters, tool.result))

@@ -25,10 +25,10 @@ ITEM_CHARS = 1_000
 def checklist(
     state: GeckoState, scope: NodeScope, *, toolkit: Toolkit
 ) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
-    """Ask the model for a checklist, beside the first attempt. A missing one never counts as success.
+    """Ask the model for a checklist, in parallel to the first attempt. A missing one never counts as success.
 
     The model may write an empty one, for a task that asks for nothing: "thanks!". Where reads are real it comes behind
-    the first round, and only where that has an attempt to judge.
+    the first round, and only if that has an attempt to judge.
     """
     task = task_of(state["messages"])
     kept = state["bookkeeping"]

@@ -23,8 +23,8 @@ from ..world.provenance import is_planned
 from ..world.rung import NO_ANSWER, answered_calls
 
 CHANGE_CHARS = 160
-UNKNOWN = "what it changes is not known: nothing here simulates it"
-STALE = "run for real: what the attempt has changed before may be missing in its result"
+UNKNOWN = "its changes are not known: nothing here simulates it"
+STALE = "run for real: its result may lack the attempt's earlier changes"
 NO_KEYS: Mapping[str, Collection[str]] = MappingProxyType({})
 CIRCUMSTANCES = (("runtime_state",), ("now",))
 """Places of the state that may change unasked: runtime variables, the clock."""
@@ -32,8 +32,8 @@ CIRCUMSTANCES = (("runtime_state",), ("now",))
 _ENQUIRY = re.compile(r"(?i)\s*(?:how|what|why|when|where|who|which|is|are|was|were|do|does|did|has|have|had)\b")
 
 
-class Wanted(NamedTuple):
-    """What the words of a task and its checklist say of the tools that may write.
+class WantedWrites(NamedTuple):
+    """The tools that may write, as the words of a task and its checklist name them.
 
     `writes` are known to write, or are named; `named` by most words of their names, as `start_engine` is in "Start the
     engine if every door is locked"; `related` share any word, by name or description.
@@ -44,24 +44,24 @@ class Wanted(NamedTuple):
     related: frozenset[str] = frozenset()
 
 
-NOTHING = Wanted()
+NOTHING = WantedWrites()
 
 
-def find_wanted(tools: Iterable[ToolSpec], task: str, items: Iterable[ChecklistItem] = ()) -> Wanted:
-    """Return what a task asks for of these tools; one that enquires ("How do I pay?") names none."""
+def find_wanted(tools: Iterable[ToolSpec], task: str, items: Iterable[ChecklistItem] = ()) -> WantedWrites:
+    """Return which of these tools a task asks for; a question ("How do I pay?") names none."""
     words = {*split_words("\n".join([task, *(item["description"] for item in items)]))}
     names = [(tool, {*split_words(tool.name)}) for tool in tools if not tool.reads]
     named = frozenset(tool.name for tool, own in names if 2 * len(own & words) > len(own))
     writes = named.union(tool.name for tool, _ in names if tool.effect)
     related = (tool.name for tool, own in names if words & {*own, *split_words(tool.description)})
-    return Wanted(writes, frozenset() if _ENQUIRY.match(task) else named, frozenset(related))
+    return WantedWrites(writes, frozenset() if _ENQUIRY.match(task) else named, frozenset(related))
 
 
 def judge_by_rule(
     items: Iterable[ChecklistItem], *, before: JsonObject, after: JsonObject, steps: Sequence[Step], answer: str,
-    wanted: Wanted = NOTHING,
+    wanted: WantedWrites = NOTHING,
 ) -> dict[str, tuple[bool, str]]:  # fmt: skip
-    """Return item id to whether its check holds, with the reason where it does not.
+    """Return item id to whether its check holds, with the reason if it does not.
 
     Each check has a budget of its own. What a model made up for a tool to which no word of the task leads meets none,
     while a tool that the task names has not succeeded.
@@ -88,11 +88,11 @@ def _check(item: ChecklistItem, values: JsonObject) -> tuple[bool, str]:
     return holds, "" if holds else "its check does not hold"
 
 
-def find_unmet(items: Iterable[ChecklistItem], steps: Sequence[Step], wanted: Wanted) -> dict[str, str]:
+def find_unmet(items: Iterable[ChecklistItem], steps: Sequence[Step], wanted: WantedWrites) -> dict[str, str]:
     """Return the items that no model can call a success, each with the reason: a write must meet them, and none did.
 
     Where no call was made, they are all items of a task that names a tool which writes. Where writes were tried and all
-    failed, those that name such a call, and all where nothing was read.
+    failed, those that name such a call, and all if nothing was read.
     """
     tried = [step for step in steps if step["call"]["name"] in wanted.writes]
     if any(map(is_planned, tried)) or (any("outcome" in step for step in steps) and not tried):
@@ -147,7 +147,7 @@ def _branch(outcome: Outcome) -> str:
 
 
 def find_noted(steps: Iterable[Step], key: str) -> list[str]:
-    """Return what stands under a key of the steps' outcomes, each with its call."""
+    """Return the entries under a key of the steps' outcomes, each with its call."""
     noted = ((step["call"]["name"], cast("JsonObject", step["outcome"])) for step in steps if "outcome" in step)
     return [f"{name}: {each}" for name, outcome in noted for each in outcome.get(key, ())]
 
@@ -160,10 +160,10 @@ def unasked_changes(
     steps: Sequence[Step],
     keys: Mapping[str, Collection[str]] = NO_KEYS,
 ) -> list[str]:
-    """Return the net changes at places that no check reads, in words; none where an item has no check.
+    """Return the net changes at places that no check reads, in words; none if an item has no check.
 
     A call that the checks ask for, by its name, its position, an argument or one of its effects, may have all effects
-    that its tool has; where a rung has invented them, only those that a check reads. So may a call before
+    that its tool has; if a rung has invented them, only those that a check reads. So may a call before
     it that changed only root keys which its tool's contract names (`keys`, by tool) and it did not change: a working
     folder, a session.
     """
@@ -179,7 +179,7 @@ def unasked_changes(
 
 
 def find_unsimulated(steps: Sequence[Step]) -> list[str]:
-    """Return the writes of which nothing says what they change, also where the simulator gave no usable answer."""
+    """Return the writes with unknown changes, also if the simulator gave no usable answer."""
     made = [step for step in steps if is_planned(step)]
     unknown = [f"{step['call']['name']}: {UNKNOWN}" for step in made if step["outcome"]["patch"] is None]
     simulated = (step for step in steps if step.get("outcome", {}).get("simulated"))
@@ -189,7 +189,7 @@ def find_unsimulated(steps: Sequence[Step]) -> list[str]:
 
 
 def _places(reads: Reads, states: Sequence[JsonObject]) -> set[StatePath]:
-    """Return the places that are read: of `'a' in place` the member a, where the place is an object."""
+    """Return the places that are read: of `'a' in place` the member a, if the place is an object."""
     return {
         (*place, member)
         if member is not None and any(isinstance(_at(state, place), dict) for state in states)
@@ -211,7 +211,7 @@ def _above_lists(place: StatePath, states: Sequence[JsonObject]) -> StatePath:
 
 
 class _Near:
-    """A set of places that holds what is one of them, in one, or around one; looked up in constant time."""
+    """A set of places; contains any place equal to, inside or around one of them, in constant time."""
 
     def __init__(self, places: Iterable[StatePath]) -> None:
         self._places = set(places)
@@ -262,11 +262,13 @@ def _is_named(step: Step, reads: Sequence[Reads], made: set[str], ran: Sequence[
     return False
 
 
-def settle(attempt: UnjudgedAttempt, state: GeckoState, reads: Collection[str], wanted: Wanted) -> VerdictStatus | None:
-    """Return the verdict that a rule gives where reads are real and the caller has no checklist, else None.
+def settle(
+    attempt: UnjudgedAttempt, state: GeckoState, reads: Collection[str], wanted: WantedWrites
+) -> VerdictStatus | None:
+    """Return the verdict that a rule gives if reads are real and the caller has no checklist, else None.
 
     Where nothing was written, and the task names no tool that writes, the planner's answer stands. A question that
-    leaves all as it was is the user's, and so is what is left where the last real write was refused: only what is put
+    leaves all as it was is the user's, and so is what is left if the last real write was refused: only what is put
     in its place is judged.
     """
     own = any(item.get("by") != "model" for item in state["items"] or ())

@@ -47,7 +47,7 @@ ANSWER_ALONE = "by the answer alone: no call was made"
 NOTHING_TO_CHECK = "there was nothing to check"
 NO_ITEM_LEFT = "no item is left to judge by: calls and changes were not judged"
 STRUCK = "the judge struck it, but it was given with the task"
-NOT_HELD = "nothing was changed: its condition did not hold, or what it asks for held before"
+NOT_HELD = "nothing was changed: its condition did not hold, or its goal held before"
 MOST_NAMED = 20
 REASON_CHARS = 500
 FEEDBACK_CHARS = 4_000
@@ -59,10 +59,10 @@ ITEM_CHARS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One attempt at its end, and what it is judged by.
+    """One attempt at its end, and the evidence that it is judged by.
 
     `before` is the state as its real reads have shown it, `ruled` from item ids to whether their checks hold, with the
-    reason where not; `unasked` are changes that no check reads, `settled` is the verdict where
+    reason if not; `unasked` are changes that no check reads, `settled` is the verdict where
     nothing was to be judged.
     """
 
@@ -74,7 +74,7 @@ class Evidence:
     messages: Sequence[AnyMessage] = ()
     ruled: Mapping[str, tuple[bool, str]] = field(default_factory=dict)
     unasked: Sequence[str] = ()
-    wanted: checks.Wanted = checks.NOTHING
+    wanted: checks.WantedWrites = checks.NOTHING
     settled: VerdictStatus | None = None
     supposed: Sequence[str] = ()
 
@@ -126,7 +126,7 @@ def collect_evidence(
     state: GeckoState,
     attempt: UnjudgedAttempt,
     keys: Mapping[str, Collection[str]],
-    wanted: checks.Wanted,
+    wanted: checks.WantedWrites,
     reads: Collection[str],
 ) -> Evidence:
     """Return the attempt with the states before and after it, the turn's checklist, and what its checks decide."""
@@ -167,7 +167,7 @@ def attach_verdict(evidence: Evidence, reply: Reply | None, traced: Traced) -> A
 
 
 def trace_origins(evidence: Evidence, state: GeckoState, toolkit: Iterable[ToolSpec]) -> Traced:
-    """Return where the values of the attempt's plan and answer come from."""
+    """Return the origins of the values in the attempt's plan and answer."""
     lesson = state["bookkeeping"]["lesson"]
     shown = [each for each in state.get("attempts") or [] if lesson and each["number"] == lesson["number"]]
     return trace_with(
@@ -197,7 +197,7 @@ def needs_model(evidence: Evidence) -> bool:
 
 
 def build_ask(evidence: Evidence, scope: NodeScope, *, toolkit: Iterable[ToolSpec], question: int) -> Ask:
-    """Build the question: the items that no rule has found to hold, what the planner saw, and the evidence.
+    """Build the prompt: the items that no rule has found to hold, the planner's messages, and the evidence.
 
     Where nothing has changed the final state is the one from the start: a quarter of the view then shows what items of
     the kind "the file is there" need, or as much as shows all that the items name.
@@ -243,9 +243,9 @@ def format_item(item: ChecklistItem, ruled: Mapping[str, tuple[bool, str]]) -> s
 
 
 def build_verdict(evidence: Evidence, judgement: Judgement | None, failure: str | None) -> Verdict:
-    """Build the verdict: `accepted`, `needs_user` or `failed`, with score, feedback and what it rests on.
+    """Build the verdict: `accepted`, `needs_user` or `failed`, with score, feedback and evidence.
 
-    `judgement` is None where no model was asked, or its reply could not be read; `failure` then says why.
+    `judgement` is None if no model was asked or its reply could not be read; `failure` then says why.
     """
     steps, named = evidence.attempt["steps"], judgement.unasked_changes if judgement is not None else []
     unasked = [*evidence.unasked, *(cut(each, budget=REASON_CHARS) for each in named[:MOST_NAMED])]
@@ -266,15 +266,15 @@ def build_verdict(evidence: Evidence, judgement: Judgement | None, failure: str 
 def merge_judgements(
     evidence: Evidence, judgement: Judgement | None, failure: str | None, *, excusable: bool = True
 ) -> list[JudgedItem]:
-    """Return every item with its status: by rule where it has a check, else by the model; `nobody` where that failed.
+    """Return every item with its status: by rule if it has a check, else by the model; by `nobody` if that failed.
 
-    An item whose check does not hold is unknown, not failed, where the judge agrees that the agent rightly stopped; of
+    An item whose check does not hold is unknown, not failed, if the judge agrees that the agent rightly stopped; of
     an attempt that has changed something the judge must name the item itself.
     """
     if evidence.stopped("broken"):
         return []
     by_id = pick_worst(judgement.items) if judgement else {}
-    asked = ends_in_question(evidence, judgement)  # what was not done is then the user's to decide
+    asked = ends_in_question(evidence, judgement)  # the user then decides on the calls that were not made
     unmet = {} if asked else checks.find_unmet(evidence.items, evidence.attempt["steps"], evidence.wanted)
     stopped = judgement is not None and judgement.stopping_was_right and excusable
     merged: list[JudgedItem] = []
@@ -317,7 +317,7 @@ def default_judgement(item: ChecklistItem) -> JudgedItem:
 
 
 def apply_check(item: ChecklistItem, holds: bool, reason: str, *, excused: bool) -> JudgedItem:
-    """Return the judgement of an item with a check; where the agent rightly stopped, one that fails is unknown."""
+    """Return the judgement of an item with a check; if the agent rightly stopped, a failed check is unknown."""
     status: ItemStatus = "success" if holds else "unknown" if excused else "failed"
     if status == "unknown":
         reason = "not done; the agent rightly stopped"
@@ -372,7 +372,7 @@ def format_feedback(
     judgement: Judgement | None,
     unasked: Sequence[str],
 ) -> str:
-    """Return what is missing and why, for the next attempt's planner. Never how to do it, as a check would say.
+    """Return the missing items and why, for the next attempt's planner. Never how to do it, as a check would say.
 
     Of an accepted attempt only the judge's own feedback. Nothing is repeated.
     """
@@ -396,5 +396,5 @@ def format_feedback(
 
 
 def goal_of(item: ChecklistItem) -> str:
-    """Return what an item asks for, in words that models may read; the item's id where it has nothing but a check."""
+    """Return an item's description in words that models may read; the item's id if it has only a check."""
     return f"item {item['id']}" if item["description"] == item.get("check") else item["description"]

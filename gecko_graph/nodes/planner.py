@@ -1,6 +1,6 @@
 """planner: makes the next calls, or answers (paper, section 4 and algorithm 1).
 
-It sees what it would see with real tools: the conversation, the tools, its earlier calls and their results; on a retry
+It gets the same messages as with real tools: conversation, tools, its earlier calls and their results; on a retry
 also the failed attempt's calls and the judge's feedback.
 """
 
@@ -38,7 +38,7 @@ CONVERSATION_VIEWS = 10
 MOST_REFUSED = 3
 """How often in a row the same call may be refused before the attempt ends."""
 
-OF_TWO_RUNS = "two runs went on with this attempt at once, and what is kept of it is of both: it begins again"
+OF_TWO_RUNS = "two runs continued this attempt at once, and its record mixes both: it begins again"
 UNASKED = "unasked"
 NOW_CHARS = 80
 LAST_CALLS = 3
@@ -125,7 +125,7 @@ def is_of_two_runs(trace: Sequence[AnyMessage]) -> bool:
 
 
 def take_answer(state: AttemptState, answer: str) -> dict[str, Any]:
-    """Return the end of an attempt whose planner has answered; where calls were left out before, it says so."""
+    """Return the end of an attempt whose planner has answered; if calls were left out before, it says so."""
     early: Stop = state.get("stop") or {"code": "answered", "message": "answered"}
     if not answer:
         return stop("empty_reply", "the planner's reply was empty")
@@ -180,7 +180,7 @@ def bind_tools(
 
 
 def is_spoken_of(name: str, words: Collection[str]) -> bool:
-    """Return whether words have most of a tool's name, or what it acts on, which stands last: the engine."""
+    """Return whether words contain most of a tool's name, or its object, the last word: the engine."""
     own = split_words(name)
     return bool(own) and (own[-1] in words or 2 * sum(each in words for each in own) > len(own))
 
@@ -188,7 +188,7 @@ def is_spoken_of(name: str, words: Collection[str]) -> bool:
 def build_messages(state: AttemptState, context: GeckoContext, prompts: Prompts, gated: str = "") -> list[BaseMessage]:
     """Build everything that the planner sees, what never changes first: providers cache prefixes.
 
-    What the task state does not admit changes from step to step, so it stands last and not beside the tools.
+    The tools that the task state does not admit change from step to step: they are listed last, not with the tools.
     """
     lesson, now = state.get("lesson"), clock(state.get("before"))
     taught = {"feedback": lesson["feedback"], "attempt_log": lesson["attempt_log"]} if lesson else {}
@@ -208,7 +208,7 @@ def build_messages(state: AttemptState, context: GeckoContext, prompts: Prompts,
 
 
 def render_prompt(prompts: Prompts, **given: str) -> tuple[str, list[BaseMessage]]:
-    """Return our instructions, and a note with the rest where there is any."""
+    """Return our instructions, and a note with the rest if there is any."""
     prompt = prompts.render("planner", {**dict.fromkeys(variables_of("planner"), ""), **given})
     return prompt.system, [HumanMessage(prompt.user)] if prompt.user else []
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..context import GeckoContext
 from ..errors import StateError
-from ..models.ask import Reply, Work
+from ..models.ask import FunctionCall, Reply
 from ..models.conversation import has_open_calls
 from ..models.formatting import cut, format_change, format_steps
 from ..models.memory import answer_message
@@ -25,7 +25,7 @@ from .threads import OTHER_RUN, look_for_other_runs
 
 
 def start_round(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
-    """Open the next round: fix what it starts from, and hand it the lesson of the last round.
+    """Open the next round: fix its start state, and hand it the lesson of the last round.
 
     Raises:
         StateError: The task state is not the one that the turn's earlier attempts began from.
@@ -44,7 +44,7 @@ def start_round(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
 
 
 def build_lesson(attempt: Attempt, *, budget: int, done: int = 0) -> Lesson:
-    """Return what a failed attempt teaches: its calls with their results, its answer, and the judge's feedback."""
+    """Return the lesson of a failed attempt: its calls with their results, its answer, and the judge's feedback."""
     log = format_steps(attempt["steps"][done:], budget=budget)
     if attempt["answer"]:
         log += f"\nanswer: {cut(attempt['answer'], budget=2_000)}"
@@ -78,7 +78,7 @@ def best_attempt(attempts: Sequence[Attempt]) -> Attempt:
 def is_over(state: GeckoState, context: GeckoContext, *, now: float) -> bool:
     """Return whether the retry loop should stop.
 
-    Without a checklist, or a judgement, it stops: another round would have no feedback. What a rule has found is one.
+    Without a checklist or a judgement it stops: another round would have no feedback. A rule's finding is feedback.
     """
     verdict = best_attempt(state["attempts"])["verdict"]
     if verdict["status"] != "failed" or (verdict["items"] and verdict["score"] >= context.target_score):
@@ -97,7 +97,7 @@ def is_over(state: GeckoState, context: GeckoContext, *, now: float) -> bool:
 
 def finish(
     state: GeckoState, scope: NodeScope, *, is_alone: bool = True, search: ToolSearch | None = None
-) -> Generator[list[Work], list[Reply], dict[str, Any]]:
+) -> Generator[list[FunctionCall], list[Reply], dict[str, Any]]:
     """Return the best attempt, write back the state of an accepted one only, and add the answer to the conversation.
 
     Where the conversation ends in calls without results, which its owner makes next, nothing may stand between. What
@@ -134,7 +134,7 @@ def finish(
         if search is not None and kept["offered_tools"] is not None:
             served = [(task_of(state["messages"]), each["name"]) for each in rehearsal["plan"]]
             update["bookkeeping"] = {"taught": (yield from search.learn(kept.get("taught", []), served))}
-    if not is_alone:  # the agent tells what was really done: no front end shall show this as fact
+    if not is_alone:  # the agent reports the real calls: no front end shall show this message as fact
         return update
     message = answer_message(
         chosen["answer"],
@@ -149,7 +149,7 @@ def finish(
 
 
 def write_back(state: GeckoState, chosen: Attempt, rehearsal: Rehearsal, budget: int) -> dict[str, Any]:
-    """Return the task state of an accepted attempt, and what it supposes; what has changed stands in the rehearsal."""
+    """Return the task state of an accepted attempt, and its supposed places; the rehearsal holds the changes."""
     before = state.get("task_state") or {}
     check_start(digest(before), chosen["start_digest"])
     seen, after = states_of(before, chosen)

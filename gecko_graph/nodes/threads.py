@@ -1,4 +1,4 @@
-"""Two runs of one thread at once: each would write what it began from, and one would lose the other's turn.
+"""Two runs of one thread at once: each would overwrite the other's turn with its own copy of the state.
 
 LangGraph locks no thread: two runs that begin from one checkpoint both go through, and what the later one writes takes
 the place of what the earlier one has written. So a run asks the saver, before it writes back, whether all that is newer
@@ -14,11 +14,11 @@ from typing import Any
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.config import get_config
 
-from ..models.ask import Work
+from ..models.ask import FunctionCall
 
 OTHER_RUN = (
     "another run has written to this thread since this one began: both began from the same state, and one would lose "
-    "what the other has done. Nothing was written back. Let the runs of a thread follow each other (on a LangGraph "
+    "the other's results. Nothing was written back. Let the runs of a thread follow each other (on a LangGraph "
     "server: multitask_strategy='enqueue'), and start this turn again, or go on from where the thread stands: "
     "invoke(None, graph.get_state(config).config)"
 )
@@ -29,10 +29,10 @@ WAIT_S = 2.0
 """How long a checkpoint of our own that is still being written is waited for."""
 
 
-def look_for_other_runs() -> Work | None:
+def look_for_other_runs() -> FunctionCall | None:
     """Return the work of finding out whether another run has written to this thread: its value is a bool.
 
-    None where it cannot be asked: outside of a graph, without a saver, and with `durability="exit"`, which saves
+    None if it cannot be asked: outside of a graph, without a saver, and with `durability="exit"`, which saves
     nothing of a run before its end.
     """
     try:
@@ -45,7 +45,7 @@ def look_for_other_runs() -> Work | None:
         return None
     addressed = "checkpoint_id" in config.get("metadata", {})
     arguments = (saver, str(given["thread_id"]), str(own), addressed)
-    return Work(function=other_run_wrote, args=arguments, timeout_s=4 * WAIT_S)
+    return FunctionCall(function=other_run_wrote, args=arguments, timeout_s=4 * WAIT_S)
 
 
 def other_run_wrote(saver: BaseCheckpointSaver[Any], thread_id: str, own: str, addressed: bool) -> bool:

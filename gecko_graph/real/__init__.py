@@ -1,1 +1,1 @@
-"""Carrying out an accepted plan: what is previewed, approved, called, and how reality differed."""
+"""Carrying out an accepted plan: preview, approval, real calls, and the drift from the prediction."""

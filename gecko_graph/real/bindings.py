@@ -33,7 +33,7 @@ _WORD = re.compile(r"\d+|[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U
 
 
 class Dependencies(NamedTuple):
-    """What the arguments of one call rest on among the plan's simulated results."""
+    """The sources of one call's arguments among the plan's simulated results."""
 
     bindings: list[Binding]
     ambiguous: list[Ambiguous]
@@ -47,7 +47,7 @@ class Dependencies(NamedTuple):
         return {each["argument"] for each in (*self.bindings, *self.ambiguous, *self.expects)} | set(self.reads)
 
 
-class Source(NamedTuple):
+class BoundSource(NamedTuple):
     """A place in the simulated result of an earlier call."""
 
     number: int
@@ -65,22 +65,22 @@ class Source(NamedTuple):
 
     @property
     def noun(self) -> str:
-        """What an identifier here is one of: by its own key, the one around it, or the tool's name."""
+        """The kind of an identifier here: by its own key, the one around it, or the tool's name."""
         return noun(" ".join(map(str, (self.tool, *self.place[-2:]))))
 
 
 class PlanResults:
     """Where an attempt's results hold the values of its later calls; a tool of unknown effect counts as a write.
 
-    The first result that holds a value is its source; what repeats a value that was given to it, or reads it, is not.
-    Of the results, which may be large, only what the arguments may hold is kept.
+    The first result that holds a value is its source; a result that repeats a given value, or reads it, is not.
+    Of the results, which may be large, only values that arguments may hold are kept.
     """
 
     def __init__(
         self, steps: Sequence[Step], toolkit: Toolkit, messages: Sequence[AnyMessage], state: JsonObject
     ) -> None:
         self._steps, self._toolkit = steps, toolkit
-        self._places: dict[str, list[Source]] = {}
+        self._places: dict[str, list[BoundSource]] = {}
         self._said = [_spaced("\n".join(map(text_of, messages)))]
         self._held, wanted = set[str](), set[str]()
         for step in steps:
@@ -97,7 +97,7 @@ class PlanResults:
         self._held |= {form for form, _ in search_state(state, wanted, set())}
 
     def _add(self, number: int, step: Step) -> None:
-        """Keep where a result holds what an argument may hold; what a real one holds is the planner's own."""
+        """Keep the places of a result's values that arguments may hold; a real result's are the planner's own."""
         outcome, call = step.get("outcome"), step["call"]
         if outcome is None or (outcome["simulated"] and outcome["status"] == "error"):
             return
@@ -110,11 +110,11 @@ class PlanResults:
             if is_real:
                 self._held |= _keys(key)
             else:
-                source = Source(number, call["id"], call["name"], place, value, is_write)
+                source = BoundSource(number, call["id"], call["name"], place, value, is_write)
                 self._places.setdefault(key, []).append(source)
 
     def find(self, call: Call, origins: Origins, made_up: set[str]) -> Dependencies:
-        """Return what a call's arguments rest on."""
+        """Return the sources of a call's arguments."""
         number = next(number for number, step in enumerate(self._steps, 1) if step["call"]["id"] == call["id"])
         found, schemas = Dependencies([], [], [], {}), walk(self._toolkit[call["name"]].parameters)
         listed = (each for schema in schemas for each in (*(schema.get("enum") or ()), schema.get("const")))
@@ -139,8 +139,8 @@ class PlanResults:
             _classify(found, argument, left, is_made_up=is_made_up)
         return found
 
-    def _sources(self, key: str, before: int) -> list[Source]:
-        """Return the places in simulated results that a value was taken from; none where something real holds it."""
+    def _sources(self, key: str, before: int) -> list[BoundSource]:
+        """Return the places in simulated results that a value was taken from; none if a real one holds it."""
         found = [source for source in self._places.get(key, ()) if source.number < before]
         if not found or self._is_given(key, found[0].number):
             return []
@@ -188,12 +188,12 @@ class PlanResults:
             _classify(found, argument, sources[key])
         return others | set(parts)
 
-    def _derived(self, origins: Sequence[Origin], key: str, before: int, *, is_text: bool) -> list[Source]:
+    def _derived(self, origins: Sequence[Origin], key: str, before: int, *, is_text: bool) -> list[BoundSource]:
         """Return the simulated results that a value was computed or spelt from, by provenance.
 
-        The words of a text come from many places: what it holds of a result is found by value.
+        The words of a text come from many places: its parts of a result are found by value.
         """
-        found: list[Source] = []
+        found: list[BoundSource] = []
         patches = [each for each in origins if "rung" in each and each["path"].startswith("/")]  # repeat a result
         if is_text and any("attempt" in each or ("step" not in each and each not in patches) for each in origins):
             return []
@@ -207,20 +207,20 @@ class PlanResults:
             if not outcome["simulated"] or outcome["status"] == "error" or (isinstance(held, str) and not is_text):
                 continue  # a number can be computed from the digits of an identifier
             place = tuple(path_tokens(path))
-            found.append(Source(origin["step"], step["call"]["id"], tool.name, place, held, not tool.reads))
+            found.append(BoundSource(origin["step"], step["call"]["id"], tool.name, place, held, not tool.reads))
         return [] if not found or self._is_given(key, found[0].number) else found
 
 
 def _classify(
     found: Dependencies,
     argument: str,
-    sources: Sequence[Source],
+    sources: Sequence[BoundSource],
     *,
     fits: bool = False,
     starts: Sequence[int] | None = None,
     is_made_up: bool = False,
 ) -> None:
-    """Write down what an argument, or a part of its text, rests on; it `fits` where it is an identifier."""
+    """Write down the source of an argument, or of a part of its text; it `fits` if it is an identifier."""
     if reads := [source.call for source in sources if not source.is_write]:
         found.reads[argument] = [*dict.fromkeys([*found.reads.get(argument, ()), *reads])]
         return
@@ -237,10 +237,10 @@ def _classify(
         found.expects.extend(each for each in bindings if each not in found.expects)
 
 
-def _is_identifier(text: str, source: Source, name: str | None = None, *, before: str = "") -> bool:
+def _is_identifier(text: str, source: BoundSource, name: str | None = None, *, before: str = "") -> bool:
     """Return whether name or form says that a text is the identifier that a place holds: it is not equal by chance.
 
-    `name` is the argument's, where the text is all of it; else it stands in a longer one, after what is `before` it.
+    `name` is the argument's, if the text is all of it; else it stands in a longer one, after what is `before` it.
     """
     if isinstance(source.value, bool) or not isinstance(source.value, str | int) or str(source.value) != text:
         return False
@@ -255,7 +255,7 @@ def _is_identifier(text: str, source: Source, name: str | None = None, *, before
 
 
 def _key(value: Json) -> str:
-    """Return a scalar as it is looked up, equal numbers alike; empty for what has no value to find."""
+    """Return a scalar as it is looked up, equal numbers alike; empty for a value that cannot be looked up."""
     if value is None or isinstance(value, bool | dict | list):
         return ""
     return value if isinstance(value, str) else canonical(value)
@@ -283,9 +283,9 @@ def _forms_in(messages: Sequence[AnyMessage]) -> set[str]:
 
 
 def template(planned: PlannedCall) -> Iterator[tuple[str, list[str | Binding]]]:
-    """Yield each argument that has holes: what was approved of its text, and the holes in it, in order.
+    """Yield each argument that has holes: the approved parts of its text, and the holes in it, in order.
 
-    What is shown of a call, its digest, and what is sent are all made of this.
+    A call's display, its digest, and its sent form are all made of this.
     """
     by_argument: dict[str, list[Binding]] = {}
     for each in planned["bindings"]:
@@ -302,7 +302,7 @@ def template(planned: PlannedCall) -> Iterator[tuple[str, list[str | Binding]]]:
 
 
 def with_holes(planned: PlannedCall) -> JsonObject:
-    """Return a call without the values that reality gives, and where each of its holes gets its value from."""
+    """Return a call without the values that reality gives, and the source of each hole's value."""
     args, holes = planned["call"]["args"], dict[str, Json]()
     for argument, parts in template(planned):
         args = replaced(args, path_tokens(argument), None)
@@ -311,14 +311,14 @@ def with_holes(planned: PlannedCall) -> JsonObject:
 
 
 def resolve(planned: PlannedCall, results: Mapping[str, Json]) -> tuple[PlannedCall, Departure | None]:
-    """Return the call as it is to be sent, and why it must not be: reality is not what was predicted, or has no value.
+    """Return the call as it is to be sent, and why not: reality differs from the prediction, or lacks a value.
 
-    Only holes are filled. What an argument may rest on otherwise must be as predicted: then it is sent as it was shown.
+    Only holes are filled. Other sources of an argument must be as predicted: then it is sent as it was shown.
     """
     uncertain = [source for each in planned["ambiguous"] for source in each["sources"]]
     for each in [*(planned.get("expects") or ()), *uncertain]:
         if not equal(value_at(results.get(each["call"]), each["path"]), each["predicted"], same_value):
-            return planned, _departure(each, results, "not what was predicted")
+            return planned, _departure(each, results, "not as predicted")
     return fill(planned, results)
 
 
@@ -345,7 +345,7 @@ def fill(planned: PlannedCall, results: Mapping[str, Json]) -> tuple[PlannedCall
 
 
 def find_difference(planned: PlannedCall, sent: Call, results: Mapping[str, Json]) -> Departure | None:
-    """Return a departure where a call is not the planned one with the exact values of the results in its holes."""
+    """Return a departure if a call is not the planned one with the exact values of the results in its holes."""
     approved, _ = fill(planned, results)
     is_same = json_equal(sent, approved["call"])
     return None if is_same else {"code": "binding", "message": "it is not the call that was approved"}

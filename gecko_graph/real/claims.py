@@ -19,13 +19,13 @@ from langchain_core.messages import AnyMessage
 from langgraph.config import get_config
 
 from ..errors import GeckoError, StateError
-from ..models.ask import Reply, Work
+from ..models.ask import FunctionCall, Reply
 from ..models.formatting import cut, one_line
 from ..state import VERSION, Call, CallStatus, Json, JsonObject, Outcome, Step
 from ..values.digest import digest
 from ..values.places import as_text
 from ..world.records import ExecutedCall
-from .home import Home, Turn
+from .home import Home, TurnKey
 from .ledger import CallLedger, MemoryLedger, find_ledger
 from .questions import Standing, find_begin, find_delivery, find_path, is_saved_at
 
@@ -44,7 +44,7 @@ OPEN, CLOSED, ENDED, ANSWERS = "open:", "closed:", "ended:", "answers:"
 over whose agent begins each turn without its state, questions that were answered."""
 
 DECIDED = ("ok", "error", "left")
-"""What became of a call whose row no longer changes; `left`: in doubt, and a person leaves it so."""
+"""The final words on a call; `left`: in doubt, and a person leaves it so."""
 LONGEST_RESULT = 300
 MADE = ("ok", "answered")
 """Calls with a result that counts: the tool's, or the person's."""
@@ -69,7 +69,7 @@ BEGUN_AGAIN = (
 _paths: dict[tuple[str, str], str] = {}
 """By thread and namespace with its task ids: it never changes."""
 
-Steps: TypeAlias = Generator[list[Work], list[Reply], Any]
+Steps: TypeAlias = Generator[list[FunctionCall], list[Reply], Any]
 
 
 class Claims(NamedTuple):
@@ -94,7 +94,7 @@ class Claims(NamedTuple):
         """Claim a call, the `number`-th of equal ones in its turn; return its row, and whether it is to be made here.
 
         One that was made before the thread was deleted becomes a doubt: it is no call of the thread that there is now.
-        Raises StateError where another run makes it at this moment.
+        Raises StateError if another run makes it at this moment.
         """
         key = self.key_of(call, number)
         row: JsonObject = {
@@ -113,11 +113,11 @@ class Claims(NamedTuple):
 
     @property
     def here(self) -> JsonObject:
-        """What a row holds of a call about which a question of this thread was answered: both are saved."""
+        """The part of a row on a call about which a question of this thread was answered: both are saved."""
         return {"root": self.standing.root, "saved": bool(self.standing.root), "deleted": False}
 
     def _place(self) -> Steps:
-        """Return where a call begins from, and whether that is known to be saved: then it goes only with its thread."""
+        """Return the checkpoint that a call begins from, and whether it is saved: then only with its thread it goes."""
         if isinstance(self.ledger, MemoryLedger) or not self.standing.root:  # its rows go with the thread, or have none
             return self.here | {"saved": False}
         is_sync = self.standing.durability == "sync"
@@ -147,13 +147,13 @@ class Claims(NamedTuple):
         return is_ours
 
     def look(self, key: str) -> Steps:
-        """Return the row of a key. Raises StateError where its call is under way."""
+        """Return the row of a key. Raises StateError if its call is under way."""
         (row,) = yield from use(self._read, key=key)
         check_over(row)
         return row
 
     def retake(self, row: JsonObject, timeout_s: float, *, tries: int = 1) -> Steps:
-        """Claim the call of a row once more. Raises StateError where another run has done so."""
+        """Claim the call of a row once more. Raises StateError if another run has done so."""
         new = {**row, "rev": row["rev"] + 1, "tries": row["tries"] + tries} | (yield from self._place())
         new |= _begun(timeout_s)
         if not (yield from self._own(new, self.ledger.swap, self.standing.thread_id, row["key"], new)):
@@ -162,7 +162,7 @@ class Claims(NamedTuple):
         return new
 
     def settle(self, row: JsonObject, **fields: Any) -> Steps:
-        """Write what became of a call. What another run has written since is kept."""
+        """Write a call's outcome. An outcome that another run has written since is kept."""
         new = {**row, "rev": row["rev"] + 1, "until": 0.0, **fields}
         yield from use(self.ledger.swap, self.standing.thread_id, row["key"], new)
         return new
@@ -170,7 +170,7 @@ class Claims(NamedTuple):
     def find_open(self) -> Steps:
         """Return the rows of turns without an answer, the oldest first.
 
-        Raises StateError where one is under way, or this task was begun again after it had made real calls.
+        Raises StateError if one is under way, or this task was begun again after it had made real calls.
         """
         rows: list[JsonObject] = yield from use(self._read, OPEN + self.path)
         if self.standing.is_repeated:
@@ -183,14 +183,14 @@ class Claims(NamedTuple):
         return sorted(rows, key=lambda row: row["started_at"])
 
     def has(self, call: Call) -> Steps:
-        """Return whether a call was claimed in a turn without an answer, whatever became of it."""
+        """Return whether a call was claimed in a turn without an answer, whatever its outcome."""
         rows = yield from use(self._read, OPEN + self.path)
         return any(row["call"] == call for row in rows)
 
     def find_ended(self) -> Steps:
         """Return the rows of turns that are over, of an agent in another graph: it begins each without its state.
 
-        They are two lists: of earlier deliveries, and of this one, where the graph has run the agent before.
+        They are two lists: of earlier deliveries, and of this one, if the graph has run the agent before.
         """
         if not self.standing.graph:
             return [], []
@@ -206,20 +206,20 @@ class Claims(NamedTuple):
             yield from use(self.ledger.move, self.standing.thread_id, keys, ENDED + self.path)
 
     def close(self, keys: Sequence[str]) -> Steps:
-        """Note that a turn's answer has told of its calls."""
+        """Note that a turn's answer has reported its calls."""
         yield from use(self.ledger.move, self.standing.thread_id, keys, CLOSED + self.path)
 
     def _read(self, scope: str = "", key: str = "") -> list[JsonObject]:
-        before = {*RUNNING}  # what ends from here on was under way
+        before = {*RUNNING}  # calls that end from here on were under way
         rows = self.ledger.read(self.standing.thread_id, scope=scope, key=key)
         under_way = before | RUNNING
         return [{**row, "gone": row["owner"] not in under_way and is_left(row["owner"])} for row in rows]
 
 
-def find_claims(messages: Sequence[AnyMessage], home: Home, turn: Turn | None = None) -> Steps:
+def find_claims(messages: Sequence[AnyMessage], home: Home, turn: TurnKey | None = None) -> Steps:
     """Return the claims of a turn, the conversation's last if not given; None outside of a graph, and without a saver.
 
-    Raises GeckoError where there is no ledger.
+    Raises GeckoError if there is no ledger.
     """
     try:
         standing = Standing.of(get_config().get("configurable", {}))
@@ -233,19 +233,19 @@ def find_claims(messages: Sequence[AnyMessage], home: Home, turn: Turn | None = 
             _paths.clear()
         _paths[known] = yield from use(find_path, standing)
     path = home.room + _paths.get(known, "")
-    return Claims(find_ledger(standing.saver, home.ledger), standing, path, *(turn or Turn.of(messages)))
+    return Claims(find_ledger(standing.saver, home.ledger), standing, path, *(turn or TurnKey.of(messages)))
 
 
 def use(function: Any, *args: Any, **kwargs: Any) -> Steps:
-    """Return what a function of the ledger or the saver returns. Raises GeckoError where it fails."""
-    (reply,) = yield [Work(function=function, args=args, kwargs=kwargs, timeout_s=LEDGER_S)]
+    """Return the value of a function of the ledger or the saver. Raises GeckoError if it fails."""
+    (reply,) = yield [FunctionCall(function=function, args=args, kwargs=kwargs, timeout_s=LEDGER_S)]
     if reply.failure is not None:
         raise GeckoError(f"the ledger of real calls, or the checkpointer, {reply.failure}")
     return reply.value
 
 
 def check_over(row: JsonObject) -> None:
-    """Raise StateError where a call is under way."""
+    """Raise StateError if a call is under way."""
     now = time.time()
     if row["status"] == "claimed" and not row["gone"] and (now < row["until"] or row["owner"] in RUNNING):
         left, ago = max(row["until"] - now, 0), max(now - row["began"], 0)
@@ -259,7 +259,7 @@ def _begun(timeout_s: float) -> JsonObject:
 
 
 def find_process(pid: int) -> str:
-    """Return what tells a process from all others, where Linux says that; empty for one that is over.
+    """Return an identity of a process, if Linux gives one; empty for one that is over.
 
     It is the machine's start, the space that its numbers are in, its number and its start.
     """
@@ -272,7 +272,7 @@ def find_process(pid: int) -> str:
 
 
 OWN = [find_process(os.getpid())]
-"""What tells this process from all others."""
+"""The identity of this process."""
 
 
 def _after_fork() -> None:
@@ -285,7 +285,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def is_left(owner: str) -> bool:
-    """Return whether the process of a claim has left the call, as it is over or this one; False where it is unknown."""
+    """Return whether the process of a claim has left the call, as it is over or this one; False if it is unknown."""
     known, own = owner.rpartition(" ")[0], OWN[0]
     if not known or known.split(" ")[:2] != own.split(" ")[:2]:
         return False
@@ -293,9 +293,9 @@ def is_left(owner: str) -> bool:
 
 
 def find_pause(tries: int, retry_after: float | None, *, is_free: bool) -> float | None:
-    """Return how many seconds to wait before a call is tried again; None where it is not, or was tried often enough.
+    """Return how many seconds to wait before a call is tried again; None if it is not, or was tried often enough.
 
-    `retry_after` is not None where a service was too busy to do it, `is_free` True where trying again does no harm.
+    `retry_after` is not None if a service was too busy to do it, `is_free` True where trying again does no harm.
     """
     if tries >= MOST_TRIES or not (is_free or retry_after is not None):
         return None
@@ -304,7 +304,7 @@ def find_pause(tries: int, retry_after: float | None, *, is_free: bool) -> float
 
 def wait(seconds: float) -> Steps:
     """Wait, at most `LONGEST_WAIT_S` seconds."""
-    yield [Work(function=time.sleep, args=(min(seconds, LONGEST_WAIT_S),), timeout_s=2 * LONGEST_WAIT_S)]
+    yield [FunctionCall(function=time.sleep, args=(min(seconds, LONGEST_WAIT_S),), timeout_s=2 * LONGEST_WAIT_S)]
 
 
 @contextmanager
@@ -333,7 +333,7 @@ def unmade_entry(call: Call, **fields: Any) -> ExecutedCall:
 
 
 def as_step(entry: ExecutedCall) -> Step:
-    """Return a real call as a step that changes nothing: a planner sees what it came to, or that it is in doubt."""
+    """Return a real call as a step that changes nothing: a planner sees its result, or that it is in doubt."""
     status: CallStatus = "ok" if entry["status"] in MADE else "error"
     result = UNKNOWN if entry["status"] == "in_doubt" else entry.get("result")
     outcome: Outcome = {
@@ -364,7 +364,7 @@ def format_call(call: Call) -> str:
 
 
 def in_words(value: Json) -> str:
-    """Return JSON as people read it, `id O-7, item pen`; of an error's body what it says."""
+    """Return JSON as people read it, `id O-7, item pen`; of an error's body its message."""
     if isinstance(value, dict):
         told = [value[key] for key in ("error", "message", "detail") if isinstance(value.get(key), str)]
         value = told[0] if told else ", ".join(f"{key} {in_words(each)}" for key, each in value.items())

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from ..errors import GeckoError, StateError, did_you_mean
-from ..models.ask import Reply, Work
+from ..models.ask import FunctionCall, Reply
 from ..models.formatting import format_complaint
 from ..schemas.complaints import find_complaints
 from ..state import VERSION, Call, JsonObject
@@ -74,18 +74,18 @@ def ask_person(
     allowed: Sequence[Sequence[str]],
     needs_id: bool = False,
     more: JsonObject | None = None,
-) -> Generator[list[Work], list[Reply], list[Decision]]:
+) -> Generator[list[FunctionCall], list[Reply], list[Decision]]:
     """Return a decision on each call, one of those `allowed` for it.
 
     It interrupts the run, again while the answer cannot be used. An answer counts once, and only for a question that
     this task has raised in a saved checkpoint. It names the question by its `id`, or by LangGraph's interrupt id; that
     is the task's, and not enough where the very same was asked and answered before. Without either it counts for the
-    turn's first question, if not `needs_id`. What is wrong with an answer stands above the same question. The node must
+    turn's first question, if not `needs_id`. The fault of an answer is shown above the same question. The node must
     have done nothing before: a resume runs it again. Who asks a second time, after an edit, is given `edited` back by
     `find_edited` then. `more` are further keys of the question: that, and under `gecko` what the descriptions say as
     data, for front ends of one's own.
 
-    Raises GeckoError where there is no checkpointer, without which a run cannot pause.
+    Raises GeckoError if there is no checkpointer, without which a run cannot pause.
     """
     if claims is None:
         raise GeckoError(NO_SAVER)
@@ -120,7 +120,7 @@ def ask_person(
 
 
 def find_edited(claims: Claims) -> Steps:
-    """Return what `ask_person` was given as `edited` with the question that this task has raised; None without one."""
+    """Return the argument `edited` of `ask_person` for the question that this task has raised; None without one."""
     raised = yield from use(find_raised, claims.standing)
     return raised.get("edited") if isinstance(raised, Mapping) else None
 
@@ -131,7 +131,7 @@ def settle_doubt(
     """Return the row of a call in doubt as it goes on, and whether it is to be made here once more.
 
     Where its tool is sent an idempotency key it is: with the same key that is no second call. Else a person says what
-    became of it: `happened`, with its result; `make_now`, as it did not; `skip`: leave it.
+    happened: `happened`, with its result; `make_now`, as it did not; `skip`: leave it.
     """
     if is_keyed and row["tries"] < MOST_TRIES and not row.get("deleted"):
         yield from wait(BACKOFF_S * 2 ** (row["tries"] - 1))
@@ -143,7 +143,7 @@ def settle_doubt(
 
 
 def ask_doubts(rows: Sequence[JsonObject], toolkit: Toolkit, claims: Claims, *, needs_id: bool = False) -> Steps:
-    """Return what a person says became of calls in doubt."""
+    """Return a person's words on calls in doubt."""
     calls: list[Call] = [row["call"] for row in rows]
     texts = [DELETED if row.get("deleted") else IN_DOUBT for row in rows]
     told = [text.format(tool=call["name"], call=format_call(call)) for text, call in zip(texts, calls, strict=True)]
@@ -152,7 +152,7 @@ def ask_doubts(rows: Sequence[JsonObject], toolkit: Toolkit, claims: Claims, *, 
 
 
 def settled_by(decision: Decision, row: JsonObject) -> JsonObject:
-    """Return what a claim holds after a person has said that a call happened, or is to be left in doubt."""
+    """Return a claim's row after a person has said that a call happened, or is to be left in doubt."""
     now, message = time.time(), decision.get("message")
     if decision["type"] == "skip":
         return {"status": "left", "ended_at": now}
@@ -161,7 +161,7 @@ def settled_by(decision: Decision, row: JsonObject) -> JsonObject:
 
 
 def build_request(calls: Sequence[Call], descriptions: Sequence[str], allowed: Sequence[Sequence[str]]) -> JsonObject:
-    """Return the HITLRequest: an action for each call, in order, and what can be decided, by the tool's name."""
+    """Return the HITLRequest: an action for each call, in order, and the allowed decisions, by the tool's name."""
     actions = [
         {"name": call["name"], "args": call["args"], "description": text}
         for call, text in zip(calls, descriptions, strict=True)
@@ -183,7 +183,7 @@ def build_schema(question: str, allowed: Sequence[Sequence[str]]) -> JsonObject:
 def read_decisions(
     answer: object, calls: Sequence[Call], toolkit: Toolkit, allowed: Sequence[Sequence[str]]
 ) -> tuple[list[Decision], str]:
-    """Return the decisions of a HITLResponse, or what is wrong with it and what to do."""
+    """Return the decisions of a HITLResponse, or its problem and what to do."""
     given = answer.get("decisions") if isinstance(answer, Mapping) else answer
     if not isinstance(given, list | tuple):
         return [], f'expected {{"decisions": [...]}} with a decision for each call, got {excerpt(answer)}'
@@ -200,7 +200,7 @@ def read_decisions(
 
 
 def read_decision(raw: object, call: Call, toolkit: Toolkit, allowed: Sequence[str]) -> tuple[Decision | None, str]:
-    """Return one decision, or None and what is wrong with it."""
+    """Return one decision, or None and its problem."""
     word = raw.get("type") if isinstance(raw, Mapping) else None
     if not isinstance(raw, Mapping) or word not in allowed:
         return None, f"expected a `type` of {', '.join(allowed)}, got {excerpt(raw if word is None else word)}"

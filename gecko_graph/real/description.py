@@ -1,4 +1,4 @@
-"""The question to a person: what each call does, returns and changes, on what that rests, and what takes it back."""
+"""The question to a person: each call's effect, result and changes, their evidence, and the way to undo it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_NAMED = 5
 
 
 class Descriptions(NamedTuple):
-    """What a person is told of the calls of a plan, by their ids."""
+    """The descriptions of a plan's calls for a person, by their ids."""
 
     texts: dict[str, str]
     """As Markdown."""
@@ -38,7 +38,7 @@ class Descriptions(NamedTuple):
 
 
 def basis_of(predicted: Prediction) -> tuple[str, str]:
-    """Return on what the predicted result and the predicted change of a call rest."""
+    """Return the evidence for a call's predicted result and change."""
     rung = predicted["rung"]
     if rung in ("real", "person"):
         return "seen in a real call", "seen in a real call"
@@ -51,10 +51,10 @@ def basis_of(predicted: Prediction) -> tuple[str, str]:
 def describe_calls(
     preview: Preview, left: Sequence[PlannedCall], state: JsonObject, done: Iterable[Step] = ()
 ) -> Descriptions:
-    """Return what a person should know of each call; what tools returned is cut, and fenced as data.
+    """Return the description of each call for a person; tool results are cut, and fenced as data.
 
-    What is said of the first call that is asked about holds the whole plan: some front ends show nothing else. `done`
-    are steps: what they have really read names things.
+    The first asked call's description holds the whole plan: some front ends show nothing else. `done`
+    are steps: their real reads give names to ids.
     """
     numbers = {each["call"]["id"]: number for number, each in enumerate(preview["calls"], 1)}
     tools = {each["call"]["id"]: each["call"]["name"] for each in preview["calls"]}
@@ -81,7 +81,7 @@ def describe_calls(
 
 
 def tell_call(planned: PlannedCall, before: JsonObject, after: JsonObject, names: Names) -> JsonObject:
-    """Return what is known of a call, as data."""
+    """Return the facts on a call, as data."""
     predicted = planned["predicted"]
     result, change = basis_of(predicted)
     filled = predicted.get("filled")
@@ -105,12 +105,12 @@ def tell_call(planned: PlannedCall, before: JsonObject, after: JsonObject, names
 
 
 def describe_effects(data: JsonObject, planned: PlannedCall) -> Iterator[str]:
-    """Yield what a call does, where and to what, what it should return and change, and on what that rests."""
+    """Yield a call's effect, address and objects, its expected result and change, and their evidence."""
     does = " ".join(filter(None, [data["does"], f"({data['where']})" if data["where"] else ""]))
     yield from [does] if does else []
     yield from [f"About: {', '.join(data['about'])}"] if data["about"] else []
     if data["result_rests_on"] == data["changes_rest_on"] == UNKNOWN and data["status"] == "ok":
-        yield "Its effect is not known here." if planned["effect"] != "read" else "What it returns is not known here."
+        yield "Its effect is not known here." if planned["effect"] != "read" else "Its result is not known here."
         return
     verb = "Returns" if data["status"] == "ok" else "An error is expected"
     made_up = f"; made up: {', '.join(data['made_up'])}" if data["made_up"] else ""
@@ -121,7 +121,7 @@ def describe_effects(data: JsonObject, planned: PlannedCall) -> Iterator[str]:
         yield fence("\n".join(data["changes"]))
     elif planned["effect"] != "read":
         is_known = data["changes_rest_on"] not in (UNKNOWN, MODEL)
-        yield "Changes nothing that is known here." if is_known else "What it changes is not known here."
+        yield "Changes nothing that is known here." if is_known else "Its changes are not known here."
 
 
 def list_changes(before: JsonObject, after: JsonObject, names: Names) -> list[str]:
@@ -145,7 +145,7 @@ def list_changes(before: JsonObject, after: JsonObject, names: Names) -> list[st
 
 
 def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Iterator[str]:
-    """Yield what a call rests on, a line for each argument."""
+    """Yield the evidence for a call's arguments, a line each."""
 
     def place(binding: Binding) -> str:
         path = cut(bare(binding["path"]), budget=SHOWN)

@@ -23,14 +23,14 @@ class Home(NamedTuple):
 
     @property
     def room(self) -> str:
-        """Return what keeps its calls apart from those of others at the same place."""
+        """Return the key that keeps its calls apart from those of others at the same place."""
         if self.agent is not None:
             return f"{self.agent}|"
         return f"middleware {get_config().get('metadata', {}).get('lc_agent_name') or ''}|"
 
     @property
     def mark(self) -> str:
-        """Return what tells the agent from others of its thread: its name, and the nodes that it stands in."""
+        """Return the agent's key within its thread: its name, and the nodes around it."""
         try:
             names = str(get_config().get("configurable", {}).get("checkpoint_ns", "")).split("|")[:-1]
         except RuntimeError:
@@ -38,14 +38,14 @@ class Home(NamedTuple):
         return "|".join([*(name.partition(":")[0] for name in names if not name.isdecimal()), self.agent or ""])
 
 
-class Turn(NamedTuple):
+class TurnKey(NamedTuple):
     """The message that a turn began with: its id, and a digest of its text."""
 
     id: str
     task: str
 
     @classmethod
-    def of(cls, messages: Sequence[AnyMessage]) -> Turn:
+    def of(cls, messages: Sequence[AnyMessage]) -> TurnKey:
         """Return the turn of a conversation's last human message."""
         last = last_human(messages)
         return cls(str(last.id or ""), digest(str(last.text))) if last else cls("", "")

@@ -1,4 +1,4 @@
-"""What was learned, in a running agent: contracts that guard and warn, and lessons that a store keeps for all threads.
+"""Learned contracts in a running agent: they guard and warn, and a store keeps lessons for all threads.
 
 A learned rule refuses a write once it is established, and a read never: a gate would silence what refutes it.
 """
@@ -25,7 +25,7 @@ LearnedLike: TypeAlias = "str | Path | Mapping[str, Any] | None"
 
 
 def teach(toolkit: Toolkit, learned: LearnedLike = None) -> Toolkit:
-    """Return the toolkit with what was learned where nothing is written of it, and with room for what calls teach.
+    """Return the toolkit with learned contracts for tools without a written one, and with room for new lessons.
 
     Raises:
         GeckoError: The file cannot be read or used.
@@ -52,7 +52,7 @@ def teach(toolkit: Toolkit, learned: LearnedLike = None) -> Toolkit:
 
 
 def fill_contracts(toolkit: Toolkit, learned: Mapping[str, Any]) -> dict[str, Any]:
-    """Return learned contracts of tools without a written one; of others what is written, filled, if there is room."""
+    """Return learned contracts of tools without a written one; of others the written ones, filled if there is room."""
     free = {name: each for name, each in learned.items() if name not in toolkit or toolkit[name].contract is None}
     written = {name: contract for name in learned.keys() - free.keys() if (contract := toolkit[name].contract)}
     filled = {name: made for name, contract in written.items() if (made := contract.fill(learned[name]))}
@@ -65,7 +65,7 @@ def share(toolkit: Toolkit) -> Generator[list[Any], list[Reply], None]:
 
 
 def exchange(store: BaseStore, toolkit: Toolkit) -> None:
-    """Write what the store does not have yet, merged with what it has, and take over what others have learned."""
+    """Write the lessons that the store lacks, merged with its own, and take over those of others."""
     found = store.search(PLACE, limit=MOST_SHARED)
     for tool in (tool for tool in toolkit if tool.lessons):
         lessons: Any = tool.lessons

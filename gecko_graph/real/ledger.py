@@ -34,13 +34,13 @@ Run = Callable[[str, tuple[Any, ...]], tuple[list[tuple[Any, ...]], int]]
 
 @runtime_checkable
 class CallLedger(Protocol):
-    """What keeps the rows: plain JSON by thread and key, each in one scope. Every method is atomic and durable."""
+    """The store of the rows: plain JSON by thread and key, each in one scope. Every method is atomic and durable."""
 
     def claim(self, thread_id: str, key: str, scope: str, row: JsonObject) -> bool:
-        """Store a row under a key that has none; return False where it has one."""
+        """Store a row under a key that has none; return False if it has one."""
 
     def swap(self, thread_id: str, key: str, row: JsonObject) -> bool:
-        """Replace the row whose `rev` is one less than the new row's; return False where that is not there."""
+        """Replace the row whose `rev` is one less than the new row's; return False if that is not there."""
 
     def read(self, thread_id: str, *, scope: str = "", key: str = "") -> list[JsonObject]:
         """Return the rows of a scope, or the row of a key, in any order."""
@@ -141,14 +141,14 @@ class SqlLedger:
 
 
 def check_ledger(given: object) -> None:
-    """Raise GeckoError where a ledger that a user has given is none."""
+    """Raise GeckoError if a ledger that a user has given is none."""
     if given is not None and not isinstance(given, CallLedger):
         methods = "claim, swap, read and move"
         raise GeckoError(f"ledger: expected a CallLedger, with methods {methods}, got {type(given).__name__}")
 
 
 def find_ledger(saver: Any, given: CallLedger | None) -> CallLedger:
-    """Return the ledger of a saver, or the one that was given. Raises GeckoError where there is neither."""
+    """Return the ledger of a saver, or the one that was given. Raises GeckoError if there is neither."""
     if given is not None:
         return given
     saver = getattr(saver, "inner", saver)  # as a LangGraph server wraps the saver that it was configured with

@@ -1,4 +1,4 @@
-"""Names that people know: what the state, or a real read, holds beside an id (a pet's name, an item's title)."""
+"""Names that people know: those that the state, or a real read, has for an id (a pet's name, an item's title)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..state import Json
 from ..values.places import scalars
 
 FIELDS = ("name", "full_name", "fullName", "display_name", "displayName", "title", "label", "subject", "email")
-"""Fields that name what they stand in, the best first."""
+"""Fields that name the object around them, the best first."""
 SHOWN = 60
 MOST_READ = 20_000
 
@@ -30,7 +30,7 @@ class Names:
             self._read(value, noun(tool) if is_thing else "", "")
 
     def _read(self, value: Json, kind: str, key: str) -> None:
-        """Read the things in a value; `kind` is the noun of what holds it, `key` its key there."""
+        """Read the things in a value; `kind` is the noun of its container, `key` its key there."""
         self._left -= 1
         if self._left < 0 or not isinstance(value, dict | list):
             return
@@ -49,7 +49,7 @@ class Names:
             self._read(each, kind if is_thing and kind else noun(member), member if kind and is_thing else "")
 
     def of(self, field: str, value: Json) -> str:
-        """Return the name of what an id in a field stands for; empty where none is known."""
+        """Return the name of the thing that an id in a field stands for; empty if none is known."""
         if isinstance(value, bool) or not isinstance(value, str | int):
             return ""
         found = self._found.get(str(value), set())

@@ -30,13 +30,13 @@ Form = TypeVar("Form", bound=BaseModel)
 
 
 class Strict(BaseModel):
-    """What a user writes: no other keys, and no value of another kind."""
+    """A user's own text: no other keys, and no value of another kind."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class ReviewRule(Strict):
-    """One rule: what becomes of the calls of some tools."""
+    """One rule: the decision on the calls of some tools."""
 
     tool: str = "*"
     when: str = ""
@@ -45,7 +45,7 @@ class ReviewRule(Strict):
     _condition: Expression | None = PrivateAttr(None)
 
     def word(self, args: JsonObject, state: JsonObject) -> tuple[ReviewWord, str] | None:
-        """Return what becomes of a call of such a tool, and why; None where the condition does not hold."""
+        """Return the decision on a call of such a tool, and why; None if the condition does not hold."""
         try:
             holds = self._condition is None or self._condition.is_true(Scope({"args": args, "state": state}))
         except EvaluationFailed as error:
@@ -54,7 +54,7 @@ class ReviewRule(Strict):
 
 
 class NamedTool(Strict):
-    """What LangChain's `HumanInTheLoopMiddleware` takes for a tool that is asked about, without functions."""
+    """The settings of LangChain's `HumanInTheLoopMiddleware` for a tool that is asked about, without functions."""
 
     allowed_decisions: list[DecisionWord] = Field(min_length=1)
     description: str = "it is named in interrupt_on"
@@ -67,9 +67,9 @@ class ReviewPolicy(Strict):
     """As it was written: a word, a list of rules, or LangChain's dict."""
     max_age: float = Field(3600.0, gt=0)
     needs_id: bool = False
-    """True where every answer must name its question; else the first one of a turn may come without."""
+    """True if every answer must name its question; else the first one of a turn may come without."""
     risk: bool = False
-    """True where the role `risk` judges the writes that a person would be asked about, before he is."""
+    """True if the role `risk` judges the writes that a person would be asked about, before he is."""
     _rules: list[ReviewRule] = PrivateAttr(default_factory=list)
     _named: dict[str, NamedTool | None] = PrivateAttr(default_factory=dict)
 
@@ -78,7 +78,7 @@ class ReviewPolicy(Strict):
         """Return the policy that a user has written, as `create_gecko_agent` takes it in `interrupt_on`.
 
         Raises:
-            GeckoError: It is none, or what it says of a tool cannot be used, or no tool has the name.
+            GeckoError: It is none, or a tool's setting cannot be used, or no tool has the name.
             ContractError: A condition cannot be parsed.
         """
         names = {*given} & {*cls.model_fields} if isinstance(given, Mapping) else set()
@@ -100,15 +100,15 @@ class ReviewPolicy(Strict):
         return bool(self.rules != "none")
 
     def allowed(self, tool: str) -> Sequence[str]:
-        """Return what a person may decide on a call of a tool."""
+        """Return a person's allowed decisions on a call of a tool."""
         named = self._named.get(tool)
         return named.allowed_decisions if named else DECISIONS
 
     def word(self, planned: PlannedCall, tool: ToolSpec, state: JsonObject) -> tuple[ReviewWord, str]:
-        """Return what becomes of a call, and why.
+        """Return the decision on a call, and why.
 
         An argument with several possible sources is asked about whatever the policy. A write that rests on something
-        made up, or on a condition that could not be evaluated, is asked about, and refused where no person is asked, as
+        made up, or on a condition that could not be evaluated, is asked about, and refused if no person is asked, as
         is there what is only derived; a rule can allow it. What a learned rule refuses is a person's to decide.
         """
         if tool.real is None:
@@ -141,7 +141,7 @@ class ReviewPolicy(Strict):
 
 
 def read(form: type[Form], given: Any, where: str) -> Form:
-    """Return what a user has written in this form. Raises GeckoError with the first thing that is wrong."""
+    """Return a user's input in this form. Raises GeckoError with the first problem."""
     try:
         return form.model_validate(given)
     except ValidationError as error:
@@ -162,7 +162,7 @@ def read_rule(given: Any, where: str, toolkit: Toolkit) -> ReviewRule:
 
 
 def read_tool(given: Any, name: str, toolkit: Toolkit) -> NamedTool | None:
-    """Return what LangChain's dict says of a tool; None for one that is not asked about. Raises GeckoError."""
+    """Return the setting of a tool in LangChain's dict; None for one that is not asked about. Raises GeckoError."""
     if name not in toolkit:
         raise GeckoError(f"interrupt_on: no tool {name!r}{did_you_mean(name, toolkit.names)}")
     if isinstance(given, Mapping) and "when" in given:
@@ -173,7 +173,7 @@ def read_tool(given: Any, name: str, toolkit: Toolkit) -> NamedTool | None:
 
 
 def find_doubt(planned: PlannedCall, *, derived: bool) -> str:
-    """Return what a call rests on that nothing real supports, or states (`derived`); empty where that is nothing."""
+    """Return a call's evidence that nothing real supports, or states (`derived`); empty if there is none."""
     if planned["made_up"]:
         return f"made up: {', '.join(each['argument'].removeprefix('$.') for each in planned['made_up'])}"
     if derived and planned.get("derived"):

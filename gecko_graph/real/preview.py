@@ -1,4 +1,4 @@
-"""The preview of a plan: what will be called, in order, with what the rehearsal predicts of each call."""
+"""The preview of a plan: its calls, in order, each with the rehearsal's prediction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import cast
 
 from langchain_core.messages import AnyMessage
 
-from ..models.ask import Work
+from ..models.ask import FunctionCall
 from ..models.formatting import cut, format_change, format_complaint, format_json, one_line
 from ..state import VERSION, Json, JsonObject, Origin, Rehearsal, Step
 from ..tools import Toolkit
@@ -39,7 +39,7 @@ def make_preview(
     toolkit: Toolkit,
     policy: ReviewPolicy,
 ) -> Preview | None:
-    """Return what a plan has left to do; None where that is nothing, or reads alone of one that asks the user."""
+    """Return a plan's remaining calls; None if there are none, or only reads of one that asks the user."""
     attempt = next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
     made = {step["call"]["id"] for step in done}
     steps = {step["call"]["id"]: step for step in attempt["steps"]}
@@ -69,7 +69,7 @@ def make_preview(
 
 
 def find_sources(origins: Mapping[str, Sequence[Origin]], bound: Collection[str], steps: Sequence[Step]) -> list[str]:
-    """Return where the arguments come from that stand neither in the task nor among those that are bound."""
+    """Return the origins of the arguments that are neither in the task nor bound."""
     found: list[str] = []
     for path, marks in origins.items():
         first = marks[0] if marks else None
@@ -105,14 +105,14 @@ def plan_call(step: Step, toolkit: Toolkit) -> PlannedCall:
 
 
 def tell_tool(tool: ToolSpec) -> JsonObject:
-    """Return what a person should know of a call's tool: what it does, by its first sentence, and where."""
+    """Return the description of a call's tool for a person: its first sentence, and its address."""
     binding, does = tool.binding, SENTENCE.split(one_line(tool.description), maxsplit=1)[0]
     where = f"{binding.method.upper()} {binding.path}" if binding else ""
     return {"effect": tool.effect or "unknown", "does": cut(does, budget=REASON_CHARS), "where": where}
 
 
 def predict(step: Step) -> Prediction:
-    """Return what a simulated step predicts of the real call."""
+    """Return a simulated step's prediction of the real call."""
     if "outcome" not in step:
         why = "; ".join(format_complaint(each) for each in step["complaints"])
         return {"status": "error", "result": why, "rung": "validator", "patch": []}
@@ -149,7 +149,7 @@ def finish_preview(
 
 
 def add_undo(preview: Preview, state: JsonObject, finder: UndoFinder, limit_s: float) -> Steps:
-    """Return the preview with what takes each write back, where a person is asked about any call."""
+    """Return the preview with the calls that undo each write, if a person is asked about any call."""
 
     def search() -> Preview:
         calls: list[PlannedCall] = []
@@ -163,7 +163,7 @@ def add_undo(preview: Preview, state: JsonObject, finder: UndoFinder, limit_s: f
 
     if not limit_s or all(each["review"] != "ask" for each in preview["calls"]):
         return preview
-    (reply,) = yield [Work(function=search)]
+    (reply,) = yield [FunctionCall(function=search)]
     return reply.value or preview
 
 
@@ -179,7 +179,7 @@ def with_states(
 
 
 def apply_prediction(state: JsonObject, planned: PlannedCall) -> JsonObject:
-    """Return the state with a call's predicted change, and what it has shown; unchanged where that does not fit it."""
+    """Return the state with a call's predicted change and observation; unchanged if they do not fit it."""
     predicted = planned["predicted"]
     return apply_fitting(state, [*predicted["patch"], *predicted.get("observed", [])])
 
@@ -190,7 +190,7 @@ def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:
 
 
 def describe_undo(undo: Undo) -> str:
-    """Return what takes a call back, in a line."""
+    """Return the calls that undo a call, in a line."""
     if undo["status"] == "timeout":
         return "No way back was found in time."
     if undo["status"] == "none":

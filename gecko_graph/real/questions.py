@@ -1,6 +1,6 @@
-"""Where a run stands in LangGraph, and what it was answered: the one module that uses names LangGraph does not publish.
+"""A run's place in LangGraph, and its answers: the one module that uses names LangGraph does not publish.
 
-`tests/real/test_questions.py` fails where they change. What was measured stands in the docstrings.
+`tests/real/test_questions.py` fails if they change. The docstrings give the measurements.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ def is_saved_at(standing: Standing) -> bool:
 
 
 def find_begin(standing: Standing) -> str:
-    """Return the checkpoint that the thread begins with: what was saved before it, was deleted with the thread.
+    """Return the checkpoint that the thread begins with: rows saved before it were deleted with the thread.
 
-    Later than any where nothing is saved, earlier than any where the first one is gone, as of a thread that was pruned.
+    Later than any if nothing is saved, earlier than any if the first one is gone, as of a thread that was pruned.
     Runs in a thread.
     """
     config = {"configurable": {"thread_id": standing.thread_id, "checkpoint_ns": ""}}
@@ -109,9 +109,9 @@ def find_begin(standing: Standing) -> str:
 
 
 def find_delivery(standing: Standing) -> str:
-    """Return the checkpoint of the thread's last input: what began from an earlier one is of an earlier delivery.
+    """Return the checkpoint of the thread's last input: a call from an earlier one is of an earlier delivery.
 
-    Later than any where it is not saved. Runs in a thread.
+    Later than any if it is not saved. Runs in a thread.
     """
     config = {"configurable": {"thread_id": standing.thread_id, "checkpoint_ns": ""}}
     known = standing.saver.list(config, filter={"source": "input"}, limit=1) if is_saved_at(standing) else ()
@@ -152,7 +152,7 @@ def _sibling(standing: Standing, parent: str, name: str, task: str) -> str:
 
 
 def find_raised(standing: Standing) -> Any:
-    """Return the question that this very task has raised in a saved checkpoint; None where it has raised none."""
+    """Return the question that this very task has raised in a saved checkpoint; None if it has raised none."""
     kept = standing.saver.get_tuple(standing.config(standing.graph))
     writes = kept.pending_writes if kept else None
     raised = [value for task, key, value in writes or () if task == standing.task and key == INTERRUPT]
@@ -174,7 +174,7 @@ def spend(standing: Standing) -> None:
     """Overwrite the resume value that is stored with this graph and each that embeds it.
 
     LangGraph keeps it there until the graph's superstep ends: `invoke(None)` would answer the next question with it.
-    None is what it takes for no answer.
+    LangGraph takes None for no answer.
     """
     for namespace in standing.checkpoints:
         kept = standing.saver.get_tuple(config := standing.config(namespace))

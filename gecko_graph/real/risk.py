@@ -58,7 +58,7 @@ def judge_risks(
 
 
 def read_risk(key: str, reply: Reply) -> Risk:
-    """Return what becomes of a call by a reply; without one a person is asked."""
+    """Return the decision on a call by a reply; without one a person is asked."""
     given = reply.value
     if not isinstance(given, RiskReply):
         return {"key": key, "word": "ask", "reason": f"its risk was not judged: {reply.failure}"}
@@ -70,7 +70,7 @@ def read_risk(key: str, reply: Reply) -> Risk:
 
 
 def describe_origins(origins: Mapping[str, Sequence[Any]]) -> Iterator[str]:
-    """Yield where each argument comes from, a line each."""
+    """Yield the origin of each argument, a line each."""
     for path, marks in origins.items():
         for mark in marks[:1]:
             words = {"planner": "nothing real gives it", "result": "from the result of a call"}

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .index import Found, ToolIndex, is_installed
+from .index import ScoredTool, ToolIndex, is_installed
 
-__all__ = ["Found", "ToolIndex", "is_installed"]
+__all__ = ["ScoredTool", "ToolIndex", "is_installed"]

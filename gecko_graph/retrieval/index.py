@@ -38,10 +38,10 @@ least. Characters of a tool that an embedding model or a reranker reads."""
 
 
 LEAST_LIKE = 0.2
-"""Share of the words of two needs that both have, from which what served one may serve the other."""
+"""The least share of common words of two needs for a tool that served one to serve the other."""
 
 
-class Found(NamedTuple):
+class ScoredTool(NamedTuple):
     """A tool that fits. Scores of one search can be compared, and are above 0."""
 
     name: str
@@ -75,7 +75,7 @@ class ToolIndex:
         Args:
             tools: A Toolkit, or its tools.
             embeddings: Any LangChain embeddings: then both rankings count, fused by reciprocal rank.
-            reranker: Any LangChain document compressor: orders, and may drop, what was found.
+            reranker: Any LangChain document compressor: orders, and may drop, the results.
             cache: A folder that keeps indexes, found by a digest of the tools. A broken file is built anew.
 
         Raises:
@@ -104,18 +104,18 @@ class ToolIndex:
 
     @property
     def asks_others(self) -> bool:
-        """Whether a search runs what the user gave (embeddings, a reranker), which may take time and fail."""
+        """Whether a search runs the user's own objects (embeddings, a reranker), which may be slow or fail."""
         return self._embeddings is not None or self._reranker is not None
 
     def __contains__(self, name: object) -> bool:
         """Return whether a tool of this name can be found."""
         return name in self._places
 
-    def search(self, query: str, k: int = 10, *, allowed: Collection[str] | None = None) -> list[Found]:
+    def search(self, query: str, k: int = 10, *, allowed: Collection[str] | None = None) -> list[ScoredTool]:
         """Return the tools that fit, best first.
 
         Args:
-            query: What is needed, in plain words.
+            query: The need, in plain words.
             k: How many at most.
             allowed: Names of the tools that may be found: the gate (ToolGate, equation 9); None for all.
         """
@@ -128,7 +128,7 @@ class ToolIndex:
             found = self._rerank(query, found)
         return found[:k]
 
-    def match_words(self, query: str, k: int = 10, *, allowed: Collection[str] | None = None) -> list[Found]:
+    def match_words(self, query: str, k: int = 10, *, allowed: Collection[str] | None = None) -> list[ScoredTool]:
         """Return the tools that fit by their words alone: no model is asked."""
         words = list(dict.fromkeys(split_words(query)))  # once each: a word that is repeated is not needed more
         ids = self._bm25.get_tokens_ids(words) if self._bm25 else []
@@ -141,21 +141,21 @@ class ToolIndex:
         mask[[self._places[name] for name in allowed or () if name in self._places]] = 1
         return mask
 
-    def _best(self, scores: Any, k: int) -> list[Found]:
+    def _best(self, scores: Any, k: int) -> list[ScoredTool]:
         best = (-scores).argsort(kind="stable")[: max(k, 0)]
-        return [Found(self._tools[place].name, float(scores[place])) for place in best if scores[place] > 0]
+        return [ScoredTool(self._tools[place].name, float(scores[place])) for place in best if scores[place] > 0]
 
-    def _rerank(self, query: str, found: Sequence[Found]) -> list[Found]:
+    def _rerank(self, query: str, found: Sequence[ScoredTool]) -> list[ScoredTool]:
         from langchain_core.documents import Document
 
         texts = {each.name: _text_of(self._tools[self._places[each.name]]) for each in found}
         documents = [Document(text, metadata={"name": name}) for name, text in texts.items()]
         ranked = [each.metadata.get("name", "") for each in self._reranker.compress_documents(documents, query)]
-        return fuse([[Found(name, 0) for name in ranked if name in texts]])
+        return fuse([[ScoredTool(name, 0) for name in ranked if name in texts]])
 
 
 def _check_given(tools: Sequence[object], embeddings: object, reranker: object) -> None:
-    """Raise GeckoError for what can never be searched, or search."""
+    """Raise GeckoError for tools that cannot be indexed, or for an object that cannot search."""
     if wrong := next((each for each in tools if not isinstance(each, ToolSpec)), None):
         raise GeckoError(f"tools: expected a Toolkit, such as Toolkit.from_tools([...]), got {type(wrong).__name__}")
     for name, given, method in (
@@ -173,7 +173,7 @@ def _text_of(tool: ToolSpec) -> str:
 
 
 def _embed_all(tools: Sequence[ToolSpec], embeddings: Embeddings, store: IndexCache | None) -> Any:
-    """Return one vector of length 1 for each tool; kept ones only where the same model made the first of them."""
+    """Return one vector of length 1 for each tool; kept ones only if the same model made the first of them."""
     texts = [_text_of(tool) for tool in tools]
     if store and (kept := store.load("vectors", len(tools))):
         first, known = _unit_vectors(embeddings.embed_documents(texts[:1]), 1), kept["vectors"]
@@ -198,16 +198,16 @@ def _unit_vectors(given: Any, count: int, width: int | None = None) -> Any:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
-def fuse(rankings: Iterable[Sequence[Found]]) -> list[Found]:
+def fuse(rankings: Iterable[Sequence[ScoredTool]]) -> list[ScoredTool]:
     """Return the tools of all rankings by reciprocal rank; of equal ones the first ranking's first."""
     scores: dict[str, float] = {}
     for ranking in rankings:
         for rank, name in enumerate(dict.fromkeys(found.name for found in ranking), 1):
             scores[name] = scores.get(name, 0.0) + 1 / (FUSION_K + rank)
-    return [Found(name, score) for name, score in sorted(scores.items(), key=lambda each: -each[1])]
+    return [ScoredTool(name, score) for name, score in sorted(scores.items(), key=lambda each: -each[1])]
 
 
-def recall(need: str, taught: Iterable[Mapping[str, Any]], allowed: Collection[str] | None = None) -> list[Found]:
+def recall(need: str, taught: Iterable[Mapping[str, Any]], allowed: Collection[str] | None = None) -> list[ScoredTool]:
     """Return the tools that have served needs in like words (`need`, `tool`), the likest first."""
     words = frozenset(split_words(need))
     scores: dict[str, float] = {}
@@ -217,16 +217,16 @@ def recall(need: str, taught: Iterable[Mapping[str, Any]], allowed: Collection[s
             shared = len(words & other) / max(1, len(words | other))
             scores[each["tool"]] = max(shared, scores.get(each["tool"], 0.0))
     best = sorted(scores.items(), key=lambda each: -each[1])
-    return [Found(name, score) for name, score in best if score >= LEAST_LIKE]
+    return [ScoredTool(name, score) for name, score in best if score >= LEAST_LIKE]
 
 
 # words ---------------------------------------------------------------------------------------------------
 
 NAME_WEIGHT, DESCRIPTION_WEIGHT = 3, 2
-"""How often the words of name and description count beside those of arguments, tags and path."""
+"""The weight of words in name and description, relative to those in arguments, tags and path."""
 
 MOST_PARTS = 40
-"""Parts of one tool's schema that are read; what lies deep in large bodies tells tools less apart."""
+"""The most parts read of one tool's schema; the deep parts of large bodies distinguish tools less."""
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 _WORD = re.compile(rf"[{_CJK}]|\d+|[A-Z]{{2,}}(?=s(?![a-z]))|[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z{_CJK}]+")
@@ -251,7 +251,7 @@ def _singular(word: str) -> str:
 
 
 def texts_of(tool: ToolSpec) -> tuple[str, str, str]:
-    """Return a tool's name, its description, and what else it is found by: arguments, tags, path."""
+    """Return a tool's name, its description, and its other searchable words: arguments, tags, path."""
     path = [tool.binding.path] if tool.binding is not None else []
     return tool.name, tool.description, "\n".join([*tool.tags, *path, *_argument_texts(tool.parameters)])
 
@@ -283,7 +283,7 @@ class IndexCache(NamedTuple):
 
     @classmethod
     def open(cls, folder: str | Path, texts: Iterable[tuple[str, ...]]) -> IndexCache:
-        """Return the cache of tools with these texts. Raises GeckoError where the folder cannot be made."""
+        """Return the cache of tools with these texts. Raises GeckoError if the folder cannot be made."""
         try:
             Path(folder).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -294,7 +294,7 @@ class IndexCache(NamedTuple):
         return cls(Path(folder), found.hexdigest()[:32])
 
     def save(self, kind: str, parts: Mapping[str, Any], words: Iterable[str] = ()) -> None:
-        """Keep an index; where the folder cannot be written to, it is built anew the next time."""
+        """Keep an index; if the folder cannot be written to, it is built anew the next time."""
         import numpy as np
 
         arrays: Any = {**parts, "words": np.frombuffer(json.dumps([*words]).encode(), "uint8"), "digest": self.digest}
@@ -304,7 +304,7 @@ class IndexCache(NamedTuple):
             os.replace(file.name, self.folder / f"{self.digest}-{kind}.npz")
 
     def load(self, kind: str, count: int) -> dict[str, Any] | None:
-        """Return the index of so many tools; None where there is none, or anything about it is wrong."""
+        """Return the index of so many tools; None if there is none, or anything about it is wrong."""
         import numpy as np
 
         try:

@@ -1,4 +1,4 @@
-"""ToolSearch: what the planner is shown of a toolkit too large to be shown, and its tool to search for more.
+"""ToolSearch: the tools that the planner sees of a large toolkit, and its tool to search for more.
 
 Tools are chosen once a turn and only appended to: attempts begin alike, and a prompt's prefix stays cached. The index
 never decides which tool may be called.
@@ -16,7 +16,7 @@ from langgraph.store.base import BaseStore
 from ..context import GeckoContext
 from ..errors import GeckoError
 from ..masking import mask
-from ..models.ask import AnyAsk, Reply, Work
+from ..models.ask import AnyAsk, FunctionCall, Reply
 from ..models.formatting import cut, one_line
 from ..models.node import with_store
 from ..state import Call, JsonObject, Taught
@@ -36,21 +36,21 @@ PLACE = ("gecko", "taught")
 ABOUT_CHARS, NEED_CHARS = 200, 2_000
 ABOUT = """Find more tools: only some of {} are given. What is found can be called from the next message on.
 Search before you state that no tool fits."""
-QUERY = {"type": "string", "description": "what a tool must do, in plain words"}
+QUERY = {"type": "string", "description": "the tool's purpose, in plain words"}
 PARAMETERS: JsonObject = {"type": "object", "properties": {"query": QUERY}, "required": ["query"]}
 
 Steps: TypeAlias = Generator[list[Any], list[Reply], list[Taught]]
 
 
 def teach(taught: Sequence[Taught], served: Iterable[tuple[str, str]]) -> list[Taught]:
-    """Return what a thread knows after calls that worked, given as needs and tools; the latest are kept."""
+    """Return a thread's knowledge after successful calls, given as needs and tools; the latest are kept."""
     news: list[Taught] = [{"need": cut(need, budget=NEED_CHARS), "tool": tool} for need, tool in served]
     old = [each for each in taught if each not in news]
     return [*old, *news][-MOST_TAUGHT:]
 
 
 def exchange(store: BaseStore, toolkit: Toolkit, known: Sequence[Taught]) -> list[Taught]:
-    """Write what a store does not have yet, without secrets; return what all threads have taught, the latest last."""
+    """Write the pairs that a store lacks, without secrets; return those of all threads, the latest last."""
     places = {place_of(tool.name, tool.parameters): tool.name for tool in toolkit}
     items = store.search(PLACE, limit=MOST_SHARED)
     found = [each for each in items if places.get(each.namespace[-1]) == each.value["tool"]]
@@ -98,7 +98,7 @@ class ToolSearch:
         return unique_name("search_tools", {*self._dicts, *(each["function"]["name"] for each in self._dicts.values())})
 
     def learn(self, taught: Sequence[Taught], served: Iterable[tuple[str, str]] = ()) -> Steps:
-        """Return what a thread knows after calls that worked; where the graph has a store, what all threads know.
+        """Return a thread's knowledge after successful calls; if the graph has a store, that of all threads.
 
         The thread's own, which are the latest, are kept.
         """
@@ -121,15 +121,15 @@ class ToolSearch:
         allowed: Collection[str] | None = None,
         taught: Sequence[Taught] = (),
     ) -> Generator[list[AnyAsk], list[Reply], list[str]]:
-        """Return the names of the tools that fit, best first; by words alone where the user's own part fails.
+        """Return the names of the tools that fit, best first; by words alone if the user's own part fails.
 
-        What served a need in like words before counts as much as what is found.
+        A tool that served a need in similar words before counts as much as a search result.
         """
         known = recall(need, [each for each in taught if each["tool"] in self.index], allowed)
         look = partial(self.index.search, need, k, allowed=allowed)
         if not self.index.asks_others:
             return [each.name for each in fuse([look(), known])][:k]
-        (reply,) = yield [Work(function=look, timeout_s=context.tool_timeout_s)]
+        (reply,) = yield [FunctionCall(function=look, timeout_s=context.tool_timeout_s)]
         found = self.index.match_words(need, k, allowed=allowed) if reply.failure is not None else reply.value
         return [each.name for each in fuse([found, known])][:k]
 
@@ -138,7 +138,7 @@ class ToolSearch:
     ) -> Generator[list[AnyAsk], list[Reply], tuple[list[Call], JsonObject]]:
         """Return the calls that do not search for tools, and the attempt's update with the answers to those that do.
 
-        What is found is shown from then on, up to `max_tools`; what is called too, found or not: its next call needs
+        Found tools are shown from then on, up to `max_tools`; called tools too, found or not: their next call needs
         its schema.
         """
         asked = [call for call in calls if call["name"] == self.name][: max(0, MOST_SEARCHES - searches)]

@@ -65,9 +65,9 @@ class Turn:
 
     Args:
         user: The user's message.
-        checklist: What must hold at the end; empty if a model writes it.
-        replies: Recorded replies by role, used where no model is given.
-        undo: Whether it asks to undo what the turns before have done.
+        checklist: Conditions for the end; empty if a model writes them.
+        replies: Recorded replies by role, used if no model is given.
+        undo: Whether it asks to undo the calls of the turn before.
     """
 
     user: str
@@ -87,7 +87,7 @@ class Scenario(Case):
         tools_file: The file that its tools were read from, if they are not inline.
         continues: True if it resumes a thread whose start state it does not repeat.
         references: Whether its replies hold references (`fill`).
-        categories: What a report groups conversations by.
+        categories: The groups of this conversation in a report.
     """
 
     name: str
@@ -193,7 +193,7 @@ class Scenario(Case):
             model: Replaces every recorded reply; of `Models`, each role's.
             checkpointer: Keeps the snapshots.
             listen: Each dialogue with a model is led through it, as by a recorder.
-            acts: Return the agent, which asks about what it has rehearsed, and carries it out.
+            acts: Return the agent, which asks about its rehearsed calls, and makes them.
 
         Raises:
             ScenarioError: A turn has no planner, or no checklist and no model to write one.
@@ -249,7 +249,7 @@ def _leave_out(tools: Toolkit, names: Sequence[str], where: str) -> Toolkit:
 def fill(reply: Json, where: str, attempt: int) -> Json:
     """Return a recorded reply with its references filled in from the run of the node that asks.
 
-    `{{ calls[0].result.id }}` stands for what an earlier call of the attempt has returned, so that a scenario plays
+    `{{ calls[0].result.id }}` stands for the result of an earlier call of the attempt, so that a scenario plays
     under every seed; `calls` are those that ran, as in a check.
 
     Raises:
@@ -294,7 +294,7 @@ def examples() -> dict[str, Path]:
 
 
 def shipped(name: str = FIRST) -> Scenario:
-    """Load a shipped scenario. Raises ScenarioError where no example has this name."""
+    """Load a shipped scenario. Raises ScenarioError if no example has this name."""
     known = examples()
     if name not in known:
         raise ScenarioError(f"unknown example {name!r}{did_you_mean(name, known)}; examples: {', '.join(known)}")
@@ -308,5 +308,5 @@ def order_service(*args: Any, **options: Any) -> Any:
 
 @cache
 def service_module() -> dict[str, Any]:
-    """Return what `service.py` of the example `order` defines; it lies beside the scenario, in no package."""
+    """Return the module `service.py` of the example `order`; it lies beside the scenario, in no package."""
     return run_path(str(examples()["order"].with_name("service.py")))  # which leaves no compiled file there

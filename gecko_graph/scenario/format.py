@@ -61,7 +61,7 @@ class TurnEntry(Entry):
 
 
 class CallReply(Entry):
-    """A call in a planner's recorded reply; `malformed` is what a model wrote in place of arguments."""
+    """A call in a planner's recorded reply; `malformed` is a model's text in the place of arguments."""
 
     call: str
     args: JsonObject = Field(default_factory=dict)
@@ -125,7 +125,7 @@ def read_scenario(data: Any, *, where: str) -> ScenarioEntry:
 
 
 def _find_problems(entry: ScenarioEntry) -> Iterator[str]:
-    """Yield what pydantic cannot check."""
+    """Yield the problems that pydantic cannot find."""
     try:
         check_json(entry.state, what="state")
     except StateError as error:
@@ -155,7 +155,7 @@ def _find_mistakes(turn: TurnEntry, place: str, *, references: bool) -> Iterator
 
 
 def _find_faults(role: Role, reply: Json, place: str) -> Iterator[str]:
-    """Yield what is wrong with a reply; text stands for what a model wrote, and may be broken."""
+    """Yield the problems of a reply; a text is a model's own, and may be broken."""
     if role == "planner":
         if not isinstance(reply, list):
             yield f"{place}: expected a list: the planner's replies in one attempt, one after the other"
@@ -178,7 +178,7 @@ _PLANNED: dict[str, type[BaseModel]] = {"call": CallReply, "calls": CallsReply, 
 
 
 def _find_misfits(kinds: Sequence[type[BaseModel]], reply: Json) -> list[str]:
-    """Return what is wrong with a reply as the last of these kinds, where it is none of them."""
+    """Return the problems of a reply as the last of these kinds, if it is none of them."""
     problems: list[str] = []
     for kind in kinds:
         try:
@@ -199,7 +199,7 @@ def _find_faulty_references(reply: Json, place: str) -> Iterator[str]:
 
 
 def compile_reference(text: str, where: str) -> Expression:
-    """Return a text of a reply in which `{{ calls[0].result.id }}` stands for what an earlier call has returned.
+    """Return a text of a reply in which `{{ calls[0].result.id }}` stands for an earlier call's result.
 
     Raises:
         ContractError: It cannot be read.

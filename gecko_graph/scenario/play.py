@@ -1,4 +1,4 @@
-"""Running a scenario: its turns in order on one thread, which knows by digests what it was made from."""
+"""Running a scenario: its turns in order on one thread, which keeps digests of its sources."""
 
 from __future__ import annotations
 
@@ -102,11 +102,11 @@ def play(
 
 
 TOOLS, START, TURNS = "gecko_tools", "gecko_start", "gecko_turns"
-"""Digests of what a run was made from, in the metadata of its checkpoints."""
+"""Digests of a run's sources, in the metadata of its checkpoints."""
 
 
 def identify(scenario: Scenario, saved: StateSnapshot, thread_id: str, *, resume: bool) -> dict[str, str]:
-    """Return the digests to keep with each checkpoint of the run. Raises ScenarioError where it cannot begin or go on.
+    """Return the digests to keep with each checkpoint of the run. Raises ScenarioError if it cannot begin or go on.
 
     Turns that have not begun, recorded replies and limits may change; so may the start state of a scenario that
     `continues`.
@@ -129,14 +129,14 @@ def identify(scenario: Scenario, saved: StateSnapshot, thread_id: str, *, resume
     differences += [f"turn {number}" for number, (old, new) in pairs if old != new]
     if differences:
         raise ScenarioError(
-            f"{scenario.where}: this is not what the saved run was made from; different: {', '.join(differences)}. "
+            f"{scenario.where}: the saved run was made from other sources; different: {', '.join(differences)}. "
             "Resume the run with the same files and options, or start another thread"
         )
     return {**now, START: before.get(START, now[START])}
 
 
 def _digest_tools(tools: Toolkit) -> str:
-    """Return a digest of what models and rungs see of the tools; their order does not count."""
+    """Return a digest of the tools as models and rungs see them; their order does not count."""
     fields = {
         tool.name: digest(
             [
@@ -152,7 +152,7 @@ def _digest_tools(tools: Toolkit) -> str:
 
 
 def unanswered(output: Mapping[str, Any], roles: Collection[Role] = ROLES) -> str:
-    """Return which of the roles' models did not answer and why, where a turn failed for that; else nothing."""
+    """Return which of the roles' models did not answer and why, if a turn failed for that; else nothing."""
     rehearsal = output.get("rehearsal")
     if not rehearsal or rehearsal["verdict"]["status"] != "failed" or not rehearsal["attempts"]:
         return ""

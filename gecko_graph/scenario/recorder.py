@@ -29,7 +29,7 @@ from .play import OnEvent, play, unanswered
 from .tools import read_toolkit
 
 NO_REPLY = "(no reply)"
-"""Recorded where a model did not answer: as unusable as that."""
+"""Recorded if a model did not answer: an unusable reply."""
 
 _LIVE_ONLY = {"token_budget", "time_budget_s", "reads"}
 """Limits that stop a play elsewhere than the run (recorded models use other tokens, less time), or need real tools."""
@@ -73,7 +73,7 @@ class Recorder:
         """Write the scenario to a .yaml, .yml or .json file, and play it; `outputs` are those of the run's turns.
 
         Returns:
-            What the play has come to in another way than the run, a line each.
+            How the play's results differ from the run's, a line each.
 
         Raises:
             ScenarioError: A turn was not answered, or the file exists or cannot be written.
@@ -117,7 +117,7 @@ class Recorder:
         }
 
     def _replies(self, turn: int) -> JsonObject:
-        """Return a turn's replies by role, each at its place: what was never asked in between can never be asked."""
+        """Return a turn's replies by role, each at its place: a reply that was never asked for in between is empty."""
         roles: dict[str, list[dict[str, Json]]] = {}
         for (number, role, attempt, question), reply in sorted(self._heard.items(), key=lambda each: each[0]):
             if number == turn:
@@ -146,8 +146,8 @@ def record(
     one that exists.
 
     Raises:
-        ScenarioError: The file exists or cannot be written; a turn was not answered; or what is written does not play
-            to the same end, as where tools are Python functions.
+        ScenarioError: The file exists or cannot be written; a turn was not answered; or the written file does not play
+            to the same end, for example because tools are Python functions.
         ModelError: A model cannot be built.
     """
     scenario = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
@@ -161,7 +161,7 @@ def record(
 
 
 def check_target(target: str | Path, *, force: bool = False) -> Path:
-    """Return a file that may be written. Raises ScenarioError, with what to do."""
+    """Return a file that may be written. Raises ScenarioError, with advice."""
     file = Path(target)
     if file.suffix not in (".yaml", ".yml", ".json"):
         raise ScenarioError(f"{file}: expected the name of a .yaml, .yml or .json file")
@@ -200,7 +200,7 @@ def _tools(scenario: Scenario, folder: Path) -> Json:
 
 
 def _differences(outputs: Sequence[Mapping[str, Any]], played: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what a play has come to in another way than the run; secrets are masked in one and so in both."""
+    """Return how a play's results differ from the run's; secrets that are masked in one are masked in both."""
     return [
         f"turns[{number}]: the {key} is another"
         for number, (run, again) in enumerate(zip(map(_result, outputs), map(_result, played), strict=True))

@@ -25,7 +25,7 @@ def is_in_module(name: object) -> bool:
 
 
 def find_module(given: str) -> str | None:
-    """Return `module:NAME` where a file of Python, or its module, is given in another way; None where it is none."""
+    """Return `module:NAME` for a Python file or module that is named in another way; None if it is neither."""
     place, _, attribute = given.partition(":")
     stem = Path(place.removesuffix(".py"))
     is_python = place.endswith(".py") or (not stem.exists() and Path(f"{place.replace('.', '/')}.py").is_file())
@@ -35,7 +35,7 @@ def find_module(given: str) -> str | None:
 
 
 def load_name(name: str, *, what: str, folder: Path | None = None) -> Any:
-    """Return what a module has under a name, for `module:NAME`; the working folder and `folder` are searched first.
+    """Return a module's attribute, for `module:NAME`; the working folder and `folder` are searched first.
 
     Raises:
         GeckoError: The module cannot be imported or is another one than the file that lies there, or has no such name.
@@ -62,13 +62,13 @@ def read_toolkit(path: str | Path, *, folder: Path | None = None, allow_remote: 
 
     Args:
         path: The file; `-` for the standard input; with `allow_remote` also an `https` address of an OpenAPI document;
-            or `module:NAME`, of a Toolkit or of what `Toolkit.from_tools` takes.
+            or `module:NAME`, of a Toolkit or of any input of `Toolkit.from_tools`.
         folder: Where modules are searched besides the working folder.
         allow_remote: Whether an address, and references to the web, are followed.
 
     Raises:
         GeckoError: A module cannot be imported, or has no such name.
-        ToolkitError: The file is missing or broken, or is neither; or what a module has are no tools.
+        ToolkitError: The file is missing or broken, or is neither; or a module's attribute holds no tools.
     """
     if module := find_module(str(path)):
         raise ToolkitError(f"{path}: tools of Python are given by their name in a module: {module}")
@@ -133,14 +133,14 @@ def add_contracts(
 
 
 def check_names(toolkit: Toolkit, names: Sequence[str], *, where: str) -> None:
-    """Raise ScenarioError where a scenario names a tool that its toolkit does not have."""
+    """Raise ScenarioError if a scenario names a tool that its toolkit does not have."""
     for number, name in enumerate(names):
         if name not in toolkit:
             raise ScenarioError(f"{where}[{number}]: unknown tool {name!r}{did_you_mean(name, toolkit.names)}")
 
 
 def check_calls(toolkit: Toolkit, entries: Sequence[MilestoneEntry], *, where: str) -> None:
-    """Raise ScenarioError where a milestone names a tool or an argument that the toolkit does not have."""
+    """Raise ScenarioError if a milestone names a tool or an argument that the toolkit does not have."""
     for number, entry in enumerate(entries):
         calls, place = entry.call or [], f"{where}[{number}]"
         check_names(toolkit, [call.name for call in calls], where=f"{place}.call")

@@ -53,7 +53,7 @@ def _read(line: str) -> JsonObject | None:
 
 
 def keep_verdicts(case: str | Path, score: Mapping[str, Any]) -> None:
-    """Add what a conversation's score has judged to the file beside its case; nothing where that cannot be written."""
+    """Add the verdicts of a conversation's score to the file beside its case; nothing if it cannot be written."""
     file = verdicts_file(case)
     lines = [json.dumps({"v": VERSION, **_mask(each)}, ensure_ascii=False) + "\n" for each in score.get("claims", ())]
     if lines and Path(case).is_file():

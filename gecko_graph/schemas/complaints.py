@@ -97,7 +97,7 @@ def _find_unknown(schema: Any, args: JsonObject) -> list[Finding]:
 
 @lru_cache(maxsize=4096)
 def _close(key: Same) -> JsonObject | None:
-    """Return a schema of the names that a top-level schema defines; None where it is open or says how closed it is."""
+    """Return a schema of the names that a top-level schema defines; None if it is open or says how closed it is."""
     root = rules_of(key.schema).schema
     says = ("additionalProperties", "unevaluatedProperties")
     if not isinstance(root, dict) or any(key in root for key in says):
@@ -194,7 +194,7 @@ def leads_into(place: str, outer: str) -> bool:
 
 
 def _find_open(rules: Validator, value: Json, path: tuple[str | int, ...], schemas: list[Any]) -> list[str]:
-    """Return the undecided paths in `value`, to which `schemas` apply; where they are many, the path of the whole."""
+    """Return the undecided paths in `value`, to which `schemas` apply; if they are many, the path of the whole."""
 
     def fits(option: Any) -> bool:
         return accepts(rules_of_part(rules, option), value)

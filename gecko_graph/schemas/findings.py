@@ -40,7 +40,7 @@ def find_unstorable(value: Json) -> Finding | None:
 
 
 def findings(error: ValidationError) -> Iterator[Finding]:
-    """Yield an error in words; where no alternative fits, the errors of the one that fits best."""
+    """Yield an error in words; if no alternative fits, the errors of the one that fits best."""
     if error.validator in ("anyOf", "oneOf") and error.context:
         options = group_by_branch(error)
         if all(_wrong_kind(branch) for branch in options):

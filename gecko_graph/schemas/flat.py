@@ -64,7 +64,7 @@ def _groups(
 def _order(options: Sequence[Any], root: Any, dice: Dice) -> list[Any]:
     """Return the branches, starting at a random one; null comes last, error bodies after it.
 
-    So does what holds where no name of a discriminator does.
+    So does what holds if no name of a discriminator does.
     """
 
     def rank(branch: Any) -> int:
@@ -78,7 +78,7 @@ def _order(options: Sequence[Any], root: Any, dice: Dice) -> list[Any]:
 
 
 def merge(one: JsonObject, other: JsonObject) -> JsonObject | None:
-    """Return one schema for both; None where no value can fit both."""
+    """Return one schema for both; None if no value can fit both."""
     merged = {**one, **other}
     for key in one.keys() & other.keys():
         both = _merge_value(key, one[key], other[key])

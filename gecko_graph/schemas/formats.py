@@ -210,7 +210,7 @@ def _member(char: str) -> str:
 
 @lru_cache(maxsize=1024)
 def compile_pattern(source: str) -> Pattern | None:
-    """Read a pattern; None where it cannot be read, and so is ignored."""
+    """Read a pattern; None if it cannot be read, and so is ignored."""
     try:
         return Pattern(source)
     except (ValueError, regex.error, RecursionError):

@@ -52,7 +52,7 @@ class Impossible(RunFailure):
     """No value was found that fits the schema."""
 
 
-class TooLarge(RunFailure):
+class ValueTooLarge(RunFailure):
     """A value of more than `MAX_VALUES` parts."""
 
 
@@ -71,7 +71,7 @@ def make_value(
         schema: JSON Schema 2020-12; references point into it.
         seed: Another seed, another value.
         key: Identity of the value; equal keys and seeds give equal values, different keys different identifiers.
-        hints: A call's arguments, repeated where the schema has fields of the same names.
+        hints: A call's arguments, repeated if the schema has fields of the same names.
         subject: Name of the tool, for identifiers.
         examples: Whole values that are known; what the call says of a member is said of theirs.
 
@@ -84,7 +84,7 @@ def make_value(
         maker = _Maker(rules, key=f"{seed}\0{key}\0{turn}", args=args or {}, examples=examples)
         try:
             value = maker.make(rules.schema, Position(owner=noun(subject), tight=tight))
-        except (Impossible, TooLarge) as failure:
+        except (Impossible, ValueTooLarge) as failure:
             reason = str(failure)
             continue
         wrong = find_faults(schema, value)
@@ -151,7 +151,7 @@ class _Maker:
     def _spend(self, parts: int) -> None:
         self._left -= parts
         if self._left < 0:
-            raise TooLarge(f"more than {MAX_VALUES} parts")
+            raise ValueTooLarge(f"more than {MAX_VALUES} parts")
 
     def make(self, schema: Any, position: Position) -> Json:
         """Make a value for the schema or one of its parts. Raises Impossible, TooLarge."""
@@ -199,7 +199,7 @@ class _Maker:
                 yield self._args[name]
 
     def _shown(self, flat: JsonObject, position: Position) -> Iterator[Json]:
-        """Yield the schema's own examples and default, where they are no texts; of those each field has its own way."""
+        """Yield the schema's own examples and default, if they are no texts; of those each field has its own way."""
         if position.tight or position.again:
             return
         whole = [] if position.trail else self._examples
@@ -256,7 +256,7 @@ class _Maker:
         return value
 
     def _another(self, rule: Any, position: Position, value: list[Json], *, unique: bool, needed: bool) -> Json:
-        """Return one more item, another one than those before where the list asks for it, or where it can be."""
+        """Return one more item, another one than those before if the list asks for it, or where it can be."""
         item: Json = None
         seen = set(map(canonical, value))
         for salt in range(2 * TRIES):

@@ -1,4 +1,4 @@
-"""Whether a value fits a schema, told by `jsonschema-rs`, where it is known to agree with `rules`.
+"""Whether a value fits a schema, told by `jsonschema-rs`, if it is known to agree with `rules`.
 
 It reads the schema as written, but for keywords that are left to our own functions. Where the two may differ, or where
 the work could grow faster than the value, there is no test, and the reference answers; so it does without the extra
@@ -45,7 +45,7 @@ class Unsure(Exception):
 
 
 def compile_quick(schema: Any, follow: Callable[[str], Any]) -> Test | None:
-    """Return a test that holds only where a JSON value fits; None if none is sure, or `jsonschema-rs` is missing.
+    """Return a test that holds only if a JSON value fits; None if none is sure, or `jsonschema-rs` is missing.
 
     Args:
         schema: A schema without malformed parts, or a part of one.
@@ -65,7 +65,7 @@ def compile_quick(schema: Any, follow: Callable[[str], Any]) -> Test | None:
         return None
 
 
-class Fault(NamedTuple):
+class Mismatch(NamedTuple):
     """Where a value does not fit: the schema, its keyword, and the place."""
 
     schema: Any
@@ -84,7 +84,7 @@ class Test:
         self._validator, self._work, self._schema = validator, work, schema
 
     def __call__(self, value: Json) -> bool:
-        """Return True only where a value fits."""
+        """Return True only if a value fits."""
         if self._is_large(value):
             return False
         begin(value)
@@ -96,8 +96,8 @@ class Test:
     def _is_large(self, value: Json) -> bool:
         return self._work > CHECKS_PER_PART and self._work * (1 + count_parts(value)) > MAX_CHECKS
 
-    def find_fault(self, value: Json) -> Fault | None:
-        """Return the one place where a value that is refused may not fit; None where there are several, or none."""
+    def find_fault(self, value: Json) -> Mismatch | None:
+        """Return the one place where a value that is refused may not fit; None if there are several, or none."""
         try:
             errors = () if self._is_large(value) else islice(self._validator.iter_errors(value), MOST_FAULTS)
             first, *more = {(*error.schema_path, "", *error.instance_path): error for error in errors}.values()
@@ -115,7 +115,7 @@ class Test:
             value = value[found[-1]]
         if first.instance != value:  # an empty name in a place is not told
             return None
-        return Fault(schema, keyword, found, value)
+        return Mismatch(schema, keyword, found, value)
 
 
 def _own(fits: Callable[[Any, Json], bool]) -> type:
@@ -147,7 +147,7 @@ _KEYWORDS = {
 }
 
 
-class _Node:
+class _SchemaNode:
     """A schema's own work on a value, the schemas for the same value, and those for its members by name."""
 
     __slots__ = ("here", "members", "work")
@@ -163,7 +163,7 @@ class _Nodes:
 
     def __init__(self, schema: Any, follow: Callable[[str], Any]) -> None:
         self._follow = follow
-        self._nodes: dict[int, _Node] = {}
+        self._nodes: dict[int, _SchemaNode] = {}
         self._root = (*self._read(schema),)
 
     def _read(self, schema: Any) -> list[int]:
@@ -174,7 +174,7 @@ class _Nodes:
             return [id(schema)]
         if _UNSURE & schema.keys() or not _is_exact(schema):
             raise Unsure
-        node = self._nodes[id(schema)] = _Node(schema)
+        node = self._nodes[id(schema)] = _SchemaNode(schema)
         node.here += self._read(self._follow(schema["$ref"])) if "$ref" in schema else []
         for name, each in schema.get("properties", {}).items():
             node.members[name] = self._read(each)
@@ -202,8 +202,8 @@ class _Nodes:
                 raise Unsure
         return most
 
-    def _find_applying(self, group: tuple[int, ...]) -> list[_Node]:
-        applying, waiting, work = list[_Node](), [*group], 0
+    def _find_applying(self, group: tuple[int, ...]) -> list[_SchemaNode]:
+        applying, waiting, work = list[_SchemaNode](), [*group], 0
         while waiting:
             applying.append(self._nodes[waiting.pop()])
             waiting += applying[-1].here
@@ -213,7 +213,7 @@ class _Nodes:
         return applying
 
 
-def _inside(node: _Node, name: Any) -> list[int]:
+def _inside(node: _SchemaNode, name: Any) -> list[int]:
     """Return the schemas that one has for a member."""
     if name == _ITEM:
         return node.members.get(_ITEM, [])

@@ -21,7 +21,7 @@ from ..state import Json
 from ..values.digest import find_non_json
 from ..values.places import map_scalars
 from .formats import compile_pattern, fits_format
-from .quick import Fault, Test, compile_quick
+from .quick import Mismatch, Test, compile_quick
 from .subschemas import is_number, mentions, tidy
 from .work import COSTS, IS_TYPE, BudgetSpent, begin, find_open, is_integer, is_multiple, matches, spend
 
@@ -37,7 +37,7 @@ _STOCK = Draft202012Validator.VALIDATORS
 
 
 def check(rules: Validator, value: Json, *, is_json: bool = False) -> Errors:
-    """Yield the errors of `value`; the last is `UNFINISHED` where it costs too much or nests too deep.
+    """Yield the errors of `value`; the last is `UNFINISHED` if it costs too much or nests too deep.
 
     `is_json` says that a value is known to be JSON that a checkpoint can store.
     """
@@ -51,8 +51,8 @@ def check(rules: Validator, value: Json, *, is_json: bool = False) -> Errors:
     yield from explain(rules, value)
 
 
-def _explain_at(rules: Validator, fault: Fault) -> list[ValidationError]:
-    """Return the errors of one keyword on one part of a value, which are all; empty where they cannot be told."""
+def _explain_at(rules: Validator, fault: Mismatch) -> list[ValidationError]:
+    """Return the errors of one keyword on one part of a value, which are all; empty if they cannot be told."""
     part: Any = rules_of_part(rules, fault.schema)
     rule = fault.schema[fault.keyword]
     try:
@@ -311,7 +311,7 @@ def _compile_part(rules: Same, part: Same) -> Validator:
 
 
 def quick_test(rules: Any) -> Test | None:
-    """Return a test of JSON values that holds only where `explain` finds no error; None where there is none."""
+    """Return a test of JSON values that holds only where `explain` finds no error; None if there is none."""
     return compile_quick(rules.schema, lambda reference: rules._resolver.lookup(reference).contents)
 
 
@@ -326,7 +326,7 @@ class _Quick:
 
     @property
     def fits(self) -> Test | None:
-        """The test; None where there is none, or none yet."""
+        """The test; None if there is none, or none yet."""
         if self._uses < USES:
             self._uses += 1
             if self._uses == USES:

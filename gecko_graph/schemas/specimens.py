@@ -114,7 +114,7 @@ _OTHERS = "-_.@/:+#, éßøñçλжя中あ١"
 
 
 def spell(pattern: Pattern, dice: Dice, *, least: int = 0, most: int | None = None) -> str | None:
-    """Return a text of `least` to `most` characters that the pattern accepts; None where no try finds one."""
+    """Return a text of `least` to `most` characters that the pattern accepts; None if no try finds one."""
     try:  # Python's parser knows no Unicode properties: some of their characters take their place
         tree = _parser.parse(regex.sub(r"\\[pP](?:\{[\w=]+\}|\w)", _list_liked, pattern.translated))
     except (error, RecursionError):
@@ -218,7 +218,7 @@ def _sized(value: str, dice: Dice, least: int, most: int | None) -> str:
 
 
 def _vary(example: Json, dice: Dice) -> Json:
-    """Return an identifier like the example, with other digits; where it has none, other letters."""
+    """Return an identifier like the example, with other digits; if it has none, other letters."""
     if not isinstance(example, str):
         return example
     old, new = ("[0-9]", "0123456789") if re.search("[0-9]", example) else ("[a-z]", "abcdefghijklmnopqrstuvwxyz")

@@ -60,7 +60,7 @@ def leave_room(schema: JsonObject) -> JsonObject:
 
 @lru_cache(maxsize=256)
 def _find_fault(key: Same) -> str:
-    """Return place and reason of what is wrong with a schema; an empty text where nothing is."""
+    """Return place and reason of what is wrong with a schema; an empty text if nothing is."""
     found: Finding | None = find_unstorable(key.schema)
     if found is None and (error := best_match(_META.iter_errors(key.schema))):
         found = next(findings(error))

@@ -73,7 +73,7 @@ def mentions(schema: Any, key: str) -> bool:
 
 
 def follow(root: Any, reference: str) -> Any:
-    """Resolve a reference inside the document `root`; None where it points outside or nowhere."""
+    """Resolve a reference inside the document `root`; None if it points outside or nowhere."""
     place = root
     pointer = unquote(reference)
     if pointer not in ("", "#") and not pointer.startswith("#/"):
@@ -101,7 +101,7 @@ DATA = frozenset({"enum", "const", "default", "example", "examples"})
 """Keywords whose values are no schemas."""
 
 TURNING = frozenset({"not", "oneOf", "if", "contains"})
-"""Keywords where a weaker rule inside can mean a stronger one outside: they are kept whole or removed."""
+"""Keywords if a weaker rule inside can mean a stronger one outside: they are kept whole or removed."""
 
 
 def is_number(value: Any) -> bool:
@@ -110,7 +110,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_count(value: Any) -> bool:
-    """Return True for a whole number from 0, also where it is written `3.0`."""
+    """Return True for a whole number from 0, also if it is written `3.0`."""
     return is_number(value) and value >= 0 and value == int(value)
 
 

@@ -24,9 +24,9 @@ from ..tools.real import Answer
 from ..tools.spec import HttpBinding
 from ..training.env import score_world, words_of
 from ..values.difference import make_patch
-from .guard import TooLarge
-from .operations import Operations, refuse
-from .sessions import DEFAULT, Refused, Session, Sessions
+from .guard import BodyTooLarge
+from .operations import HttpOperations, refuse
+from .sessions import DEFAULT, HttpRefusal, Session, Sessions
 
 Handler = Callable[[Request], Awaitable[Response]]
 METHODS = ("GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE", "QUERY")
@@ -36,17 +36,17 @@ _PAGE = (Path(__file__).parent / "page.html").read_text(encoding="utf-8")
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What the routes answer from.
+    """The data that the routes answer from.
 
     Args:
         sessions: The sessions.
         operations: The document's operations.
         case: A scenario, whose milestones `result` is scored by.
-        notes: What the start page tells of the tools.
+        notes: The start page's notes on the tools.
     """
 
     sessions: Sessions
-    operations: Operations
+    operations: HttpOperations
     case: Case | None = None
     notes: Sequence[str] = ()
 
@@ -88,11 +88,11 @@ class Server:
         if "session" in request.path_params:
             path = "/" + path.split("/", 3)[3]
         if path == "/_gecko" or path.startswith("/_gecko/"):
-            raise Refused(404, "there is no such route, or not with this method")
+            raise HttpRefusal(404, "there is no such route, or not with this method")
         request.scope["gecko_path"] = path
         try:
             return await self.operations.answer(request, self.sessions, name_of(request))
-        except Refused as refused:
+        except HttpRefusal as refused:
             if one := request.scope.get("gecko_operation"):
                 return refuse(refused, one)
             raise
@@ -158,10 +158,10 @@ class Server:
 
     async def _score(self, request: Request) -> Response:
         if self.case is None or not (self.case.goal.milestones or self.case.goal.minefields):
-            raise Refused(409, "nothing says what is wanted: start with --scenario FILE that has milestones")
+            raise HttpRefusal(409, "there is no goal to score: start with --scenario FILE that has milestones")
         answer = (await body_of(request, {"answer"})).get("answer")
         if answer is not None and not isinstance(answer, str):
-            raise Refused(422, "answer: expected a text")
+            raise HttpRefusal(422, "answer: expected a text")
         world = (await self.sessions.get(name_of(request))).world.fork()
         score = await asyncio.to_thread(score_world, self.case, words_of(self.case), world, answer)
         return JSONResponse({"status": find_status(score, "ended", []), "score": score})
@@ -170,7 +170,7 @@ class Server:
         body = await body_of(request, None)
         call = {"id": body.get("id", ""), "name": body.get("name", body.get("tool_name")), "args": body.get("args", {})}
         if not isinstance(call["name"], str) or not isinstance(call["args"], dict) or "result" not in body:
-            raise Refused(422, "expected {'name': ..., 'args': {...}, 'result': ...}")
+            raise HttpRefusal(422, "expected {'name': ..., 'args': {...}, 'result': ...}")
         status: Literal["ok", "error"] = "error" if body.get("status") == "error" else "ok"
         name = name_of(request)
         entry = await self.sessions.record(name, call, Answer(status=status, result=body["result"]))
@@ -206,16 +206,16 @@ def safe(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except GeckoError as error:
-            refused = error if isinstance(error, Refused) else Refused(422, str(error))
-        except TooLarge:
-            refused = Refused(413, "the body is too large")
+            refused = error if isinstance(error, HttpRefusal) else HttpRefusal(422, str(error))
+        except BodyTooLarge:
+            refused = HttpRefusal(413, "the body is too large")
         except RecursionError:
-            refused = Refused(422, "it is nested too deeply")
+            refused = HttpRefusal(422, "it is nested too deeply")
         except ClientDisconnect:
             raise
         except Exception as error:  # noqa: BLE001 - the boundary to whoever asks
             sys.stderr.write(f"gecko-graph serve: {type(error).__name__} at {request.method} {request.url.path}\n")
-            refused = Refused(500, "the server has a fault")
+            refused = HttpRefusal(500, "the server has a fault")
         return refused.respond()
 
     return answer
@@ -232,16 +232,16 @@ async def _json(request: Request) -> Json:
     try:
         return json.loads(content) if content else {}
     except ValueError:
-        raise Refused(400, "the body is not JSON") from None
+        raise HttpRefusal(400, "the body is not JSON") from None
 
 
 async def body_of(request: Request, keys: set[str] | None) -> JsonObject:
     """Return a request's JSON object; `keys` are those that it may have, None for any. Raises Refused."""
     body = await _json(request)
     if not isinstance(body, dict):
-        raise Refused(422, "expected a JSON object")
+        raise HttpRefusal(422, "expected a JSON object")
     if keys is not None and (unknown := body.keys() - keys):
-        raise Refused(422, f"unknown key {sorted(unknown)[0][:80]!r}; known: {', '.join(sorted(keys))}")
+        raise HttpRefusal(422, f"unknown key {sorted(unknown)[0][:80]!r}; known: {', '.join(sorted(keys))}")
     return body
 
 

@@ -14,14 +14,14 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .sessions import Refused
+from .sessions import HttpRefusal
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 MAX_BODY = 1_000_000
 TOKEN = "x-gecko-token"
 
 
-class TooLarge(ClientDisconnect):
+class BodyTooLarge(ClientDisconnect):
     """A body over the limit."""
 
 
@@ -30,9 +30,9 @@ class Guard:
 
     Args:
         app: What answers.
-        hosts: Names in `Host` that are taken, without ports; any where a token is demanded and it is empty.
+        hosts: Names in `Host` that are taken, without ports; any if a token is demanded and it is empty.
         origins: Further origins that may ask, `https://name:port`.
-        token: Demanded in `X-Gecko-Token`, or as Bearer where the path is the server's own.
+        token: Demanded in `X-Gecko-Token`, or as Bearer if the path is the server's own.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Guard:
             return
         headers = Headers(scope=scope)
         if fault := self._find_fault(scope, headers):
-            await Refused(*fault).respond()(scope, receive, send)
+            await HttpRefusal(*fault).respond()(scope, receive, send)
             return
         left = MAX_BODY
 
@@ -62,7 +62,7 @@ class Guard:
             message = await receive()
             left -= len(message.get("body", b""))
             if left < 0:
-                raise TooLarge
+                raise BodyTooLarge
             return message
 
         await self._app(scope, limited, send)

@@ -18,7 +18,7 @@ import httpx
 
 from ..tools.openapi.request import FORMS
 from ..tools.spec import ToolSpec
-from .sessions import Refused
+from .sessions import HttpRefusal
 
 KEY = "idempotency-key"
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -45,7 +45,7 @@ def find_method(request: httpx.Request) -> str:
     named = {value.strip().upper() for name, value in _fields(request) if _OVERRIDE.fullmatch(_plain(name))}
     writes = named - READS - {""}
     if len(writes) > 1:
-        raise Refused(400, "the request names several methods")
+        raise HttpRefusal(400, "the request names several methods")
     return next(iter(writes), request.method)
 
 

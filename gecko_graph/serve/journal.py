@@ -21,7 +21,7 @@ from io import FileIO
 from pathlib import Path
 
 from ..errors import GeckoError
-from .sessions import Refused
+from .sessions import HttpRefusal
 from .store import Row, Store
 
 _FORMAT = "2"
@@ -69,7 +69,7 @@ class Journal(Store):
         self._base.execute("CREATE TABLE rows (n INTEGER PRIMARY KEY, session TEXT, kind TEXT, data TEXT, mark TEXT)")
 
     def read(self) -> Iterator[Row]:
-        """Yield all rows in their order. Raises GeckoError where one was changed or is missing."""
+        """Yield all rows in their order. Raises GeckoError if one was changed or is missing."""
         try:
             head = self._head_file.read_text(encoding="ascii") if self._head_file.exists() else ""
             is_reached = head in ("", self._mark)
@@ -99,7 +99,7 @@ class Journal(Store):
         except (OSError, sqlite3.Error):
             self._is_broken = True
         if self._is_broken:
-            raise Refused(503, "the file of --save cannot be written: what it holds is there at the next start")
+            raise HttpRefusal(503, "the file of --save cannot be written: what it holds is there at the next start")
         return seen
 
     def append(self, row: Row) -> None:

@@ -30,7 +30,7 @@ from ..tools.openapi.request import CannotSend
 from ..tools.spec import ToolSpec
 from ..values.media import as_mcp, show_media
 from .guard import MAX_BODY
-from .sessions import DEFAULT, Refused, Sessions
+from .sessions import DEFAULT, HttpRefusal, Sessions
 from .shadow import IN_DOUBT, MAY_HAVE, Passed, Sender, Upstream
 
 META_KEY = "gecko/idempotency-key"
@@ -46,9 +46,9 @@ _CALLS: JsonObject = {
         "properties": {"name": {"type": "string"}, "args": {"type": "object"}},
     },
 }
-_TASK: JsonObject = {"type": "string", "description": "What the user wants."}
+_TASK: JsonObject = {"type": "string", "description": "The user's task."}
 _OWN = {
-    "gecko_preview": ("Try calls on a copy: what they would answer and change. Nothing is kept.", {"calls": _CALLS}),
+    "gecko_preview": ("Try calls on a copy: their answers and changes. Nothing is kept.", {"calls": _CALLS}),
     "gecko_state": ("The simulated task state as it is now.", {}),
     "gecko_undo": ("Take the last answered call back.", {}),
     "gecko_reset": ("Go back to the start.", {}),
@@ -100,7 +100,7 @@ class McpFace:
             named = scope.get("path_params", {}).get("session")
             if named is not None:
                 await self._sessions.get(named)
-        except Refused as refused:
+        except HttpRefusal as refused:
             await refused.respond()(scope, receive, send)
             return
         await self.manager.handle_request(scope, receive, send)
@@ -160,7 +160,7 @@ class McpFace:
         name = f"mcp-{older}"[:80]
         try:
             await self._sessions.get(name)
-        except Refused:
+        except HttpRefusal:
             await self._sessions.create(name)
         return name
 
@@ -188,7 +188,7 @@ class McpFace:
 
     async def _rehearse(self, context: Any, state: JsonObject, task: Json) -> types.CallToolResult:
         if not isinstance(task, str) or not task.strip():
-            return _result("task: expected what the user wants", is_error=True)
+            return _result("task: expected a text, the user's task", is_error=True)
         given: Any = {"messages": [HumanMessage(task)], "task_state": state}
         found: Any = {}
         told = 0

@@ -22,15 +22,15 @@ from ..tools.openapi.request_reader import CannotRead, pattern_of, read_request
 from ..tools.spec import ToolSpec
 from .identity import READS, find_method, normal_path
 from .responses import Responses
-from .sessions import Refused, Sessions
-from .shadow import Upstream, Wanted
+from .sessions import HttpRefusal, Sessions
+from .shadow import RequestedCall, Upstream
 
 _ALIASES = ("session-id", "set-session-state", "get-session-state", "get-session-history", "update_state")
 _MOST_CHARS = 2000
 OURS = ("/_gecko", "/mcp", "/s", "/update-state-from-real", *(f"/{name}" for name in _ALIASES))
 
 
-class _Operation(NamedTuple):
+class _HttpOperation(NamedTuple):
     tool: ToolSpec
     method: str
     pattern: re.Pattern[str]
@@ -39,7 +39,7 @@ class _Operation(NamedTuple):
     responses: Responses
 
 
-class Operations:
+class HttpOperations:
     """The tools of a toolkit by HTTP requests.
 
     Args:
@@ -70,9 +70,9 @@ class Operations:
         one = _choose(near, request.method)
         if one is None:
             if not near:
-                raise Refused(404, "no operation has this path")
+                raise HttpRefusal(404, "no operation has this path")
             allowed = ", ".join(sorted({one.method for one in near}))
-            raise Refused(405, "no operation of this path has this method", {"allow": allowed})
+            raise HttpRefusal(405, "no operation of this path has this method", {"allow": allowed})
         request.scope["gecko_operation"] = one
         sent = await _read(request)
         _check_credentials(one, sent)
@@ -84,22 +84,22 @@ class Operations:
         except (CannotRead, ValueError, RecursionError) as error:
             why = str(error) if isinstance(error, CannotRead) else "its body cannot be read"
             if isinstance(error, CannotRead) and error.is_media:
-                raise Refused(415, why) from None
+                raise HttpRefusal(415, why) from None
             complaint = {"tool": one.tool.name, "path": "$", "expected": "a request of this operation", "got": why}
-            raise Refused(422, why, complaints=[complaint]) from None
+            raise HttpRefusal(422, why, complaints=[complaint]) from None
         answer = respond(await sessions.call(name, {"name": one.tool.name, "args": args}), one)
         if unnamed:  # members that the document leaves open: perhaps a slip
             answer.headers["x-gecko-ignored"] = quote(", ".join(unnamed)[:200], safe=", ")
         return answer
 
     async def _pass_on(
-        self, upstream: Upstream, request: Request, near: list[_Operation], sessions: Sessions, name: str
+        self, upstream: Upstream, request: Request, near: list[_HttpOperation], sessions: Sessions, name: str
     ) -> Response:
         path, base = request.scope["gecko_path"], self._prefix
         sent = await _read(request)
         method = find_method(sent)
         reads = all(self._reads(near, path, each) for each in {sent.method, method})
-        wanted = Wanted(None, None, method, reads)
+        wanted = RequestedCall(None, None, method, reads)
         if one := _choose(near, method):
             base, wanted = one.base, wanted._replace(tool=one.tool)
             try:
@@ -110,25 +110,25 @@ class Operations:
         rest = path.removeprefix(base) if base and path.startswith(f"{base}/") else path
         return await upstream.answer(request, rest, wanted, sessions, name)
 
-    def _reads(self, near: list[_Operation], path: str, method: str) -> bool:
+    def _reads(self, near: list[_HttpOperation], path: str, method: str) -> bool:
         """Return whether a request reads; a `GET` that a lenient service takes for a writing operation does not."""
         if one := _choose(near, method):
             return one.tool.reads
         return method in READS and not any(each.fullmatch(normal_path(path)) for each in self._writes_by_read)
 
 
-def _choose(near: list[_Operation], method: str) -> _Operation | None:
+def _choose(near: list[_HttpOperation], method: str) -> _HttpOperation | None:
     """Return the operation of a method that an address says most exactly."""
     fits = [one for one in near if one.method == method]
     return min(fits, key=lambda each: each.variables, default=None)
 
 
-def respond(step: Step, one: _Operation) -> Response:
+def respond(step: Step, one: _HttpOperation) -> Response:
     """Return a step as the document says that its outcome goes out."""
     if "outcome" not in step:
         complaints = step.get("complaints", [])
         lines = [f"{each['path']}: expected {each['expected']}, got {each['got']}" for each in complaints]
-        raise Refused(422, "; ".join(lines)[:2000], complaints=complaints)
+        raise HttpRefusal(422, "; ".join(lines)[:2000], complaints=complaints)
     outcome = step["outcome"]
     headers = {
         "x-gecko-rung": quote(outcome["rung"], safe=" "),
@@ -138,7 +138,7 @@ def respond(step: Step, one: _Operation) -> Response:
     http = outcome.get("http", {})
     headers |= {name: str(each) for name, each in http.get("headers", {}).items()}
     if "refused" in outcome:
-        raise Refused(409, str(outcome["refused"]), headers)
+        raise HttpRefusal(409, str(outcome["refused"]), headers)
     if outcome["status"] == "ok":
         found, body = one.responses.success(outcome["result"], http.get("status")), outcome["result"]
     else:
@@ -155,8 +155,8 @@ def _made_up(outcome: Outcome) -> str:
     return quote(", ".join(places), safe=", /~")[:_MOST_CHARS]
 
 
-def refuse(refused: Refused, one: _Operation) -> Response:
-    """Return a refusal in the schema that the document has for errors, where it has one."""
+def refuse(refused: HttpRefusal, one: _HttpOperation) -> Response:
+    """Return a refusal in the schema that the document has for errors, if it has one."""
     found = one.responses.refusal(refused.status, str(refused), refused.more, tool=one.tool.name)
     return _write(found[0].status, found[0].media, found[1], refused.headers or {}) if found else refused.respond()
 
@@ -178,10 +178,10 @@ async def _read(request: Request) -> httpx.Request:
     try:
         return httpx.Request(request.method, _url_of(url), headers=request.headers.raw, content=await request.body())
     except (httpx.InvalidURL, ValueError):
-        raise Refused(400, "the address cannot be read") from None
+        raise HttpRefusal(400, "the address cannot be read") from None
 
 
-async def _arguments(one: _Operation, sent: httpx.Request, unnamed: list[str] | None) -> JsonObject:
+async def _arguments(one: _HttpOperation, sent: httpx.Request, unnamed: list[str] | None) -> JsonObject:
     if one.tool.binding is not None:
         return read_request(one.tool, one.base, sent, unnamed=unnamed)
     content = sent.read()
@@ -191,11 +191,11 @@ async def _arguments(one: _Operation, sent: httpx.Request, unnamed: list[str] | 
     return args
 
 
-def _check_credentials(one: _Operation, sent: httpx.Request) -> None:
-    """Raise Refused where the API demands a credential and there is none: any value does, and none is kept."""
+def _check_credentials(one: _HttpOperation, sent: httpx.Request) -> None:
+    """Raise Refused if the API demands a credential and there is none: any value does, and none is kept."""
     security = one.tool.binding.security if one.tool.binding else ()
     if security and not any(all(_has(sent, scheme) for scheme in each.values()) for each in security):
-        raise Refused(401, "a credential is missing; any value does", {"www-authenticate": "Bearer"})
+        raise HttpRefusal(401, "a credential is missing; any value does", {"www-authenticate": "Bearer"})
 
 
 def _has(sent: httpx.Request, scheme: JsonObject) -> bool:
@@ -208,7 +208,7 @@ def _has(sent: httpx.Request, scheme: JsonObject) -> bool:
     return (name if place == "header" else "authorization") in sent.headers
 
 
-def _prefer(one: _Operation, header: str) -> Response | None:
+def _prefer(one: _HttpOperation, header: str) -> Response | None:
     """Return the answer that a `Prefer` header asks for, as Prism reads it: no call is made."""
     wanted = {
         key.strip(): value.strip().strip('"') for key, _, value in (p.partition("=") for p in re.split("[,;]", header))
@@ -219,7 +219,7 @@ def _prefer(one: _Operation, header: str) -> Response | None:
     try:
         found, body = one.responses.prefer(code, example, tool=one.tool.name)
     except (LookupError, ValueError, Impossible):
-        raise Refused(404, "Prefer: the document has no such answer") from None
+        raise HttpRefusal(404, "Prefer: the document has no such answer") from None
     headers = {
         "x-gecko-rung": "document",
         "x-gecko-simulated": "true",
@@ -228,22 +228,22 @@ def _prefer(one: _Operation, header: str) -> Response | None:
     return _write(found.status, found.media, body, headers, is_empty=not found.media)
 
 
-def _list_operations(toolkit: Toolkit, prefix: str) -> Iterator[_Operation]:
+def _list_operations(toolkit: Toolkit, prefix: str) -> Iterator[_HttpOperation]:
     for tool in toolkit:
         if tool.binding is None:
             pattern = re.compile(re.escape(f"{prefix}/{quote(tool.name)}"))
-            yield _Operation(tool, "POST", pattern, 0, prefix, Responses({}))
+            yield _HttpOperation(tool, "POST", pattern, 0, prefix, Responses({}))
             continue
         url = resolve_server(tool.binding.server, None) or str((tool.binding.server or {}).get("url", ""))
         own = urlsplit(url if "{" not in url else "").path.rstrip("/")
         template, responses = re.split("[?#]", tool.binding.path)[0], Responses.of(tool)
         for base in dict.fromkeys((prefix + own, prefix)):
             method, count = tool.binding.method.upper(), template.count("{")
-            yield _Operation(tool, method, pattern_of(base + template), count, base, responses)
+            yield _HttpOperation(tool, method, pattern_of(base + template), count, base, responses)
 
 
-def _find_notes(operations: list[_Operation], prefix: str) -> Iterator[str]:
-    """Yield what of the document cannot be served as it is."""
+def _find_notes(operations: list[_HttpOperation], prefix: str) -> Iterator[str]:
+    """Yield the parts of the document that cannot be served as they are."""
     for one in operations:
         path = (one.tool.binding.path if one.tool.binding else f"/{one.tool.name}").rstrip("/")
         if not prefix and any(path == ours or path.startswith(f"{ours}/") for ours in OURS):

@@ -20,7 +20,7 @@ from typing import Any
 
 from ..errors import GeckoError
 from ..state import JsonObject
-from .sessions import Refused
+from .sessions import HttpRefusal
 from .store import Found, Row, Store
 
 try:
@@ -69,7 +69,7 @@ class Postgres(Store):
     """The rows of one database, which belong to tools and a start state of one digest, the `identity`.
 
     After `idle_s` without a change a session is gone; one that another server answers is waited for `wait_s`. Raises
-    GeckoError where the database cannot be used, or belongs to other tools.
+    GeckoError if the database cannot be used, or belongs to other tools.
     """
 
     is_shared = True
@@ -101,7 +101,7 @@ class Postgres(Store):
             if (await cursor.fetchone())[0]:
                 break
             if time.monotonic() > end:
-                raise Refused(503, "another server still answers a call of this session")
+                raise HttpRefusal(503, "another server still answers a call of this session")
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, 0.05)
         self._claimed[name] = cursor.connection
@@ -119,7 +119,7 @@ class Postgres(Store):
         """Add rows behind the last one."""
         claimed = self._claimed.pop(name, None)
         if not rows:
-            with suppress(Refused):  # a claim whose connection is lost has ended
+            with suppress(HttpRefusal):  # a claim whose connection is lost has ended
                 await self._ask(_FREE, name, on=claimed)
             return seen
         if rows[-1].kind == "close":
@@ -166,7 +166,7 @@ class Postgres(Store):
                 return await connection.execute(query, given)
         except (psycopg.Error, TimeoutError) as error:
             connection.pgconn.finish()
-            raise Refused(503, f"the database of --save does not answer: {_reason(error)}") from None
+            raise HttpRefusal(503, f"the database of --save does not answer: {_reason(error)}") from None
         except BaseException:  # who is cancelled does not know whether it has a claim
             connection.pgconn.finish()
             raise
@@ -176,7 +176,7 @@ class Postgres(Store):
             if self._connection is not None and not self._connection.closed:
                 return self._connection
             if time.monotonic() < self._again:
-                raise Refused(503, "the database of --save cannot be reached")
+                raise HttpRefusal(503, "the database of --save cannot be reached")
             try:
                 async with asyncio.timeout(_CONNECT_S):
                     connection = await psycopg.AsyncConnection.connect(
@@ -186,7 +186,7 @@ class Postgres(Store):
                     self._connection = connection
             except (psycopg.Error, TimeoutError) as error:
                 self._again = time.monotonic() + _AGAIN_S
-                raise Refused(503, f"the database of --save cannot be reached: {_reason(error)}") from None
+                raise HttpRefusal(503, f"the database of --save cannot be reached: {_reason(error)}") from None
             return self._connection
 
 

@@ -1,4 +1,4 @@
-"""What a document says of an operation's answers: its statuses, the schemas of its errors, its examples."""
+"""A document's answers of an operation: its statuses, the schemas of its errors, its examples."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KINDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class DocumentedResponse:
     """One documented answer."""
 
     status: int
@@ -38,7 +38,7 @@ class Response:
 class Responses:
     """All documented answers of an operation, by their codes as they are written: `404`, `4XX`, `default`."""
 
-    all: dict[str, Response]
+    all: dict[str, DocumentedResponse]
 
     @classmethod
     def of(cls, tool: ToolSpec) -> Responses:
@@ -46,25 +46,25 @@ class Responses:
         given = tool.binding.responses if tool.binding else {}
         codes = {code: code if code == "default" else code.upper() for code in given}
         statuses = {code: 200 if code == "default" else int(code.replace("X", "0")) for code in codes.values()}
-        return cls({code: Response(statuses[code], **given[own]) for own, code in codes.items()})
+        return cls({code: DocumentedResponse(statuses[code], **given[own]) for own, code in codes.items()})
 
-    def success(self, result: Json, status: int | None = None) -> Response:
+    def success(self, result: Json, status: int | None = None) -> DocumentedResponse:
         """Return the one that a result goes out by: of a status that is chosen, else the lowest 2xx with content."""
         if status is not None:
-            return self.find(status) or Response(status, "" if result is None else "application/json")
+            return self.find(status) or DocumentedResponse(status, "" if result is None else "application/json")
         fine = sorted((one for code, one in self.all.items() if code[0] == "2"), key=lambda one: one.status)
         bare = [one for one in fine if not one.media]
         if result is None and bare:
             return bare[0]
         found = next((one for one in fine if one.media), None)
-        return found or next(iter(fine), None) or Response(200)
+        return found or next(iter(fine), None) or DocumentedResponse(200)
 
-    def find(self, status: int) -> Response | None:
+    def find(self, status: int) -> DocumentedResponse | None:
         """Return the one that is documented for a status."""
         found = self.all.get(str(status)) or self.all.get(f"{status // 100}XX") or self.all.get("default")
-        return found and Response(status, found.media, found.schema, found.examples)
+        return found and DocumentedResponse(status, found.media, found.schema, found.examples)
 
-    def error(self, result: Json, *, tool: str, status: int | None = None) -> tuple[Response, Json]:
+    def error(self, result: Json, *, tool: str, status: int | None = None) -> tuple[DocumentedResponse, Json]:
         """Return how a tool's own error goes out: in the document's schema for a 4xx, else as a problem.
 
         What a contract has chosen stays, and so does 404, whatever else the document has.
@@ -80,11 +80,11 @@ class Responses:
                     if not find_faults(found.schema, body):
                         return found, body
             elif found and not found.media:  # documented, with no word on what it holds
-                return Response(status, PROBLEM), problem(status, text, result)
-        return Response(wanted, PROBLEM), problem(wanted, text, result)
+                return DocumentedResponse(status, PROBLEM), problem(status, text, result)
+        return DocumentedResponse(wanted, PROBLEM), problem(wanted, text, result)
 
-    def refusal(self, status: int, text: str, more: JsonObject, *, tool: str) -> tuple[Response, Json] | None:
-        """Return how our own refusal goes out where the document has a schema of errors; with `more` where it fits."""
+    def refusal(self, status: int, text: str, more: JsonObject, *, tool: str) -> tuple[DocumentedResponse, Json] | None:
+        """Return how our own refusal goes out if the document has a schema of errors; with `more` if it fits."""
         known = [self.find(each) for each in (status, *((400,) if status in (415, 422) else ()))]
         errors = sorted((one for code, one in self.all.items() if code[0] in "45"), key=lambda one: one.status)
         for found in (*known, *(replace(one, status=status) for one in errors)):
@@ -95,7 +95,7 @@ class Responses:
                             return found, each
         return None
 
-    def prefer(self, code: str | None, example: str | None, *, tool: str) -> tuple[Response, Json]:
+    def prefer(self, code: str | None, example: str | None, *, tool: str) -> tuple[DocumentedResponse, Json]:
         """Return a documented answer as it is asked for, or made up by its schema. Raises LookupError, Impossible."""
         found = self.find(int(code)) if code else self.success({})
         if found is None or (example is not None and example not in found.examples):
@@ -135,7 +135,7 @@ def _text_of(result: Json) -> str:
 
 
 def _fill(schema: JsonObject, text: str, tool: str) -> Iterator[Json]:
-    """Yield bodies that a schema may take, with the error's own words where it has a place for them."""
+    """Yield bodies that a schema may take, with the error's own words if it has a place for them."""
     try:
         body = make_value(schema, seed=0, key=f"{tool} error", subject=tool)
     except Impossible:

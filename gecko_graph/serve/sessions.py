@@ -31,7 +31,7 @@ Drifts: TypeAlias = list[Any]
 Rows = list[Row]
 
 
-class Refused(GeckoError):
+class HttpRefusal(GeckoError):
     """What cannot be done, with the HTTP status that says so, and what more is told."""
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None, **more: Json) -> None:
@@ -58,9 +58,9 @@ class Session:
     users: int = 0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     drifts: dict[int, Drifts] = field(default_factory=dict)
-    """By the number of a real call where it was not as simulated."""
+    """By the number of a real call if it was not as simulated."""
     late: asyncio.Task[Any] | None = None
-    """What did not end in time: until it does, the session answers nothing else."""
+    """Work that did not end in time: until it does, the session answers nothing else."""
 
     def forget(self) -> None:
         """Know nothing of it any more, so that a store tells all."""
@@ -82,7 +82,7 @@ class Session:
     def reset(self, step: int) -> None:
         """Go back to after the given number of steps; undone ones are gone. Raises Refused."""
         if not 0 <= step <= self.steps:
-            raise Refused(422, f"step: expected 0 to {self.steps}")
+            raise HttpRefusal(422, f"step: expected 0 to {self.steps}")
         self.world, self.steps = self.world.back_to(step), step
         self.drifts = {number: each for number, each in self.drifts.items() if number <= step}
 
@@ -98,7 +98,7 @@ class Session:
 class Sessions:
     """All sessions of a server: at most `most`, closed after `idle_s`, each answer within `call_s`.
 
-    `base` is what each begins as, `store` keeps the changes. Raises GeckoError where a row cannot be replayed.
+    `base` is what each begins as, `store` keeps the changes. Raises GeckoError if a row cannot be replayed.
     """
 
     def __init__(
@@ -156,11 +156,11 @@ class Sessions:
         await self._sweep()
         name = uuid4().hex if name is None else name
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise Refused(422, "id: expected 1 to 80 letters, digits, '.', '_' or '-'")
+            raise HttpRefusal(422, "id: expected 1 to 80 letters, digits, '.', '_' or '-'")
         if name in self._all and not self.store.is_shared:
-            raise Refused(409, _TAKEN)
+            raise HttpRefusal(409, _TAKEN)
         if (await self.store.count() if self.store.is_shared else len(self._all)) >= self._most:
-            raise Refused(503, f"there are {self._most} sessions: close one")
+            raise HttpRefusal(503, f"there are {self._most} sessions: close one")
         async with self._turn(name, Row(name, kind, data)) as (session, _):
             return session
 
@@ -194,7 +194,7 @@ class Sessions:
     async def reset(self, name: str, step: Any) -> Session:
         """Go back to after a step. Raises Refused."""
         if not isinstance(step, int) or isinstance(step, bool):
-            raise Refused(422, "step: expected a whole number")
+            raise HttpRefusal(422, "step: expected a whole number")
         return await self._change(Row(name, "reset", {"step": step}))
 
     async def replace(self, name: str, state: Json) -> Session:
@@ -204,14 +204,14 @@ class Sessions:
     async def close(self, name: str) -> None:
         """Forget a session. One that still answers too late is forgotten all the same. Raises Refused."""
         if (held := self._all.get(name)) is None and not self.store.is_shared:
-            raise Refused(404, "there is no such session")
+            raise HttpRefusal(404, "there is no such session")
         if held is not None and held.late is not None:
             await self._drop(held)
         else:
             await self._change(Row(name, "close", {}))
 
     async def call(self, name: str, call: Mapping[str, Any]) -> Step:
-        """Answer one call. Raises Refused: 504 where it took too long."""
+        """Answer one call. Raises Refused: 504 if it took too long."""
         step: Step = await self._in_time(name, lambda session: session.world.acall(dict(call)))
         return step
 
@@ -260,7 +260,7 @@ class Sessions:
 
         session.late = task
         task.add_done_callback(end)
-        raise Refused(504, f"no answer within {self.call_s:g} s; the session answers again when the call has ended")
+        raise HttpRefusal(504, f"no answer within {self.call_s:g} s; the session answers again when the call has ended")
 
     def _note_calls(self, session: Session, changes: Rows) -> None:
         if type(self.store) is Store and not self._listening:  # nobody reads what they are
@@ -293,7 +293,7 @@ class Sessions:
         with self._using(name) as session:
             async with self._locked(session):
                 if self._all.get(name) is not session:
-                    raise Refused(410, "the session was closed meanwhile")
+                    raise HttpRefusal(410, "the session was closed meanwhile")
                 found = await self.store.claim(name, session.seen)
                 changes, begun, is_lost = Rows(), 0, False
                 try:
@@ -303,7 +303,7 @@ class Sessions:
                     yield session, changes
                 except BaseException as error:
                     del changes[begun:]
-                    is_lost = self.store.is_shared and not isinstance(error, Refused)
+                    is_lost = self.store.is_shared and not isinstance(error, HttpRefusal)
                     raise
                 finally:
                     await self._keep(session, changes)
@@ -313,12 +313,12 @@ class Sessions:
     @asynccontextmanager
     async def _locked(self, session: Session) -> AsyncIterator[None]:
         if session.late is not None:
-            raise Refused(503, _LATE)
+            raise HttpRefusal(503, _LATE)
         try:
             async with asyncio.timeout(self.call_s):
                 await session.lock.acquire()
         except TimeoutError:
-            raise Refused(503, _LATE) from None
+            raise HttpRefusal(503, _LATE) from None
         try:
             yield
         finally:
@@ -333,23 +333,23 @@ class Sessions:
                 self._apply(session, row)
         except (GeckoError, LookupError, TypeError) as error:
             session.forget()
-            raise Refused(500, f"--save: a row of session {session.name} cannot be replayed: {error}") from None
+            raise HttpRefusal(500, f"--save: a row of session {session.name} cannot be replayed: {error}") from None
         session.seen = found.seen
 
     def _begin(self, session: Session, first: Row | None, changes: Rows) -> None:
         if session.is_there:
             if first is not None:
-                raise Refused(409, _TAKEN)
+                raise HttpRefusal(409, _TAKEN)
             return
         if first is None and session.name != DEFAULT:
-            raise Refused(404, "there is no such session (POST /_gecko/sessions makes one)")
+            raise HttpRefusal(404, "there is no such session (POST /_gecko/sessions makes one)")
         changes.append(first or Row(DEFAULT, "new", {}))
         self._apply(session, changes[0])
 
     async def _keep(self, session: Session, changes: Rows) -> None:
         try:
             session.seen = await self.store.keep(session.name, session.seen, changes, session.steps)
-        except Refused:
+        except HttpRefusal:
             if self.store.is_shared:
                 session.forget()
             raise

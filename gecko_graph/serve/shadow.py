@@ -1,6 +1,6 @@
-"""The real service behind a server: calls pass on, are simulated beside it, compared and recorded.
+"""The real service behind a server: calls pass on, are simulated in parallel, compared and recorded.
 
-A write passes only where a ledger is given. One with an idempotency key is claimed there first, and is made once for
+A write passes only if a ledger is given. One with an idempotency key is claimed there first, and is made once for
 each session, credential, method, address and key; one without a key passes on whenever it comes.
 """
 
@@ -34,7 +34,7 @@ from ..tools.real import Answer, drive
 from ..tools.spec import HttpBinding, ToolSpec
 from ..values.digest import digest
 from .identity import KEY, find_credential, key_header
-from .sessions import Refused, Sessions
+from .sessions import HttpRefusal, Sessions
 
 _HOP_BY_HOP = frozenset(
     ("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
@@ -52,7 +52,7 @@ DOUBT = (
 IN_DOUBT, REPLAYED = "x-gecko-in-doubt", "x-gecko-replayed"
 
 
-class Heard(NamedTuple):
+class ServiceAnswer(NamedTuple):
     """An answer of the service."""
 
     status: int
@@ -75,8 +75,8 @@ class Sender(NamedTuple):
     key: str = ""
 
 
-class Wanted(NamedTuple):
-    """What a request asks for: the operation, its arguments unless they are unread, the method that it names."""
+class RequestedCall(NamedTuple):
+    """A request: its operation, its arguments unless they are unread, the method that it names."""
 
     tool: ToolSpec | None
     args: JsonObject | None
@@ -85,9 +85,9 @@ class Wanted(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """A call that passed on: what it came to, and what is told of it."""
+    """A call that passed on: its result, and the report on it."""
 
-    heard: Heard
+    heard: ServiceAnswer
     answer: Answer
     note: dict[str, str]
 
@@ -99,7 +99,7 @@ class Upstream:
     Args:
         url: Its address, to which an operation's path is added.
         ledger: Where writes are claimed; without one none passes.
-        simulate: Whether each call is simulated beside it, and compared.
+        simulate: Whether each call is also simulated, and compared.
         credentials: Those of calls by MCP; requests bring their own.
         timeout_s: Longest time of an answer.
     """
@@ -113,7 +113,9 @@ class Upstream:
     counts: Counter[str] = field(default_factory=Counter)
     drifted: Counter[str] = field(default_factory=Counter)
 
-    async def answer(self, request: Request, path: str, wanted: Wanted, sessions: Sessions, name: str) -> Response:
+    async def answer(
+        self, request: Request, path: str, wanted: RequestedCall, sessions: Sessions, name: str
+    ) -> Response:
         """Pass a request on.
 
         Raises Refused: 400 for a key that is none, 403 for a write that may not pass, 409 for one that may have passed,
@@ -127,13 +129,13 @@ class Upstream:
     async def call(self, tool: ToolSpec, args: JsonObject, sessions: Sessions, name: str, sender: Sender) -> Passed:
         """Pass a call on that came by another wire.
 
-        Raises Refused as `answer` does, NotMade where a credential is missing, CannotSend.
+        Raises Refused as `answer` does, NotMade if a credential is missing, CannotSend.
         """
         bound = tool if tool.binding else replace(tool, binding=HttpBinding("post", f"/{quote(tool.name)}"))
         sent = build_request(bound, self.url, args, extra={key_header(tool): sender.key} if sender.key else {})
         security = tool.binding.security if tool.binding else ()
         secrets = self.credentials.choose(security, tool.name) if self.credentials else Secrets()
-        wanted = Wanted(tool, args, sent.method, tool.reads)
+        wanted = RequestedCall(tool, args, sent.method, tool.reads)
         return await self._pass_on(sent, wanted, sessions, name, sender, secrets)
 
     async def close(self) -> None:
@@ -142,7 +144,7 @@ class Upstream:
             await self.client.aclose()
 
     def summary(self) -> str:
-        """Return what passed, and what was not as simulated, in a line."""
+        """Return the counts of passed and of drifted calls, in a line."""
         drifted = ", ".join(f"{tool} {count}" for tool, count in self.drifted.most_common(20) if count)
         compared = f", {self.counts['compared']} compared, {self.drifted.total()} drifted" if self.simulate else ""
         return f"{self.counts['calls']} calls passed on to {self.url}{compared}{f' ({drifted})' if drifted else ''}"
@@ -152,7 +154,7 @@ class Upstream:
     async def _pass_on(
         self,
         sent: httpx.Request,
-        wanted: Wanted,
+        wanted: RequestedCall,
         sessions: Sessions,
         name: str,
         sender: Sender,
@@ -175,7 +177,7 @@ class Upstream:
     def _read(self, request: Request, path: str, content: bytes) -> httpx.Request:
         parts = unquote(unquote(path)).replace("\\", "/").split("/")
         if "#" in path or any(part.partition(";")[0] in (".", "..") for part in parts):
-            raise Refused(400, "the address cannot be passed on")
+            raise HttpRefusal(400, "the address cannot be passed on")
         query = request.scope["query_string"].decode("latin-1")
         named = {one.strip().lower() for one in request.headers.get("connection", "").split(",")} | _HOP_BY_HOP
         pairs = ((name.decode("latin-1"), value) for name, value in request.headers.raw)
@@ -183,11 +185,11 @@ class Upstream:
         try:
             url = httpx.URL(self.url.rstrip("/") + path + (f"?{query}" if query else ""))
         except (httpx.InvalidURL, ValueError):
-            raise Refused(400, "the address cannot be passed on") from None
+            raise HttpRefusal(400, "the address cannot be passed on") from None
         given = [(name.encode("latin-1"), value) for name, value in kept]
         return httpx.Request(request.method, url, headers=[*given, (b"accept-encoding", b"identity")], content=content)
 
-    async def _send(self, sent: httpx.Request) -> Heard:
+    async def _send(self, sent: httpx.Request) -> ServiceAnswer:
         """Send a request. Raises Refused, whose cause is the fault."""
         if self.client is None:  # each call has a connection of its own: a kept one would leave a write in doubt
             limits = httpx.Limits(max_keepalive_connections=0)
@@ -197,13 +199,13 @@ class Upstream:
             async with asyncio.timeout(self.timeout_s):
                 return await self._exchange(self.client, sent)
         except (TimeoutError, httpx.TimeoutException) as error:
-            raise Refused(504, f"the service has not answered within {self.timeout_s:g} s") from error
+            raise HttpRefusal(504, f"the service has not answered within {self.timeout_s:g} s") from error
         except httpx.HTTPError as error:
-            raise Refused(
+            raise HttpRefusal(
                 502, f"the service cannot be reached, or its answer is broken ({type(error).__name__})"
             ) from error
 
-    async def _exchange(self, client: httpx.AsyncClient, sent: httpx.Request) -> Heard:
+    async def _exchange(self, client: httpx.AsyncClient, sent: httpx.Request) -> ServiceAnswer:
         response, content = await client.send(sent, stream=True), b""
         try:
             async for chunk in response.aiter_bytes():
@@ -219,36 +221,38 @@ class Upstream:
         kept = [(name, value) for name, value in pairs if name not in named and not name.startswith("x-gecko-")]
         root = "{0.scheme}://{0.netloc}".format(urlsplit(self.url))
         own = [(name, value.removeprefix(root) if name == "location" else value) for name, value in kept]
-        return Heard(response.status_code, own, content)
+        return ServiceAnswer(response.status_code, own, content)
 
     # writes ------------------------------------------------------------------------------------------
 
-    async def _write(self, sent: httpx.Request, wanted: Wanted, sender: Sender) -> tuple[Heard, dict[str, str]]:
+    async def _write(
+        self, sent: httpx.Request, wanted: RequestedCall, sender: Sender
+    ) -> tuple[ServiceAnswer, dict[str, str]]:
         if self.ledger is None:
-            raise Refused(403, "a write does not pass: start with --allow-writes and --ledger FILE")
+            raise HttpRefusal(403, "a write does not pass: start with --allow-writes and --ledger FILE")
         if sender.key:
             return await self._write_once(sent, *await drive(_claim_of(self.ledger, sent, wanted, sender), AWAITED))
         heard = await self._make(sent)
         return heard, {IN_DOUBT: "true"} if _is_open(heard.status) else {}
 
-    async def _write_once(self, sent: httpx.Request, claims: Claims, call: Any) -> tuple[Heard, dict[str, str]]:
+    async def _write_once(self, sent: httpx.Request, claims: Claims, call: Any) -> tuple[ServiceAnswer, dict[str, str]]:
         try:
             row, is_ours = await drive(claims.take(call, 1, self.timeout_s), AWAITED)
         except StateError:
-            raise Refused(409, "the same write is under way; it is not sent twice") from None
+            raise HttpRefusal(409, "the same write is under way; it is not sent twice") from None
         with running(row):
             if row["call"]["id"] != call["id"]:
                 if is_ours:  # what the key was used for was refused, and may be sent again
                     await drive(claims.settle(row, status="paused"), AWAITED)
-                raise Refused(422, "the Idempotency-Key was used for another request")
+                raise HttpRefusal(422, "the Idempotency-Key was used for another request")
             if not is_ours and row["status"] != "ok":
-                raise Refused(409, DOUBT, {IN_DOUBT: "true"})
+                raise HttpRefusal(409, DOUBT, {IN_DOUBT: "true"})
             if not is_ours:
                 head = [(name, value) for name, value in row["head"]]
-                return Heard(row["result"], head, base64.b64decode(row["body"])), {REPLAYED: "true"}
+                return ServiceAnswer(row["result"], head, base64.b64decode(row["body"])), {REPLAYED: "true"}
             try:
                 heard = await self._make(sent)
-            except Refused as refused:
+            except HttpRefusal as refused:
                 if isinstance(refused.__cause__, _UNSENT):
                     await drive(claims.settle(row, status="paused"), AWAITED)
                 raise
@@ -258,21 +262,21 @@ class Upstream:
             await drive(claims.settle(row, status=status, result=heard.status, head=kept, body=body), AWAITED)
         return heard, {IN_DOUBT: "true"} if status == "left" else {}
 
-    async def _make(self, sent: httpx.Request) -> Heard:
-        """Send a write. Raises Refused, which says where it may have taken effect."""
+    async def _make(self, sent: httpx.Request) -> ServiceAnswer:
+        """Send a write. Raises Refused, which says if it may have taken effect."""
         try:
             return await self._send(sent)
-        except Refused as refused:
+        except HttpRefusal as refused:
             if isinstance(refused.__cause__, _UNSENT):
                 raise
-            raise Refused(refused.status, f"{refused}: {MAY_HAVE}", {IN_DOUBT: "true"}) from None
+            raise HttpRefusal(refused.status, f"{refused}: {MAY_HAVE}", {IN_DOUBT: "true"}) from None
 
     # comparing ---------------------------------------------------------------------------------------
 
     async def _compare(
-        self, wanted: Wanted, code: int, answer: Answer, sessions: Sessions, name: str
+        self, wanted: RequestedCall, code: int, answer: Answer, sessions: Sessions, name: str
     ) -> dict[str, str]:
-        """Book a call, and say whether it came to what was simulated. Whatever goes wrong, the answer goes out."""
+        """Book a call, and say whether it came out as simulated. The answer goes out, whatever fails."""
         tool, args = wanted.tool, wanted.args
         if tool is None or args is None or 300 <= code < 400:
             return {}
@@ -298,16 +302,16 @@ def _is_open(status: int) -> bool:
 
 
 def _read_key(request: Request, tool: ToolSpec | None) -> str:
-    """Return a write's idempotency key, nothing where it has none. Raises Refused where it is unclear."""
+    """Return a write's idempotency key, nothing if it has none. Raises Refused if it is unclear."""
     for name in (key_header(tool), KEY):
         if given := request.headers.getlist(name):
             if len(given) > 1 or not given[0].strip():
-                raise Refused(400, f"{name}: expected one key, which is not empty")
+                raise HttpRefusal(400, f"{name}: expected one key, which is not empty")
             return given[0].strip()
     return ""
 
 
-def _claim_of(ledger: CallLedger, sent: httpx.Request, wanted: Wanted, sender: Sender) -> Steps:
+def _claim_of(ledger: CallLedger, sent: httpx.Request, wanted: RequestedCall, sender: Sender) -> Steps:
     """Return the claims that a write with a key is one of, and the call to claim, which tells what it is.
 
     The ledger holds digests of both, made with a salt of its own: they say nothing of a credential elsewhere.

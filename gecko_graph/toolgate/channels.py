@@ -54,30 +54,30 @@ class Candidate(TypedDict):
     """Why the state does not admit it."""
 
 
-class Rejection(TypedDict):
+class GateRejection(TypedDict):
     """A tool, or a call of it, that was refused for a need, before it ran (P) or by its result (Q)."""
 
     tool: str
     phase: Literal["P", "Q"]
     reason: str
     category: NotRequired[Category]
-    """Table 3's; missing where a model declined to call the tool, or the tool's own error was its result."""
+    """One of table 3; missing if a model declined to call the tool, or the tool's own error was its result."""
     call: NotRequired[str]
     """The call's id, where arguments were written."""
     told: NotRequired[bool]
-    """True where the reasoner is told of it, if no tool is left: a model declined, or a read found nothing."""
+    """True if the reasoner hears of it when no tool is left: a model declined, or a read found nothing."""
 
 
 class Need(TypedDict):
-    """One step of the reasoner's: what was needed, the tools for it, what was refused, and the call that met it."""
+    """One step of the reasoner: the need, the tools for it, the rejections, and the call that met it."""
 
     need: str
     candidates: list[Candidate]
     """All that were ranked, in the order in which they are tried."""
-    rejections: list[Rejection]
-    """Of tools that come before the one that met the need; of all, where none did."""
+    rejections: list[GateRejection]
+    """The rejections of the tools before the one that met the need; of all tools if none did."""
     call: NotRequired[str]
-    """Id of the committed call; missing where none met the need."""
+    """Id of the committed call; missing if none met the need."""
 
 
 class Fact(TypedDict):
@@ -85,7 +85,7 @@ class Fact(TypedDict):
 
     value: Json
     type: JsonObject
-    """JSON Schema of the tool's result; empty where nothing is known of it."""
+    """JSON Schema of the tool's result; empty if unknown."""
     call: str
     """The call's id."""
 
@@ -103,10 +103,10 @@ class ToolGateRecord(TypedDict):
     origins: NotRequired[Origins]
     """Where the values of the plan come from."""
     made_up: NotRequired[list[MadeUp]]
-    """What the plan rests on that a model made up."""
+    """Values that the plan rests on and a model made up."""
     unclear: NotRequired[list[str]]
     unsimulated: NotRequired[list[str]]
-    """What nothing could check of the plan: writes of which nothing says what they change."""
+    """Unchecked parts of the plan: writes with unknown changes."""
     answer: str
     needs: list[Need]
     facts: dict[str, Fact]
@@ -130,7 +130,7 @@ class ToolGateInput(TypedDict):
 
 
 class ToolGateOutput(TypedDict):
-    """The output of forward execution; the task state holds every committed call, also where it failed."""
+    """The output of forward execution; the task state includes every committed call, even if the run failed."""
 
     messages: Annotated[list[AnyMessage], add_messages]
     task_state: JsonObject
@@ -138,7 +138,7 @@ class ToolGateOutput(TypedDict):
 
 
 class ToolGateState(GeckoState, total=False):
-    """The outer graph's keys, beside those of a rehearsal's."""
+    """The outer graph's keys, in addition to those of a rehearsal."""
 
     needs: list[Need]
     """`attempt`."""
@@ -147,29 +147,29 @@ class ToolGateState(GeckoState, total=False):
 
 
 class ForwardRecord(AttemptRecord, total=False):
-    """What the inner graph keeps for itself, beside what an attempt does: its nodes are the same."""
+    """The inner graph's own bookkeeping, in addition to an attempt's: its nodes are the same."""
 
     ranked: list[Candidate]
     """`reranker`: all tools that were ranked for the need, in the order of their trial."""
     tries: int
     """`reranker`, `accept`, `arguments`: sets of arguments that the first candidate had refused; or it was declined."""
-    rejections: list[Rejection]
+    rejections: list[GateRejection]
     """`reranker`, `accept`: of the need at hand."""
 
 
 class ForwardChannels(AttemptChannels, total=False):
-    """The inner graph's keys, beside those of an attempt's."""
+    """The inner graph's keys, in addition to those of an attempt."""
 
     need: str
-    """`reasoner`: what the next call has to achieve."""
+    """`reasoner`: the goal of the next call."""
     candidates: list[str]
     """`reranker`, then `accept`: tools that are left for the need."""
     needs: Annotated[list[Need], delta(extend, list)]
-    """`reranker`, `arguments`, `accept`: what is over."""
+    """`reranker`, `arguments`, `accept`: the steps that are done."""
 
 
 class ForwardState(ForwardChannels, ForwardRecord, total=False):
-    """What the inner graph's nodes read and write: keys and bookkeeping side by side."""
+    """The keys that the inner graph's nodes read and write, bookkeeping included."""
 
 
 def gather_known(done: Iterable[Step], toolkit: Iterable[ToolSpec]) -> dict[str, Fact]:

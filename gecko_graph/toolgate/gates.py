@@ -18,12 +18,12 @@ from ..world.provenance import is_planned
 from ..world.refusals import is_same_call
 from ..world.rung import answered_calls, refuse
 from ..world.turn import stop
-from .channels import ForwardState, Need, Rejection
+from .channels import ForwardState, GateRejection, Need
 
 REASON_CHARS = 300
 CLEARED: Mapping[str, Any] = {"need": "", "candidates": [], "rejections": [], "tries": 0}
 """The keys of a need that is over."""
-OUT = "a result of it was refused before"
+OUT = "its result was refused before"
 OTHERS = "other arguments: the result of this very call was refused"
 
 
@@ -48,7 +48,7 @@ def check(proposal: Proposal, state: ForwardState, toolkit: Toolkit) -> Outcome:
 def category_of_refusal(proposal: Proposal, state: ForwardState, toolkit: Toolkit) -> Category:
     """Return what kind of refusal P's is: by a written policy, of values that nothing known gives, or of the state.
 
-    What the state refuses whatever the arguments are is no fault of theirs.
+    A refusal by the state, whatever the arguments are, is no fault of the arguments.
     """
     call, broken = proposal["call"], proposal["outcome"].get("violations", [])[:1]
     if any(each["kind"] == "policy" for each in broken):
@@ -97,13 +97,13 @@ def complain(call: Call, why: str = "") -> Step:
     return {"v": VERSION, "call": call, "complaints": [complaint]}
 
 
-def read_rejection(step: Step, *, declined: bool, hands_empty: bool) -> Rejection:
+def read_rejection(step: Step, *, declined: bool, hands_empty: bool) -> GateRejection:
     """Return why a call was not committed, with its category (table 3).
 
-    With `hands_empty` the reasoner is told of a result that is empty.
+    With `hands_empty` the reasoner hears of an empty result.
     """
     call, outcome = step["call"], step.get("outcome")
-    about: Rejection = {"tool": call["name"], "phase": "P", "reason": "", "call": call["id"]}
+    about: GateRejection = {"tool": call["name"], "phase": "P", "reason": "", "call": call["id"]}
     if outcome is not None:
         about["phase"] = phase_of(outcome)
         about["reason"] = outcome.get("refused") or format_json(outcome["result"])
@@ -125,9 +125,9 @@ def close_need(state: ForwardState) -> Need:
 
 
 def lose(state: ForwardState) -> dict[str, Any]:
-    """Return the update where no tool is left for a need: forward execution has failed (algorithm 1, line 25).
+    """Return the update if no tool is left for a need: forward execution has failed (algorithm 1, line 25).
 
-    Not where the reasoner can go on from what it is told: a model's words why it made no call, a read that found
+    Not if the reasoner can continue with what it hears: a model's words why it made no call, a read that found
     nothing.
     """
     over = close_need(state)
@@ -139,7 +139,7 @@ def lose(state: ForwardState) -> dict[str, Any]:
 
 
 def format_undone(needs: Iterable[Need], *, budget: int) -> str:
-    """Return the needs that came to nothing, each with what the reasoner is told of it."""
+    """Return the unmet needs, each with the message for the reasoner."""
     lines = (
         f"{one_line(need['need'])}: {'; '.join(each['reason'] for each in need['rejections'] if 'told' in each)}"
         for need in needs

@@ -49,7 +49,7 @@ from .channels import ForwardChannels, ForwardRecord, ToolGateInput, ToolGateOut
 from .nodes import accept, arguments, conclude, reasoner, reranker, verify
 
 STRICT: Mapping[str, Any] = {"gate": "strict", "parallel_attempts": 1}
-"""What forward execution does not leave to a run's knobs: what is unknown is not admissible (equation 9)."""
+"""Settings that a run of forward execution cannot change: an unknown tool is not admissible (equation 9)."""
 ROUTES: Mapping[str, tuple[str, str, str]] = {
     "reasoner": ("need", "reranker", END),
     "reranker": ("candidates", "arguments", "reasoner"),
@@ -57,7 +57,7 @@ ROUTES: Mapping[str, tuple[str, str, str]] = {
     "validator": ("pending", "simulator", "accept"),
     "accept": ("candidates", "arguments", "reasoner"),
 }
-"""From a node, by a key of the state, to where it leads with something there, and to where without; a stop ends it."""
+"""By node: a key of the state, the next node if it is set, the next node if not; a stop ends the run."""
 
 
 def create_toolgate(  # noqa: PLR0913 - every one is a choice of its own, by keyword
@@ -80,10 +80,10 @@ def create_toolgate(  # noqa: PLR0913 - every one is a choice of its own, by key
         model: A model, or `Models` by role, as for `create_gecko`. `reasoner` states needs, `reranker` ranks tools,
             `planner` writes arguments; `validator`, `simulator`, `state_updater`, `bootstrapper` as in a rehearsal.
             `reasoner` and `planner` need one.
-        checkpointer: Keeps the snapshots. Leave it out where the graph is embedded: it then uses its parent's.
+        checkpointer: Keeps the snapshots. Leave it out if the graph is embedded: it then uses its parent's.
         context: Knobs of every run that brings none of its own.
         index: Finds the tools of a toolkit with more than `max_tools`, as for `create_gecko`.
-        store: Keeps for all threads which tool has served which need. Leave it out where the graph is embedded.
+        store: Keeps for all threads which tool has served which need. Leave it out if the graph is embedded.
         strict: Algorithm 1 to the letter: a tool that Q has refused a result of is out for the run, and a read that
             finds nothing is such a result. By default that very call is out until the state changes, and where no
             other tool finds anything the reasoner is told so, and goes on; nothing of it is committed.

@@ -57,7 +57,7 @@ from ..world.turn import (
     states_of,
     stop,
 )
-from .channels import Candidate, ForwardState, Rejection, ToolGateState, build_record
+from .channels import Candidate, ForwardState, GateRejection, ToolGateState, build_record
 from .gates import (
     CLEARED,
     OUT,
@@ -130,8 +130,8 @@ def reranker(
 ) -> Steps:
     """Rank the tools for the need, leave out those that the state does not admit, and put the others in their order.
 
-    ToolGate, equations 7 to 10. Without a model, or where no tool is admitted, the order is that of retrieval. `gated`
-    are as for `reasoner`; `search` finds the tools for a need where there are many; `strict` as for `create_toolgate`.
+    ToolGate, equations 7 to 10. Without a model, or if no tool is admitted, the order is that of retrieval. `gated`
+    are as for `reasoner`; `search` finds the tools for a need if there are many; `strict` as for `create_toolgate`.
     """
     need, context, steps = state["need"], scope.context, state.get("steps", [])
     closed = find_closed(gated, state["task_state"], seed=context.seed, steps=steps, untrusted=untrusted_of(state))
@@ -154,8 +154,8 @@ def reranker(
     return update if left else {**update, **lose({**state, **update})}
 
 
-def reject(one: Candidate, closed: Mapping[str, Admissibility], out: Collection[str]) -> Rejection:
-    """Return why a tool is no candidate: P does not hold in this state, or Q has refused a result of it."""
+def reject(one: Candidate, closed: Mapping[str, Admissibility], out: Collection[str]) -> GateRejection:
+    """Return why a tool is no candidate: P does not hold in this state, or Q has refused one of its results."""
     tool, reason = one["tool"], one.get("reason", "")
     if tool in out:
         return {"tool": tool, "phase": "Q", "reason": reason}
@@ -179,7 +179,7 @@ def retrieve(
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, float]]:
     """Return the tools that may serve a need, the best first, with scores: of few tools all (equation 7).
 
-    Of many those that fit, and beside them as many that the state admits: a need whose best tool is closed shows why.
+    Of many tools those that fit, and as many that the state admits: a need whose best tool is closed shows why.
     """
     if not search.is_needed(context):
         words = set(split_words(need))
@@ -216,7 +216,7 @@ def weigh(scores: Mapping[str, float], closed: Mapping[str, Admissibility]) -> l
 
 
 def draw(ranked: Sequence[Candidate], dice: random.Random) -> list[Candidate]:
-    """Return the candidates in the order of draws without replacement, each by what is left of equation 9."""
+    """Return the candidates in the order of draws without replacement, by the remaining probabilities of equation 9."""
     left, drawn = [each for each in ranked if each["p"] > 0], list[Candidate]()
     while left:
         (chosen,) = dice.choices(range(len(left)), [each["p"] for each in left])
@@ -233,7 +233,7 @@ def arguments(
     prompts: Prompts,
     strict: bool = False,
 ) -> Steps:
-    """Ask the planner's model for the call of the first candidate; where it declines, that is a step of its own.
+    """Ask the planner's model for the call of the first candidate; a refusal by the model is a step of its own.
 
     So is a call whose result Q has refused in this state; `strict` has its tool out already. `tools` are the toolkit's
     as function dicts: the model is shown that one.
@@ -265,7 +265,7 @@ def arguments(
 
 
 def build_messages(state: ForwardState, scope: NodeScope, prompts: Prompts) -> list[BaseMessage]:
-    """Return what the model sees: the conversation, what was committed, the need, and what was wrong so far."""
+    """Return the model's messages: the conversation, the committed calls, the need, and the rejections so far."""
     budget, steps = scope.context.view_chars, state.get("steps", [])
     prompt = prompts.render("planner", dict.fromkeys(variables_of("planner"), "") | {"need": state["need"]})
     seen = build_conversation(prompt.system, state["conversation"], budget=CONVERSATION_VIEWS * budget)
@@ -280,7 +280,7 @@ def build_messages(state: ForwardState, scope: NodeScope, prompts: Prompts) -> l
 
 
 def verify(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit) -> dict[str, Any]:
-    """Refuse a result that is not well-formed, and leave an error without effects: only what is accepted commits.
+    """Refuse a malformed result, and leave an error without effects: only accepted results commit.
 
     ToolGate, equations 11 and 12.
     """
@@ -298,7 +298,7 @@ def accept(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, strict: b
     step, tries = state["steps"][-1], state["tries"]
     if is_planned(step):
         tools = [each["tool"] for each in state["ranked"]]
-        before = tools[: tools.index(step["call"]["name"])]  # of what the state did not admit, only what came first
+        before = tools[: tools.index(step["call"]["name"])]  # of the tools not admitted, only those that came first
         tried = [each for each in state["rejections"] if "call" in each or each["tool"] in before]
         return {"needs": [{**close_need(state), "rejections": tried, "call": step["call"]["id"]}], **CLEARED}
     hands_empty = not strict and toolkit[step["call"]["name"]].reads

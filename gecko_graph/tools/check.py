@@ -37,7 +37,7 @@ class Rejection(TypedDict):
 
 
 def check_by_rule(call: Call, tool: ToolSpec | None) -> list[Complaint]:
-    """Return what is wrong with a call by rule; nothing is where its arguments fit the tool's schema."""
+    """Return a call's faults by rule; none if its arguments fit the tool's schema."""
     if tool is None:
         return [unknown_tool(call)]
     return [malformed(call)] if "malformed" in call else find_complaints(tool, call["args"])
@@ -69,7 +69,7 @@ def check_call(
 
 
 def read_call(given: object, *, taken: Container[str], number: int) -> tuple[Call, Complaint | None]:
-    """Return a call, which may be anything, as a step keeps it, and what is wrong with its form.
+    """Return a call, which may be anything, as a step keeps it, and the faults of its form.
 
     One without an id, or with one that is taken, is given one by its number.
     """
@@ -101,7 +101,7 @@ def read_call(given: object, *, taken: Container[str], number: int) -> tuple[Cal
 def read_form(given: object) -> tuple[JsonObject, str]:
     """Return the name, args and id of a call in LangChain's form or one of OpenAI's; or a key that none of them has.
 
-    A key that stands twice, such as `args` beside `arguments`, is such a key.
+    A key that is there twice, such as `args` and `arguments`, is such a key.
     """
     if type(given) is dict and given.keys() <= _OURS:
         return {key: given[key] for key in ("name", "args", "id") if key in given}, ""

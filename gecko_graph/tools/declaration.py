@@ -1,4 +1,4 @@
-"""What a user declares of tools: one by one, in files of contracts, below a key of the task state, and together."""
+"""A user's declarations of tools: one by one, in files of contracts, below a key of the task state, and together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .typed import Types
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool, and what its source cannot say of itself; what is not given stays as the source has it.
+    """A tool with declarations that its source lacks; omitted ones stay as the source has them.
 
     Args:
         source: A function, LangChain tool, Pydantic class, function dict (OpenAI, BFCL, MCP) or ToolSpec; or the name
@@ -36,7 +36,7 @@ class Tool:
         examples: Given answers, as `{"args": ..., "result": ...}`.
         result: JSON Schema of the result.
         idempotency: The argument that takes an idempotency key, or `header:<name>`: the executor fills it.
-        refuses: True where an error result of this write says that nothing was done; else it leaves that open.
+        refuses: True if an error result of this write says that nothing was done; else it leaves that open.
     """
 
     source: Any
@@ -93,7 +93,7 @@ def fact_of(tool: ToolSpec) -> tuple[str, JsonObject]:
 
 
 def _with_real_of(tool: ToolSpec) -> ToolSpec:
-    """Return the tool with an HTTP function that knows what has been said of the tool since it was made."""
+    """Return the tool with an HTTP function that knows the tool's later declarations."""
     from .openapi.client import HttpFunction  # here, because it imports yaml
 
     real = tool.real.of(tool) if isinstance(tool.real, HttpFunction) else tool.real
@@ -101,7 +101,7 @@ def _with_real_of(tool: ToolSpec) -> ToolSpec:
 
 
 def check_known(name: str, known: Collection[str], action: str) -> None:
-    """Raise ToolkitError where there is no tool of that name."""
+    """Raise ToolkitError if there is no tool of that name."""
     if name not in known:
         hint = did_you_mean(name, known) or f"; known tools: {format_names(list(known))}"
         raise ToolkitError(f"{action}: unknown tool {name!r}{hint}")
@@ -133,7 +133,7 @@ def _with_key(tool: ToolSpec, key: str) -> ToolSpec:
 
 
 def _check_simulation(function: Any, tool: ToolSpec) -> None:
-    """Raise ToolkitError where a function cannot be called with all of a tool's arguments, and with the required."""
+    """Raise ToolkitError if a function cannot be called with all of a tool's arguments, and with the required."""
     if not callable(function):
         raise ToolkitError(f"simulate for {tool.name!r}: expected a function, got {type(function).__name__}")
     try:
@@ -162,8 +162,8 @@ def _read_example(name: str, example: ToolExample | Mapping[str, Any]) -> ToolEx
 Mount = str | Sequence[str]
 
 
-class Parts(NamedTuple):
-    """What a toolkit is made of."""
+class ToolkitParts(NamedTuple):
+    """The parts of a toolkit."""
 
     tools: Sequence[ToolSpec]
     lets: Mapping[str, Any]
@@ -171,8 +171,10 @@ class Parts(NamedTuple):
     state_schema: JsonObject | None = None
 
 
-def add_declared(parts: Parts, declared: Iterable[Tool], requires: Mapping[str, Any] | None = None) -> Parts:
-    """Return parts with what is declared of their tools by name.
+def add_declared(
+    parts: ToolkitParts, declared: Iterable[Tool], requires: Mapping[str, Any] | None = None
+) -> ToolkitParts:
+    """Return parts with the declarations of their tools by name.
 
     Raises:
         ToolkitError: There is no such tool, or something cannot be used.
@@ -190,8 +192,8 @@ def add_declared(parts: Parts, declared: Iterable[Tool], requires: Mapping[str, 
     return parts._replace(tools=load_rules(parts._replace(tools=list(made.values())), rules).tools)
 
 
-def read_contracts(parts: Parts, source: str | Path | Mapping[str, Any], *, at: Mount | None) -> Parts:
-    """Return tools with the contracts of a file, and what else it holds. Raises ToolkitError, ContractError."""
+def read_contracts(parts: ToolkitParts, source: str | Path | Mapping[str, Any], *, at: Mount | None) -> ToolkitParts:
+    """Return tools with the contracts of a file, and its other parts. Raises ToolkitError, ContractError."""
     from ..values.documents import read_document  # here, because it imports yaml
 
     where = "contracts" if isinstance(source, Mapping) else str(source)
@@ -204,8 +206,10 @@ def read_contracts(parts: Parts, source: str | Path | Mapping[str, Any], *, at: 
     return load_rules(parts, data, at=data.get("at") if at is None else at, document=where)
 
 
-def load_rules(parts: Parts, data: Mapping[str, Any], *, at: Mount | None = None, document: str = "") -> Parts:
-    """Return tools with contracts, and what these share: `contracts`, `let`, `requires`, `invariants` and `state`.
+def load_rules(
+    parts: ToolkitParts, data: Mapping[str, Any], *, at: Mount | None = None, document: str = ""
+) -> ToolkitParts:
+    """Return tools with contracts, and their common parts: `contracts`, `let`, `requires`, `invariants` and `state`.
 
     `data` are the rules as they were written in `document`: their `state` is what stands at the keys `at` of the task
     state. Where they have no schema of it, that of the parts counts.
@@ -226,7 +230,7 @@ def load_rules(parts: Parts, data: Mapping[str, Any], *, at: Mount | None = None
             made[name] = replace(made[name], derived=DerivedContract(contract.data, where))
             continue
         contract.fit(made[name].parameters, state=known)
-        # one that only guards a call states no effect: what a server claims of the tool stays a claim
+        # a contract that only guards a call states no effect: a server's claim on the tool stays a claim
         is_read = {"returns", "observes"} & one.keys() and not one.get("effects")
         made[name] = replace(made[name], contract=contract, stated=made[name].stated or bool(is_read))
     invariants = [
@@ -239,10 +243,10 @@ def load_rules(parts: Parts, data: Mapping[str, Any], *, at: Mount | None = None
         )
         for index, one in enumerate(data.get("invariants") or [])
     ]
-    return Parts(list(made.values()), lets, invariants, schema)
+    return ToolkitParts(list(made.values()), lets, invariants, schema)
 
 
-def join(parts: Sequence[Parts], *, at: Mount | None = None) -> Parts:
+def join(parts: Sequence[ToolkitParts], *, at: Mount | None = None) -> ToolkitParts:
     """Return all parts as one, below some keys of the task state. Raises ContractError."""
     rules = [{**({"let": one.lets} if one.lets else {}), **each.data} for one in parts for each in one.invariants]
     loaded = [Invariant.load(_mounted(one, at), where=f"invariants[{number}]") for number, one in enumerate(rules)]
@@ -253,7 +257,7 @@ def join(parts: Sequence[Parts], *, at: Mount | None = None) -> Parts:
     schema = next(iter(different), None)
     if len(different) > 1:
         schema = {"allOf": [_moved(one, f"/allOf/{index}") for index, one in enumerate(different)]}
-    return Parts(tools, lets, loaded, _schema_below(schema, at))
+    return ToolkitParts(tools, lets, loaded, _schema_below(schema, at))
 
 
 def _schema_below(schema: JsonObject | None, at: Mount | None) -> JsonObject | None:
@@ -280,7 +284,7 @@ def _below(tool: ToolSpec, at: Mount | None) -> ToolSpec:
 
 
 def _mounted(data: Any, at: Mount | None) -> Any:
-    """Return a contract or an invariant below some keys; what is no object is left to be refused."""
+    """Return a contract or an invariant below some keys; a value that is no object is left to be refused."""
     if at is None or not isinstance(data, Mapping):
         return data
     outer, inner = ([one] if isinstance(one, str) else one for one in (at, data.get("at", [])))

@@ -1,4 +1,4 @@
-"""What a tool says of itself: in brief for prompts, of its arguments' values, and asked of a model where it is open.
+"""Descriptions of tools: in brief for prompts, of their arguments' values, and completed by a model if missing.
 
 Asked are result schema and effect (paper, sections 3.5 and A.7).
 """
@@ -37,7 +37,7 @@ TOOLS_CHARS = 2_400
 """Characters of the whole section: a budget of its own."""
 
 ROOM_FOR_OTHERS = 900
-"""Characters for tools that were neither called nor fit; where they need more, only their names are listed."""
+"""Characters for tools that were neither called nor fit; if they need more, only their names are listed."""
 
 CALLED_CHARS = 240
 PARAMETER_CHARS = 60
@@ -51,7 +51,7 @@ _PIECE = re.compile(r"(?<=[.:!?])\s+")
 
 
 def pick_tools(tools: Iterable[ToolSpec], names: Collection[str] | None) -> list[ToolSpec]:
-    """Return the tools of these names in their order; all where the names are None."""
+    """Return the tools of these names in their order; all if the names are None."""
     chosen = None if names is None else {*names}
     return [tool for tool in tools if chosen is None or tool.name in chosen]
 
@@ -59,7 +59,7 @@ def pick_tools(tools: Iterable[ToolSpec], names: Collection[str] | None) -> list
 def find_fitting(tools: Iterable[ToolSpec], focus: Collection[str]) -> set[str]:
     """Return the names of the few tools that fit the focus best, by the words of their names and descriptions.
 
-    A word counts by how few of the tools have it: what most of them speak of fits none. A tool that fits less than half
+    A word counts by how few of the tools have it: a word of most tools counts little. A tool that fits less than half
     as well as the best is left out.
     """
     words = {tool.name: {*split_term(tool.name), *split_term(tool.description[:_READ])} for tool in tools}
@@ -73,7 +73,7 @@ def find_fitting(tools: Iterable[ToolSpec], focus: Collection[str]) -> set[str]:
 def format_tools(tools: Iterable[ToolSpec], *, called: Collection[str] = (), focus: Sequence[str] = ()) -> str:
     """Return tools, one line each: those called first, with their parameters, then those that fit the focus.
 
-    What the descriptions of several tools begin with is left out: it tells none from another. The focus is of words in
+    A common beginning of several tools' descriptions is left out: it distinguishes none. The focus is of words in
     small letters, see `view.focus_words`.
     """
     listed = list(tools)
@@ -131,7 +131,7 @@ _SMALL = {
 }
 
 
-class Field(NamedTuple):
+class ParameterField(NamedTuple):
     """The name of an argument, its type with its description, its default, and whether it must be given without one."""
 
     name: str
@@ -157,7 +157,7 @@ class Offered:
         self.field = lru_cache(maxsize=1_000)(self._read_field)
         """Returns what is said of the argument at a place; the same ones are asked about again and again."""
 
-    def _read_field(self, place: Place) -> Field:
+    def _read_field(self, place: Place) -> ParameterField:
         said, must = Said(self._parameters, self._parameters), False
         for token in place:
             must, said = token in said.required(), said.member(token)
@@ -165,7 +165,7 @@ class Offered:
         parts = said.parts()
         about = " ".join(str(part[key]) for part in parts for key in ("type", "description") if key in part)
         default = next((part for part in parts if "default" in part), {})
-        return Field(name, about, default.get("default"), must and not default)
+        return ParameterField(name, about, default.get("default"), must and not default)
 
     def holds(self, value: Json) -> bool:
         """Return whether a value is named: in an enum, a const, a default, also one that is described."""
@@ -198,12 +198,12 @@ def content_words(text: str) -> list[str]:
 
 
 Conversion: TypeAlias = Generator[list[Ask], Sequence[Reply], tuple[Toolkit, list[str]]]
-"""Yields all questions at once, is sent their replies, returns the completed toolkit and what went wrong."""
+"""Yields all questions at once, is sent their replies, returns the completed toolkit and the failures."""
 
 TOOL_CHARS = 16_000
 
 
-class ToolSchema(roles.ToolSchema):
+class ToolSchema(roles.ConverterReply):
     """The converter's reply, whose result must be a JSON Schema that constrains something."""
 
     @pydantic.field_validator("result")
@@ -225,8 +225,8 @@ class ToolSchema(roles.ToolSchema):
         return schema
 
 
-class ToolEffect(roles.ToolSchema):
-    """The converter's reply where the result is known."""
+class ToolEffect(roles.ConverterReply):
+    """The converter's reply if the result is known."""
 
     result: JsonObject = pydantic.Field(default_factory=dict)
 
@@ -234,7 +234,7 @@ class ToolEffect(roles.ToolSchema):
 def convert(toolkit: Toolkit) -> Conversion:
     """Complete the tools that have no result schema or no effect.
 
-    What the source has stays; a missing description is filled in as well. A tool whose question fails stays as it was.
+    The source's parts stay; a missing description is filled in as well. A tool whose question fails stays as it was.
 
     Returns:
         The toolkit, and one line for each tool that could not be completed.
@@ -254,7 +254,7 @@ def convert(toolkit: Toolkit) -> Conversion:
     completed: list[ToolSpec] = []
     failures: list[str] = []
     for tool, reply in zip(open_tools, replies, strict=True):
-        if isinstance(given := reply.value, roles.ToolSchema):
+        if isinstance(given := reply.value, roles.ConverterReply):
             effect = tool.effect or (given.effect if given.effect != "unknown" else None)
             result = given.result if tool.result is None else tool.result
             description = tool.description.strip() or given.description.strip()

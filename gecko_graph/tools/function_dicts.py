@@ -2,7 +2,7 @@
 
 BFCL writes its own types: `dict`, `float`, `tuple`, `any` (and names from Python, Java and JavaScript); they become
 JSON Schema's. Its `response` becomes the result schema. A `default` outside its own `enum` is kept as it is and never
-filled in; `Toolkit.problems` lists it. Besides, a function dict may hold what a `Tool` around it would say.
+filled in; `Toolkit.problems` lists it. Besides, a function dict may hold the declarations of a `Tool` around it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TYPES: dict[str, str | None] = {
     **dict.fromkeys(("none", "nonetype"), "null"),
     **dict.fromkeys(("any", "unknown"), None),
 }
-"""What BFCL's names for types, in small letters, mean in JSON Schema; None for any type."""
+"""BFCL's names for types, in small letters, as types of JSON Schema; None for any type."""
 
 _PARAMETERS = ("parameters", "input_schema", "inputSchema")
 _RESULTS = ("response", "output_schema", "outputSchema")
@@ -35,7 +35,7 @@ _DECLARED = {
     **{key: key for key in ("effect", "contract", "simulate", "examples", "result", "idempotency", "refuses")},
     "x-contract": "contract",
 }
-"""Keys of a function dict that say what a `Tool` says, with its word."""
+"""Keys of a function dict that declare as a `Tool` does, with its word."""
 
 _KNOWN = ("type", "function", "name", "description", "annotations", "tags", *_PARAMETERS, *_RESULTS, *_DECLARED)
 _NOT_PLAIN = IN_PLACE | {"$ref", "if", "dependentSchemas", "unevaluatedProperties"}
@@ -44,7 +44,7 @@ _NOT_PLAIN = IN_PLACE | {"$ref", "if", "dependentSchemas", "unevaluatedPropertie
 def spec_of_dict(tool: Mapping[str, Any], *, where: str) -> ToolSpec:
     """Return the tool that a function dict describes, bare or wrapped as `{"type": "function", "function": {...}}`.
 
-    It has `name`, `description`, `parameters` and, where known, `response`.
+    It has `name`, `description`, `parameters` and, if known, `response`.
 
     Raises:
         ToolkitError: It is not a function dict, or a schema in it is broken; the message names the place.
@@ -69,7 +69,7 @@ def spec_of_dict(tool: Mapping[str, Any], *, where: str) -> ToolSpec:
 
 
 def split_declared(tool: Mapping[str, Any], *, where: str) -> tuple[JsonObject, JsonObject]:
-    """Return a function dict without what it declares, and that by the words of a `Tool`.
+    """Return a function dict without its declarations, and those by the words of a `Tool`.
 
     Raises:
         ToolkitError: A key is nearly one that is known. What else others keep in their function dicts is left out.

@@ -47,7 +47,7 @@ _NO_JSON = (PydanticUserError, PydanticInvalidForJsonSchema, PydanticSchemaGener
 
 
 def read_tools(tools: Any) -> tuple[list[ToolSpec], list[Tool]]:
-    """Return the specs of a list of tools, or of a document of function dicts by name, and what else is said of them.
+    """Return the specs of a list of tools, or of a document of function dicts by name, and more declarations of them.
 
     Raises:
         ToolkitError: It is not a list, or something in it is not a tool or cannot be read.
@@ -64,7 +64,7 @@ def read_tools(tools: Any) -> tuple[list[ToolSpec], list[Tool]]:
 
 
 def _with_declared(tool: Tool, where: str) -> Tool:
-    """Return a tool with what its function dict declares, where the `Tool` around it says nothing of it."""
+    """Return a tool with what its function dict declares, if the `Tool` around it says nothing of it."""
     if not isinstance(tool.source, Mapping):
         return tool
     source, declared = split_declared(tool.source, where=where)
@@ -134,7 +134,7 @@ def _spec_of_function(function: Callable[..., Any], where: str) -> ToolSpec:
 
 
 def _add_descriptions(parameters: JsonObject, docstring: Docstring) -> JsonObject:
-    """Return the parameters with the docstring's descriptions, where they have none themselves."""
+    """Return the parameters with the docstring's descriptions, if they have none themselves."""
     properties = dict(parameters.get("properties", {}))
     for name, text in docstring.arguments.items():
         if text and isinstance(properties.get(name), dict):
@@ -143,7 +143,7 @@ def _add_descriptions(parameters: JsonObject, docstring: Docstring) -> JsonObjec
 
 
 def _open_for_kwargs(parameters: JsonObject, function: Callable[..., Any]) -> JsonObject:
-    """Return the parameters without `*args`, and open where the function takes `**kwargs`."""
+    """Return the parameters without `*args`, and open if the function takes `**kwargs`."""
     for name, one in inspect.signature(function).parameters.items():
         if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
             kept = {key: value for key, value in parameters["properties"].items() if key != name}
@@ -157,7 +157,7 @@ def _open_for_kwargs(parameters: JsonObject, function: Callable[..., Any]) -> Js
 def _as_real(
     function: Callable[..., Any], name: str, injected: Mapping[str, Any], types: Types
 ) -> Callable[..., Any] | None:
-    """Return the function of a call's arguments alone; None where nothing here fills a parameter that it needs."""
+    """Return the function of a call's arguments alone; None if nothing here fills a parameter that it needs."""
     known, optional = inspect.signature(function).parameters.keys() & injected, optional_of(function)
     if any(injected[key] is None for key in known - optional):
         return None
@@ -188,9 +188,9 @@ def _spec_of_langchain(tool: BaseTool, where: str) -> ToolSpec:
 
 
 def _as_function(given: BaseTool | str, attribute: str) -> Callable[..., Any] | None:
-    """Return a tool as a function that gives its value; a message where it has an artifact or handles its error.
+    """Return a tool as a function that gives its value; a message if it has an artifact or handles its error.
 
-    None where it needs what no call and no graph has.
+    None if it needs a value that no call and no graph has.
     """
     tool = find_tool(given, attribute)
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
@@ -218,7 +218,7 @@ def _as_function(given: BaseTool | str, attribute: str) -> Callable[..., Any] | 
 
 
 def _find_acceptor(given: BaseTool | str, attribute: str) -> Callable[[JsonObject], list[Finding]] | None:
-    """Return what says which values the tool's own model does not take; None where the tool says it itself."""
+    """Return a check for values that the tool's own model does not take; None if the tool checks them itself."""
     tool = find_tool(given, attribute)
     model: Any = tool.args_schema
     seen = getattr(tool.tool_call_schema, "model_fields", {})
@@ -247,7 +247,7 @@ def _langchain_result(tool: BaseTool, *, where: str) -> JsonObject | None:
 
 
 def _schema_of(annotation: Any, *, where: str) -> JsonObject | None:
-    """Return the JSON Schema of what is returned; None where it is unspecific or not JSON."""
+    """Return the JSON Schema of the return value; None if it is unspecific or not JSON."""
     # a command or a message is addressed to the framework, not a result
     parts = typing.get_args(annotation) or (annotation,)
     if annotation in (Any, object) or any(map(is_from_framework, parts)):
@@ -300,7 +300,7 @@ class Docstring(NamedTuple):
 
 
 def read_docstring(text: str | None) -> Docstring:
-    """Take a docstring apart, in Google's form and `:param name:`; what is in no known form is description.
+    """Take a docstring apart, in Google's form and `:param name:`; any other text is description.
 
     LangChain has a parser of its own; it refuses a docstring whose sections are not all set apart by empty lines.
     """
@@ -321,25 +321,25 @@ def _as_line(text: str) -> str:
     return " ".join(text.split())
 
 
-# what LangGraph's `ToolNode` injects: runtime, state, store, config, call id -----------------------------------------
+# injected by LangGraph's `ToolNode`: runtime, state, store, config, call id ------------------------------------------
 
 _KNOWN = {
     "ToolRuntime": "", "RunnableConfig": "config", "InjectedToolCallId": "tool_call_id", "InjectedState": "state",
     "InjectedStore": "store", "BaseStore": "store",
 }  # fmt: skip
-"""Classes that mark a parameter, and what of the call's `ToolRuntime` it gets."""
+"""Classes that mark a parameter, and its part of the call's `ToolRuntime`."""
 
 
-class Source(NamedTuple):
-    """What is injected: a part of the call's `ToolRuntime`, or of that part a field; no part is all of it."""
+class InjectedSource(NamedTuple):
+    """An injected value: a part of the call's `ToolRuntime`, or a field of that part; without a part all of it."""
 
     part: str
     field: str | None
 
 
-def find_injected(hints: Mapping[str, Any]) -> dict[str, Source | None]:
-    """Return the parameters that a framework fills, and with what; None for what is not known here."""
-    found: dict[str, Source | None] = {"run_manager": None, "callbacks": None}
+def find_injected(hints: Mapping[str, Any]) -> dict[str, InjectedSource | None]:
+    """Return the parameters that a framework fills, and their sources; None for an unknown source."""
+    found: dict[str, InjectedSource | None] = {"run_manager": None, "callbacks": None}
     for name, hint in ((key, one) for key, one in hints.items() if key != "return"):
         members = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
         parts = [(*getattr(one, "__metadata__", ()), getattr(one, "__origin__", one)) for one in members]
@@ -347,7 +347,7 @@ def find_injected(hints: Mapping[str, Any]) -> dict[str, Source | None]:
             kind = part if isinstance(part, type) else type(part)
             if issubclass(kind, InjectedToolArg) or (kind is part and is_from_framework(part)):
                 known = kind.__name__ in _KNOWN and is_from_framework(kind)
-                source = Source(_KNOWN[kind.__name__], getattr(part, "field", None)) if known else None
+                source = InjectedSource(_KNOWN[kind.__name__], getattr(part, "field", None)) if known else None
                 found[name] = found.get(name) or source
     return found
 
@@ -357,8 +357,10 @@ def is_from_framework(annotation: Any) -> bool:
     return str(getattr(annotation, "__module__", "")).startswith(("langchain", "langgraph"))
 
 
-def fill(tool: str, sources: Mapping[str, Source], optional: Collection[str], args: JsonObject) -> dict[str, Any]:
-    """Return a call's arguments with what the running graph has for the tool's other parameters. Raises NotMade."""
+def fill(
+    tool: str, sources: Mapping[str, InjectedSource], optional: Collection[str], args: JsonObject
+) -> dict[str, Any]:
+    """Return a call's arguments with the running graph's values for the tool's other parameters. Raises NotMade."""
     given, runtime = {name: value for name, value in args.items() if name not in sources}, _read_runtime()
     for name, source in sources.items():
         try:
@@ -387,7 +389,7 @@ def _read_runtime() -> Any:
     return ToolRuntime(state=state, config=config, tool_call_id=CALL_ID.get() or uuid4().hex, **shared)
 
 
-def _read(runtime: Any, source: Source) -> Any:
+def _read(runtime: Any, source: InjectedSource) -> Any:
     if runtime is None:
         raise LookupError("no graph is running")
     value = getattr(runtime, source.part) if source.part else runtime

@@ -1,7 +1,7 @@
-"""What real calls teach of one tool while agents run: what it has refused, and where what was written of it was wrong.
+"""Lessons of real calls on one tool while agents run: its refusals, and the faults of its written contract.
 
-Shared by all runs of a process, and by all processes where there is a store: counts are of different calls, so that
-what is noted twice counts once.
+Shared by all runs of a process, and by all processes if there is a store: counts are of different calls, so that
+a lesson noted twice counts once.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ PARTS = {"status": "requires", "value": "returns", "schema": "returns", "state":
 
 
 def place_of(tool: str, parameters: JsonObject) -> str:
-    """Return the place in a store of what is known of a tool: another one of the same name has its own."""
+    """Return the place of a tool's lessons in a store: another tool of the same name has its own."""
     return digest([tool, parameters])[:16]
 
 
 @dataclass(slots=True, eq=False)
 class Lessons:
-    """What real calls have taught of a tool: proposals, each under a key of its own, as a store keeps them.
+    """A tool's lessons from real calls: proposals, each under a key of its own, as a store keeps them.
 
     Args:
         place: The tool's place in a store.
@@ -41,7 +41,7 @@ class Lessons:
         items: `{"v", "tool", "part", "says", "status", "calls"}`: what is proposed of which part of its contract, or
             (`rule`, `may_refuse`) which rule a real call has `refuted`, `confirmed` or `closed`; digests of the calls'
             arguments.
-        unsaved: Keys of what no store has yet.
+        unsaved: Keys that no store has yet.
     """
 
     place: str
@@ -57,7 +57,7 @@ class Lessons:
         return [each["says"] for each in met]
 
     def of(self, args: JsonObject) -> list[JsonObject]:
-        """Return what calls with these arguments have taught, as their rows have it: without the calls."""
+        """Return the lessons of calls with these arguments, as their rows have them: without the calls."""
         own = digest(args)
         kept = ("part", "says", "status", "rule")
         return [{key: each[key] for key in kept if key in each} for each in self.items.values() if own in each["calls"]]

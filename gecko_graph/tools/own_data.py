@@ -25,7 +25,7 @@ class OwnAnswer:
     data: MutableMapping[str, Any]
 
     def __call__(self, state: JsonObject, /, **args: Any) -> Any:
-        """Answer a call, and leave in the state what the function has left in its data."""
+        """Answer a call, and write the function's data back to the state."""
         with _ONE_AT_A_TIME:
             held = deepcopy(dict(self.data))
             _fill(self.data, state)
@@ -40,12 +40,12 @@ class OwnAnswer:
 def with_data(tools: Iterable[Any], data: MutableMapping[str, Any]) -> list[Tool]:
     """Return tools that are simulated by their own functions, for `Toolkit.from_tools`.
 
-    For a call the dict holds the task state, then again what it held. A world begins with what the dict holds, beneath
+    During a call the dict holds the task state, then its content again. A world begins with the dict's content, beneath
     a state that is given. Only for tools that touch nothing but this dict: whatever else they do is really done.
 
     Args:
         tools: As `Toolkit.from_tools` takes them; each has a function.
-        data: What the functions read and change: their dict, or one of their dicts and lists by name. It holds JSON.
+        data: The functions' data: their dict, or one of their dicts and lists by name. It holds JSON.
 
     Raises:
         ToolkitError: A tool has no function that its arguments can run, or an async one.

@@ -1,4 +1,4 @@
-"""What a source of tools leaves open, contradicts or writes in vain; and choosing some of too many tools."""
+"""Gaps, contradictions and unused parts of a source of tools; and choosing some of too many tools."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Problem:
             `example` (does not fit the schemas), `contract` (a part comes to nothing, or contradicts a schema) or
             `broken` (a part of the document cannot be read, or contradicts another, and is left out), or `size` (of
             all tools: more than a provider takes, or a prompt holds).
-        message: What is missing, and what happens because of it.
+        message: The missing part, and the consequence.
     """
 
     tool: str
@@ -121,7 +121,7 @@ def _example_notes(tool: ToolSpec) -> Iterator[str]:
 
 
 def _contract_notes(tool: ToolSpec, contract: Contract) -> Iterator[str]:
-    """Yield messages for the parts of a contract that load, and do not do what their writer meant."""
+    """Yield messages for the parts of a contract that load, but differ from their writer's intention."""
     if tool.reads and "effects" in contract.data:
         yield "its effects are dropped: a read changes nothing"
     if not tool.reads and "observes" in contract.data:
@@ -144,7 +144,7 @@ def _texts(data: Any) -> Iterator[str]:
 
 
 def _result_notes(contract: Contract, schema: JsonObject | None) -> Iterator[str]:
-    """Yield messages for what the contract returns and the result schema does not know, or does not allow."""
+    """Yield messages for results of the contract that the result schema does not know, or does not allow."""
     if schema is None or contract.returned is None:
         return
     known = schema.get("properties")
@@ -154,7 +154,7 @@ def _result_notes(contract: Contract, schema: JsonObject | None) -> Iterator[str
             yield f"it returns {key!r}, which the result schema does not name{did_you_mean(key, known)}"
     if wrong := find_misfit(contract.returned, of_schema(schema)):
         if "returns" in contract.data:
-            yield f"what its contract returns can never fit the result schema ({wrong}): one of the two is wrong"
+            yield f"its contract's result can never fit the result schema ({wrong}): one of the two is wrong"
         else:
             yield f"it has no `returns`, and null can never fit the result schema ({wrong}): the result is left open"
 
@@ -164,7 +164,7 @@ def select_tools(
 ) -> list[ToolSpec]:
     """Return the tools that match a pattern of every kind that is given, in order; see `Toolkit.select`.
 
-    `broken` is what was left out of the source: an error for its name gives the reason.
+    `broken` are the omitted parts of the source: an error for its name gives the reason.
     """
     chosen = list(tools)
     for kind, given in patterns.items():
@@ -206,7 +206,7 @@ _KINDS: dict[str, tuple[Callable[[ToolSpec], Sequence[str]], Callable[[str, str]
 
 
 def find_size_problems(tools: Sequence[ToolSpec]) -> Iterator[Problem]:
-    """Yield a problem where there are more tools than providers take, half of a window holds, or a prompt should show.
+    """Yield a problem if there are more tools than providers take, half of a window holds, or a prompt should show.
 
     With the extra `retrieval` there is none: the planner is shown those that fit.
     """

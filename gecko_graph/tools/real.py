@@ -1,4 +1,4 @@
-"""Running a tool's real function, and reading what it returns: for rehearsals, execution and agents alike."""
+"""Running a tool's real function, and reading its return value: for rehearsals, execution and agents alike."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..contracts.run import ContractAnswer
 from ..errors import Refused
 from ..masking import mask
 from ..models.answer import AT_ONCE, AWAITED, Driver, finish
-from ..models.ask import Reply, Work
+from ..models.ask import FunctionCall, Reply
 from ..models.conversation import build_complaint_message, with_media
 from ..models.factory import Models
 from ..models.failure import REFUSED, TOO_MANY, is_lost, refuses, retry_after_of_error, status_of_error
@@ -39,7 +39,7 @@ TRY_AGAIN = frozenset((TOO_MANY, 500, 502, 503, 504))
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A rung's answer: plain JSON. `patch` is None where the rung does not know what the call changes.
+    """A rung's answer: plain JSON. `patch` is None if the rung does not know what the call changes.
 
     `retry_after` is the number of seconds after which the call may be made again: a service was too busy to do it.
     `more` is of built-in rungs alone: further keys of the outcome.
@@ -50,9 +50,9 @@ class Answer:
     patch: Patch | None = None
     retry_after: float | None = None
     is_refused: bool = False
-    """True where the error result says for certain that nothing was done."""
+    """True if the error result says for certain that nothing was done."""
     is_unread: bool = False
-    """True where a call was made whose result no checkpoint can store: the result says why."""
+    """True if a call was made whose result no checkpoint can store: the result says why."""
     more: JsonObject = field(default_factory=dict)
 
 
@@ -60,7 +60,7 @@ class Answer:
 class Pass:
     """The result of a rung that cannot answer, with the reason.
 
-    `final` makes the call an error: no other rung may answer it. `known` is of the contract's rung alone: what it knows
+    `final` makes the call an error: no other rung may answer it. `known` is of the contract's rung alone: its knowledge
     of the answer, which the next rung completes.
     """
 
@@ -71,29 +71,29 @@ class Pass:
 
 def run_real(
     tool: ToolSpec, args: JsonObject, timeout_s: float, *, key: str | None = None, call_id: str = ""
-) -> Generator[list[Work], list[Reply], tuple[Answer, bool]]:
+) -> Generator[list[FunctionCall], list[Reply], tuple[Answer, bool]]:
     """Run a tool's real function; return its answer, and whether it is open if, or how, the call took effect.
 
-    The function is given a copy of the arguments, the idempotency key where it takes one, and what a graph injects into
-    it. Whatever a write raises, and an error result of it, leaves open what it did, unless they say that it is nothing.
+    The function is given a copy of the arguments, the idempotency key if it takes one, and what a graph injects into
+    it. After an exception or an error result a write may have taken effect, unless they say that nothing was done.
     """
     assert tool.real is not None
     given = clone(args)
     if key is not None and tool.key_argument:
         given[tool.key_argument] = key
     CALL_ID.set(call_id or key or "")
-    (reply,) = yield [Work(function=tool.real, kwargs=given, timeout_s=timeout_s, then=as_answer)]
+    (reply,) = yield [FunctionCall(function=tool.real, kwargs=given, timeout_s=timeout_s, then=as_answer)]
     if reply.failure is not None:
         return read_failure(tool, reply)
     answer: Answer = reply.value
-    # what may have changed something is made again only where the service says that it did not take the call
+    # a call that may have changed something is made again only if the service says that it did not take it
     again = answer.retry_after if tool.trusted or answer.is_refused else None
     is_open = answer.status == "error" and not (tool.trusted or tool.refuses or answer.is_refused)
     return replace(answer, retry_after=again), answer.is_unread or is_open
 
 
 def read_failure(tool: ToolSpec, reply: Reply) -> tuple[Answer, bool]:
-    """Return what a call came to that raised, or was not over in time, as `run_real` does."""
+    """Return the outcome of a call that raised, or was not over in time, as `run_real` does."""
     if reply.late:
         return Answer("error", f"the real function {reply.failure}", []), True
     error = reply.error
@@ -110,7 +110,7 @@ def read_failure(tool: ToolSpec, reply: Reply) -> tuple[Answer, bool]:
 def read_busy(error: BaseException | None, tool: ToolSpec) -> float | None:
     """Return the seconds after which a call that raised may be made again, as a service was too busy to do it.
 
-    None where no well-known client says that, or where it may have been done.
+    None if no well-known client says that, or where it may have been done.
     """
     busy = TRY_AGAIN if tool.trusted else (TOO_MANY,)
     return retry_after_of_error(error) if status_of_error(error) in busy else None
@@ -147,13 +147,13 @@ def as_answer(value: Any) -> Answer:
 
 
 def status_of(message: ToolMessage) -> Any:
-    """Return the HTTP status in a message's metadata; None where there is none."""
+    """Return the HTTP status in a message's metadata; None if there is none."""
     http = message.additional_kwargs.get("http")
     return http.get("http_status") if isinstance(http, Mapping) else None
 
 
 def message_value(message: ToolMessage) -> Any:
-    """Return what an MCP server sent as `structured_content`, else the content, else the artifact."""
+    """Return an MCP server's `structured_content`, else the content, else the artifact."""
     content, artifact = message.content, message.artifact
     known = artifact if isinstance(artifact, Mapping) and "structured_content" in artifact else {}
     if message.status != "error" and (known.get("structured_content") is not None or (known and content == "null")):
@@ -196,7 +196,7 @@ SCOPE = NodeScope(GeckoContext.model_validate({}), silent, NO_MODELS.has)
 
 
 async def drive(steps: Any, driver: Driver) -> Any:
-    """Do what a generator asks outside of a graph, where no model is asked, and return what it comes to."""
+    """Run a generator of asks outside of a graph, if it asks no model, and return its result."""
     return await run_node(lambda *_: steps, None, SCOPE, driver, models=NO_MODELS, book=book_attempt)
 
 

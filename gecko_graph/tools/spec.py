@@ -36,12 +36,12 @@ class HttpBinding:
     """Argument name to (`path`, `query`, `querystring`, `header`, `cookie` or `body`, name on the wire); no name for a
     whole body."""
     styles: dict[str, JsonObject] = field(default_factory=dict)
-    """Argument name to `style`, `explode`, `allowReserved` and `content` (a media type), where they are not default."""
+    """Argument name to `style`, `explode`, `allowReserved` and `content` (a media type), if they are not default."""
     body: JsonObject = field(default_factory=dict)
-    """The request body's `media` type, whether it is `required` where its members do not say so, the `encoding` of its
+    """The request body's `media` type, whether it is `required` if its members do not say so, the `encoding` of its
     members, whether it is `closed`: it may have no members but those that are named."""
     server: JsonObject | None = None
-    """The server object, `url` and `variables`; the first where there are several."""
+    """The server object, `url` and `variables`; the first if there are several."""
     security: tuple[dict[str, JsonObject], ...] = ()
     """Alternatives, each with all security schemes that it needs, by name; `{}` needs none."""
     responses: dict[str, JsonObject] = field(default_factory=dict, repr=False, compare=False)
@@ -64,25 +64,25 @@ class ToolSpec:
 
     Args:
         name: The tool's name, as the planner calls it.
-        description: What it does, for the planner.
+        description: Its purpose, for the planner.
         parameters: JSON Schema 2020-12 of the argument object.
-        result: JSON Schema of a successful result; None where the source has none.
-        effect: `read` or `write`; None where the source has neither, which is treated as a write.
+        result: JSON Schema of a successful result; None if the source has none.
+        effect: `read` or `write`; None if the source has neither, which is treated as a write.
         derived: A contract that follows from a document alone: it answers in simulations, and refuses no real call.
         contract: Pre- and postconditions, effects and result as a function of the task state (ToolGate, section 3.2).
         examples: Given answers for matching arguments.
         simulate: `simulate(state, **args)`: answers from a copy of the task state, which it may change.
         real: The real function. Never run as a simulation.
-        opened: True where the user allowed `real` to be run during a rehearsal; only reads can be opened.
+        opened: True if the user allowed `real` to be run during a rehearsal; only reads can be opened.
         binding: Where the tool lives in an OpenAPI document.
-        tags: What its source groups it under, for `Toolkit.select`.
-        stated: True where the user stated the effect; False where it is only claimed by a server's annotations.
+        tags: Its groups in the source, for `Toolkit.select`.
+        stated: True if the user stated the effect; False if it is only claimed by a server's annotations.
         idempotency: The argument that takes an idempotency key, or `header:<name>` of an HTTP tool. The executor fills
             it; it is not among `parameters`.
-        refuses: True where an error result of `real` says that nothing was done; of a write it else leaves that open.
-        accepts: What the real function's own types say of arguments that fit `parameters`: path, expected, got.
+        refuses: True if an error result of `real` says that nothing was done; of a write it else leaves that open.
+        accepts: Checks arguments that fit `parameters` against the real function's own types: path, expected, got.
         source: The document that it was read from.
-        lessons: What real calls have taught of it, while an agent runs.
+        lessons: Lessons of real calls on it, while an agent runs.
     """
 
     name: str
@@ -109,13 +109,13 @@ class ToolSpec:
 
     @property
     def key_argument(self) -> str | None:
-        """The keyword of `real` that takes an idempotency key; None where the tool takes none."""
+        """The keyword of `real` that takes an idempotency key; None if the tool takes none."""
         is_header = self.idempotency is not None and self.idempotency.startswith("header:")
         return "idempotency_key" if is_header else self.idempotency
 
     @property
     def about(self) -> str:
-        """The description that models are shown: method and path where an OpenAPI document has none."""
+        """The description that models are shown: method and path if an OpenAPI document has none."""
         return self.description or (f"{self.binding.method.upper()} {self.binding.path}" if self.binding else "")
 
     @property
@@ -125,7 +125,7 @@ class ToolSpec:
 
     @property
     def is_learned(self) -> bool:
-        """True if its requirements were learned: they warn, and what they refuse a person may have made."""
+        """True if its requirements were learned: they warn, and a person may overrule them."""
         return self.has_learned and not (self.contract and self.contract.guards)
 
     @property
@@ -146,7 +146,7 @@ class ToolSpec:
 
 
 def read_tags(tags: Any) -> tuple[str, ...]:
-    """Return the tags in a source's `tags`, each once; what is not text is left out."""
+    """Return the tags in a source's `tags`, each once; values that are not text are left out."""
     return tuple(dict.fromkeys(tag for tag in tags if isinstance(tag, str))) if isinstance(tags, list | tuple) else ()
 
 

@@ -17,7 +17,7 @@ from ..state import JsonObject
 from . import declaration
 from .check import Calls, Rejection, Unclear, check_call, read_call
 from .crossing import Crossing
-from .declaration import Parts, Tool, by_name, check_known, check_openable
+from .declaration import Tool, ToolkitParts, by_name, check_known, check_openable
 from .problems import Problem, find_problems, find_size_problems, select_tools
 from .spec import ToolSpec, as_function, format_names, provider_names
 
@@ -35,7 +35,7 @@ class Toolkit:
         invariants: Conditions on every task state.
         state_schema: JSON Schema 2020-12 of every task state.
         title: Title of the whole.
-        broken: What could not be read of the tools' source, for `problems`.
+        broken: The unreadable parts of the tools' source, for `problems`.
 
     Raises:
         ToolkitError: A name is missing or given twice, or a tool is opened that must not be.
@@ -76,14 +76,14 @@ class Toolkit:
         Credentials are no arguments. Where a server is known, `real` sends the request.
 
         Args:
-            source: Path of a YAML or JSON file, or the document; where `allow_remote` is True also an `https` address.
+            source: Path of a YAML or JSON file, or the document; if `allow_remote` is True also an `https` address.
             server: Address that calls go to, in place of the document's, or values for its server variables.
             auth: Security scheme to credential: the value (`user:password` for basic), `env:NAME` or a function that
                 returns it. `"env:PREFIX_"` takes all from environment variables `PREFIX_<SCHEME>`.
             client: Sends the requests in place of our own: its time limits, proxies and certificates hold.
             allow_remote: Whether references to the web are followed (`https` only). References to files are read only
                 inside the document's own folder.
-            parsed: What the file holds, where it has been read already (a pipe can be read only once).
+            parsed: The file's content, if it has been read already (a pipe can be read only once).
 
         Raises:
             ToolkitError: It is no such document, or no operation can be read whole. What else is broken is left out and
@@ -94,7 +94,7 @@ class Toolkit:
 
         read = read_openapi(source, allow_remote=allow_remote, parsed=parsed)
         tools = add_functions(read.tools, server=server, auth=auth, client=client)
-        rules = Parts(tools, read.lets, read.invariants, read.state_schema)._asdict()
+        rules = ToolkitParts(tools, read.lets, read.invariants, read.state_schema)._asdict()
         return cls(**rules, title=read.title, broken=read.problems)
 
     @classmethod
@@ -111,7 +111,7 @@ class Toolkit:
     ) -> Toolkit:
         """Return the tools of an MCP server, or of several, with their real functions (extra `mcp`).
 
-        What a server claims of a tool (`readOnlyHint`) its user has not stated: it is rehearsed as a read, but reviewed
+        A server's claim (`readOnlyHint`) is no statement of the user: the tool is rehearsed as a read, but reviewed
         and executed as a write. `close()`, leaving `with` or the end of the process ends the connections.
 
         Args:
@@ -120,7 +120,7 @@ class Toolkit:
             headers: HTTP header to a text, `env:NAME` or a function, read at each use.
             auth: Bearer token, given likewise, or an `httpx2.Auth`, such as the client's OAuth providers.
             env: Environment variable of a command to its value, given likewise; little else is inherited.
-            prefix: What the tools' names begin with, before `_`.
+            prefix: The prefix of the tools' names, before `_`.
             trust_hints: Whether effects that the server claims count as stated.
             timeout_s: Seconds for a call, and for opening a connection.
 
@@ -151,8 +151,8 @@ class Toolkit:
         """Read functions, Pydantic classes, LangChain tools, function dicts and ToolSpecs as tools.
 
         Args:
-            tools: The tools; a `Tool` around one says more of it.
-            lets: What the contracts share, as `x-contract-let` has it.
+            tools: The tools; a `Tool` around one declares more of it.
+            lets: Expressions that the contracts share, as in `x-contract-let`.
             requires: Requirements that they share, as `x-contract-requires` has them.
             invariants: `{check, error}` over `state` and `before`, of every change.
             state_schema: JSON Schema 2020-12 of every task state, as `x-state` has it.
@@ -166,7 +166,7 @@ class Toolkit:
 
         specs, declared = read_tools(tools)
         rules = {"let": lets, "invariants": invariants, "state": state_schema}
-        parts = declaration.load_rules(Parts(specs, {}, ()), rules)
+        parts = declaration.load_rules(ToolkitParts(specs, {}, ()), rules)
         return cls(**declaration.add_declared(parts, declared, requires)._asdict(), title=title)
 
     def __reduce__(self) -> Any:
@@ -213,7 +213,7 @@ class Toolkit:
 
     @cached_property
     def problems(self) -> list[Problem]:
-        """What the tools' sources leave open, contradict, or write in vain."""
+        """The gaps, contradictions and unused parts of the tools' sources."""
         return [*find_size_problems(list(self)), *self.broken, *find_problems(self)]
 
     def open(self, *names: str) -> Toolkit:
@@ -254,10 +254,10 @@ class Toolkit:
         kept = {tool.name for tool in chosen}
         return self._of(self._parts()._replace(tools=chosen), [each for each in self.broken if each.tool in kept])
 
-    def _parts(self) -> Parts:
-        return Parts(list(self), self.lets, self.invariants, self.state_schema)
+    def _parts(self) -> ToolkitParts:
+        return ToolkitParts(list(self), self.lets, self.invariants, self.state_schema)
 
-    def _of(self, parts: Parts, broken: Iterable[Problem] | None = None) -> Toolkit:
+    def _of(self, parts: ToolkitParts, broken: Iterable[Problem] | None = None) -> Toolkit:
         known = self.broken if broken is None else broken
         return Toolkit(**parts._asdict(), title=self.title, broken=known)
 
@@ -269,7 +269,7 @@ class Toolkit:
         return self._of(self._parts()._replace(tools=[changed.get(tool.name, tool) for tool in self]))
 
     def declare(self, *tools: Tool) -> Toolkit:
-        """Return the toolkit with more said of its tools: `toolkit.declare(Tool("pay", effect="write"), ...)`.
+        """Return the toolkit with more declarations of its tools: `toolkit.declare(Tool("pay", effect="write"), ...)`.
 
         Contracts use the toolkit's lets and state schema.
 
@@ -287,7 +287,7 @@ class Toolkit:
         Args:
             source: A YAML or JSON file, or its content: `contracts` (tool name to contract) and, shared by them, `let`,
                 `invariants` and `state`, the schema of their state; `at` as below.
-            at: A key of the task state, or a list of keys: the contracts' `state` is what stands there.
+            at: A key of the task state, or a list of keys: the contracts' `state` is the value there.
 
         Raises:
             ToolkitError: The file cannot be read, or names a tool that does not exist.
@@ -326,8 +326,8 @@ class Toolkit:
     def to_openapi(self) -> JsonObject:
         """Return an OpenAPI document; `from_openapi` reads the same tools from it.
 
-        It is the document that the tools were read from, with what has been changed since, else one of version 3.1.
-        What plain OpenAPI cannot express stands under `x-gecko`. Functions cannot be written: `real` and `simulate` are
+        It is the document that the tools were read from, with later changes, else one of version 3.1.
+        What plain OpenAPI lacks is under `x-gecko`. Functions cannot be written: `real` and `simulate` are
         missing from what is read back.
         """
         from .openapi.exporter import write_openapi
@@ -359,12 +359,12 @@ class Toolkit:
             call: `{"name", "args"}`, as LangChain has it, or one of OpenAI's forms, with `arguments`; the name may be
                 one of `as_openai`.
             state: The task state before the call.
-            unclear: What becomes of a call whose condition cannot be evaluated in this state.
+            unclear: The treatment of a call whose condition cannot be evaluated in this state.
             calls: The turn's calls before it, for contracts that name `calls`: `{"name", "args", "status", "result"}`.
-            untrusted: JSON Pointers to what is only supposed of the state, for contracts that use `trusted`.
+            untrusted: JSON Pointers to supposed places of the state, for contracts that use `trusted`.
 
         Returns:
-            None where the call may be made; else `{"complaints": [...]}` about its form, or the tool's own error in
+            None if the call may be made; else `{"complaints": [...]}` about its form, or the tool's own error in
             this state with all broken preconditions, `{"error": ..., "violations": [...]}`.
         """
         given = {key: call[key] for key in call if key not in ("id", "call_id")} if isinstance(call, Mapping) else call

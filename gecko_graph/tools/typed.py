@@ -1,4 +1,4 @@
-"""What a call's JSON is to a Python function: values of the types that its annotations name, as Pydantic reads them."""
+"""A call's JSON for a Python function: values of the types that its annotations name, as Pydantic reads them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HOLDS = (list, dict, typing.Union, UnionType)
 
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return a function's annotations; none where one cannot be resolved."""
+    """Return a function's annotations; none if one cannot be resolved."""
     try:
         return typing.get_type_hints(function, include_extras=True)
     except (NameError, TypeError, AttributeError, SyntaxError):
@@ -71,7 +71,7 @@ class Types:
         return {**given, **{name: self._convert(name, one) for name, one in args.items()}}
 
     def find_faults(self, args: Mapping[str, Any]) -> list[Finding]:
-        """Return what of arguments that fit the schema the function's types do not take."""
+        """Return the arguments that fit the schema but not the function's types."""
         return [fault for name in args for fault in _faults_of(partial(self._convert, name), args[name], (name,))]
 
     def _convert(self, name: str, value: Any) -> Any:
@@ -82,7 +82,7 @@ class Types:
             return adapter.validate_json(json.dumps(value)) if adapter else value
 
     def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that takes JSON by name; the same one where all that it takes is JSON."""
+        """Return a function that takes JSON by name; the same one if all that it takes is JSON."""
         if not self:
             return function
 
@@ -114,7 +114,7 @@ def is_async(function: Callable[..., Any]) -> bool:
 
 
 def find_model_faults(model: type[BaseModel], shown: Collection[str], args: Mapping[str, Any]) -> list[Finding]:
-    """Return what of arguments that fit the schema a model does not take; others than those shown are filled later."""
+    """Return the arguments that fit the schema but not a model; others than those shown are filled later."""
     faults = _faults_of(model.model_validate, dict(args), ())
     return [fault for fault in faults if fault.path != "$" or model.model_fields.keys() <= {*shown}]
 
@@ -146,7 +146,7 @@ def _finding(error: Any, value: Any, place: Place) -> Finding:
 
 
 def _is_json(hint: Any) -> bool:
-    """Return whether a type takes what JSON has, as it is."""
+    """Return whether a type takes a JSON value as it is."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:
         return all(type(one) in (str, int, bool, NoneType) for one in args)

@@ -1,6 +1,6 @@
 """Calls as they stand in an assistant's text: between a model family's marks, in fences, as JSON, as Python.
 
-One reader serves data sets, outputs and rewards. What is thought is not said: calls in it are none. A call that is cut
+One reader serves data sets, outputs and rewards. Thoughts are not said: a call in them is none. A call that is cut
 off, or looks like one and is written in no known way, is an error, and never an answer without calls.
 """
 
@@ -58,7 +58,7 @@ _MARKS = tuple(
 """How a call begins, and where it ends: a mark that has to be closed, or the end of what is said."""
 
 _SPECIAL = re.compile(r"[<\[{`✿>]|Action|API_call|\A\s*[\w.]+\(")
-"""What every call has in its text; most words of an assistant have none of it."""
+"""The marks of which every call has one in its text; most words of an assistant have none."""
 
 _FRAMES = re.compile(r"<.tool▁calls▁(?:begin|end).>|<\|tool_calls_section_(?:begin|end)\|>")
 _FENCE = re.compile(r"```[ \t]*(?:json|python|py)?[ \t]*\n(?P<body>.*?)(?P<end>```|\Z)", re.DOTALL)
@@ -84,7 +84,7 @@ _MEMBER = re.compile(
 _WORDS = {"true": True, "false": False, "null": None}
 _TEXT_PARTS = ("text", "input_text", "output_text")
 _NOT_CALLED = ("all", "Finish")
-"""Names of Functionary and ReAct for what is said to the user."""
+"""Names of Functionary and ReAct for the words to the user."""
 
 
 class _Unread(ValueError):
@@ -92,10 +92,10 @@ class _Unread(ValueError):
 
 
 def read_call_texts(text: str, tools: Sequence[Mapping[str, Any]] = ()) -> tuple[list[JsonObject], str]:
-    """Return the calls that a text makes, and what it says besides, thoughts included.
+    """Return the calls that a text makes, and the rest of its words, thoughts included.
 
     Args:
-        text: What the assistant says.
+        text: The assistant's words.
         tools: The function dicts that it may call: their schemas give the type of values that stand there as text.
 
     Raises:
@@ -130,7 +130,7 @@ class _Span(NamedTuple):
 
 
 def _without_thoughts(text: str) -> str:
-    """Return a text of the same length without what is thought in it."""
+    """Return a text of the same length without its thoughts."""
     said = _THOUGHTS.sub(lambda one: " " * len(one[0]), text)
     return _THOUGHT.sub(lambda one: " " * len(one[0]), said)
 
@@ -142,7 +142,7 @@ def _blank(text: str, spans: Sequence[_Span], by: str = " ") -> str:
 
 
 def _find_marked(said: str, text: str, rules: Mapping[str, Any]) -> Iterator[_Span]:
-    """Yield the calls between marks: those of what is said, with their content as the whole text has it."""
+    """Yield the calls between marks: those outside of thoughts, with their content as the whole text has it."""
     at, marks = 0, [(each, each[0].search(said)) for each in _MARKS]
     while marks := [(each, one) for each, one in marks if one]:
         (_, closing), begin = min(marks, key=lambda mark: mark[1].start())
@@ -172,7 +172,7 @@ def _find_bare(said: str, text: str, rules: Mapping[str, Any]) -> Iterator[_Span
 
 
 def _read_plain(text: str, rules: Mapping[str, Any]) -> list[JsonObject]:
-    """Return the calls that a text without marks is; none where it is something else. Raises ValueError if cut off."""
+    """Return the calls that a text without marks is; none if it is something else. Raises ValueError if cut off."""
     text = text.strip()
     if not text or "```" in text or not (text[0] in "[{" or re.match(r"[A-Za-z_][\w.]*\(", text)):
         return []
@@ -330,9 +330,9 @@ class _Words(ast.NodeTransformer):
 
 
 def read_said(message: Mapping[str, Any], tools: Sequence[Mapping[str, Any]] = ()) -> tuple[list[JsonObject], str]:
-    """Return the calls that a message of the assistant makes, and what it says besides.
+    """Return the calls that a message of the assistant makes, and the rest of its words.
 
-    Calls stand beside the text (OpenAI's `tool_calls`, its older `function_call`, Anthropic's parts) or in it.
+    Calls are next to the text (OpenAI's `tool_calls`, its older `function_call`, Anthropic's parts) or in it.
 
     Raises:
         ValueError: A call is cut off, or cannot be read.

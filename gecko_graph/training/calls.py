@@ -21,7 +21,7 @@ _HOLDERS = {**dict.fromkeys(("list", "set", "tuple", "iterable", "sequence"), "a
 
 
 def call_parts(given: Any) -> tuple[str, Any] | None:
-    """Return the name and the arguments of a call, None where one of them is missing; data sets give them many keys."""
+    """Return the name and the arguments of a call, None if one of them is missing; data sets give them many keys."""
     plain = given if isinstance(given, Mapping) else {}
     plain = plain["function"] if isinstance(plain.get("function"), Mapping) else plain
     name = next((plain[key] for key in _NAMES if isinstance(plain.get(key), str)), None)

@@ -1,6 +1,6 @@
-"""What rules say of a sample: tools and arguments by schema, its calls made in a `World`, values without a source.
+"""Rules on a sample: tools and arguments by schema, its calls made in a `World`, values without a source.
 
-Rules never take a label for wrong because they could not follow it: what cannot be made or compared is `undecided`.
+Rules never take a label for wrong because they cannot follow it: a call that cannot be made or compared is `undecided`.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Reason(TypedDict):
     message: str
 
 
-class Verdict(TypedDict):
-    """What is made of a sample's label, and by whom: rules, the calls made in a world, a model, or nobody."""
+class SampleVerdict(TypedDict):
+    """The verdict on a sample's label, and its source: rules, the calls made in a world, a model, or nobody."""
 
     status: Literal["keep", "drop", "fix", "open"]
     by: Literal["rules", "world", "model", "nobody"]
@@ -83,13 +83,13 @@ class Checker:
 
     Args:
         toolkit: The tools that answer the calls of samples with a state; None leaves these to the schemas.
-        sources: Whether values without a source are also looked for where the world has decided.
+        sources: Whether values without a source are also looked for if the world has decided.
     """
 
     toolkit: Toolkit | None = None
     sources: bool = False
 
-    def check(self, sample: Sample, later: Sequence[Sample] = ()) -> Verdict:
+    def check(self, sample: Sample, later: Sequence[Sample] = ()) -> SampleVerdict:
         """Return the rules' verdict; `later` are the samples that continue its conversation, for a goal at its end."""
         tools = _read_called(sample) if sample["tools"] else self.toolkit
         reasons = [reason for at, call in enumerate(sample["label"]) for reason in _find_complaints(call, at, tools)]
@@ -155,8 +155,8 @@ def _build_world(toolkit: Toolkit, begun: bytes) -> World | str:
     return world
 
 
-def _decide(reasons: list[Reason], *, made: bool) -> Verdict:
-    """Return what reasons of rules come to; `made` where a world has answered every call as the sample has it."""
+def _decide(reasons: list[Reason], *, made: bool) -> SampleVerdict:
+    """Return the verdict of rules' reasons; `made` if a world has answered every call as the sample has it."""
     codes = {each["code"] for each in reasons}
     if not codes & DROPPING and codes & OPEN and not made:
         return {"status": "open", "by": "nobody", "reasons": reasons}
@@ -180,7 +180,7 @@ def _tell_all(complaints: Iterable[Complaint], at: int) -> Iterator[Reason]:
 
 
 def _find_chosen(sample: Sample, tools: Toolkit) -> Iterator[Reason]:
-    """Yield the values of a label that stand nowhere in what was known before it."""
+    """Yield the values of a label that no earlier message, result or state holds."""
     outcome: Any = {"status": "ok", "result": None, "patch": [], "rung": "real", "simulated": False, "passed": []}
     calls = [{"name": each["name"], "args": each["arguments"]} for each in sample["label"]]
     steps: Any = [{"v": 1, "call": {"id": str(at), **each}, "outcome": outcome} for at, each in enumerate(calls)]
@@ -262,7 +262,7 @@ def _compare(ours: Json, real: Json, place: Place = ()) -> Iterator[tuple[Place,
 def _reach(world: World, sample: Sample, later: Sequence[Sample]) -> bool | None:
     """Return whether the goal is met at the end of the conversation.
 
-    None where its end is not known, or a later label breaks its schema: that says nothing of this one.
+    None if its end is not known, or a later label breaks its schema: that says nothing of this one.
     """
     last: Any = sample["from"][-1] if sample["from"] else None
     missing = last.get("steps", 0) - last.get("step", 0) if isinstance(last, dict) else 0
@@ -276,7 +276,7 @@ def _reach(world: World, sample: Sample, later: Sequence[Sample]) -> bool | None
 
 
 def _judge(made: Made, at: int, *, compared: bool) -> Iterator[Reason]:
-    """Yield what speaks against one call of a label that was made."""
+    """Yield the objections to one call of a label that was made."""
     outcome, place = made.step.get("outcome"), ("label", at)
     if made.step["call"]["name"] not in made.world.toolkit:
         yield tell("undecided", (*place, "name"), "no tool of the toolkit")

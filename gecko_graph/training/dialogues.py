@@ -43,14 +43,14 @@ _MOST_TOOLS, _MOST_TURNS, _TOOLS, _MESSAGES_A_TURN = 6, 4, 12_000, 10
 
 
 class Draw(NamedTuple):
-    """What a dialogue is planned from: the names of its tools, and the kinds of its turns."""
+    """The draft of a dialogue: the names of its tools, and the kinds of its turns."""
 
     names: list[str]
     kinds: list[str]
 
     @classmethod
     def of(cls, toolkit: Toolkit, seed: int, number: int) -> Draw:
-        """Return what is drawn for the dialogue of this number: the same for the same seed, in whatever order."""
+        """Return the draft of the dialogue of this number: the same for the same seed, in whatever order."""
         rng = Random(f"{seed}/{number}")
         names = rng.sample(toolkit.names, min(len(toolkit), rng.randint(2, _MOST_TOOLS)))
         kinds = [rng.choice(KINDS) for _ in range(rng.randint(1, _MOST_TURNS))]
@@ -76,16 +76,16 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     The same call goes on where it was stopped, with all dialogues that were done.
 
     Args:
-        toolkit: The tools; contracts and functions answer where they can, then examples and schemas, and a model where
+        toolkit: The tools; contracts and functions answer if they can, then examples and schemas, and a model where
             `model` names the role `simulator`.
         folder: Where rows and cases are written.
         n: How many are to be kept; twice as many are planned at most.
         tools: How the cases name the tools.
         model: The models of `dialogue_planner`, `user` and `label_judge`.
-        assistant: The assistant; the model of the role `planner` where left out.
+        assistant: The assistant; by default the model of the role `planner`.
         seed: Another one draws other tools and turns.
         map: Who does the work (`gecko_graph.values.mapping`); files and rows are the same.
-        costs: Called with what the first two dialogues have cost, where others follow; False stops.
+        costs: Called with the cost of the first two dialogues, if others follow; False stops.
         tell: Called with how many dialogues are kept, of how many.
 
     Returns:
@@ -160,7 +160,7 @@ def _make_all(
 
 
 class Course:
-    """One dialogue: planned, played, verified, with what it costs."""
+    """One dialogue: planned, played, verified, with its cost."""
 
     def __init__(self, toolkit: Toolkit, models: Models, agent: AgentLike, draw: Draw, number: int) -> None:
         self._toolkit, self._agent, self._draw, self._number = toolkit.select(names=draw.names), agent, draw, number
@@ -172,7 +172,7 @@ class Course:
         return reply
 
     def make(self, tools: str, seed: int) -> JsonObject:
-        """Return the dialogue: name, rows with verdicts, case, the cause that it was dropped for, what it cost."""
+        """Return the dialogue: name, rows with verdicts, case, the cause that it was dropped for, its cost."""
         name = f"dialogue-{self._number:05}"
         made: JsonObject = {"name": name, "rows": [], "case": "", "dropped": ""}
         plan = self._plan()
@@ -199,7 +199,7 @@ class Course:
         return made | {"rows": rows, "usage": add_all(self._spent)}
 
     def _plan(self) -> PlannedDialogue | str:
-        """Return a plan for what was drawn, or what is wrong with it after one repair."""
+        """Return a plan for the draft, or its faults after one repair."""
         tools = format_json([each["function"] for each in self._toolkit.as_openai()], budget=_TOOLS)
         shown = {"tools": tools, "kinds": "\n".join(self._draw.kinds)}
         check = partial(find_plan_faults, draw=self._draw, toolkit=self._toolkit)
@@ -216,7 +216,7 @@ class Course:
         return found
 
     def _verify(self, found: JsonObject, name: str, *, is_over: bool) -> list[JsonObject]:
-        """Return the conversation's rows with verdicts: rules first, the judge only where nothing has refused it."""
+        """Return the conversation's rows with verdicts: rules first, the judge only if nothing has refused it."""
         messages = [each for each in found["messages"] if each.type in ("human", "ai", "tool")]
         if not any(each.type == "ai" for each in messages):
             return []
@@ -229,12 +229,12 @@ class Course:
 
 
 def cause_of(fault: str) -> str:
-    """Return what a fault is counted by: the words before its colon."""
+    """Return the cause that a fault is counted by: the words before its colon."""
     return fault.partition(":")[0]
 
 
 def find_plan_faults(plan: PlannedDialogue, draw: Draw, toolkit: Toolkit) -> Iterator[str]:
-    """Yield where a plan is not what was drawn, or its state not one of the tools: a cause, a colon, what it is."""
+    """Yield a plan's departures from the draft, and faults of its state: a cause, a colon, the detail."""
     yield from (f"the tools refuse its state: {each}" for each in StateRules.of(toolkit).broken(plan.state))
     if (kinds := [turn.kind for turn in plan.turns]) != draw.kinds:
         yield f"other kinds of turns: expected the kinds {', '.join(draw.kinds)}, got {', '.join(kinds)}"
@@ -249,7 +249,7 @@ def find_plan_faults(plan: PlannedDialogue, draw: Draw, toolkit: Toolkit) -> Ite
 
 
 def find_departures(found: Mapping[str, Any], kinds: Sequence[str], plan: PlannedDialogue) -> Iterator[str]:
-    """Yield where a conversation did not come to what was planned, by rule: a cause, a colon, what it is."""
+    """Yield a conversation's departures from the plan, by rule: a cause, a colon, the detail."""
     score = found["score"]
     if score["end"] != "ended":
         yield f"it ended early: {score['end']}: {score['reason']}"
@@ -275,7 +275,7 @@ def find_departures(found: Mapping[str, Any], kinds: Sequence[str], plan: Planne
 
 
 def _split(messages: Sequence[Any]) -> list[list[Any]]:
-    """Return what follows each message of the user."""
+    """Return the messages after each message of the user."""
     parts: list[list[Any]] = []
     for each in messages:
         sender = read_envelope(each)["sender"]

@@ -31,7 +31,7 @@ REFUSED_COST = 0.05
 
 
 class Stepped(NamedTuple):
-    """What a step comes to."""
+    """The result of a step."""
 
     observation: JsonObject
     reward: float
@@ -40,7 +40,7 @@ class Stepped(NamedTuple):
 
 
 def build_messages(world: World, said: Sequence[AnyMessage], answer: str | None) -> list[AnyMessage]:
-    """Return a conversation: what was said, a world's calls one by one, and the agent's answer if there is one."""
+    """Return a conversation: its messages, a world's calls one by one, and the agent's answer if there is one."""
     messages = [address(each, "user", "agent", steps=0) if isinstance(each, HumanMessage) else each for each in said]
     steps = world.log
     for number, step in enumerate(steps, 1):
@@ -53,7 +53,7 @@ def build_messages(world: World, said: Sequence[AnyMessage], answer: str | None)
 
 
 def as_conversation(world: World, said: Sequence[AnyMessage], answer: str | None) -> JsonObject:
-    """Return a world's calls after what was said, as `create_conversation` returns one."""
+    """Return a world's calls after a conversation, as `create_conversation` returns one."""
     return {"messages": build_messages(world, said, answer), "world": world.snapshot()}
 
 
@@ -65,7 +65,7 @@ class GeckoEnv:
 
     Args:
         tasks: Made ones, or scenarios that have a user and a goal.
-        reward: `terminal`: 1.0 at the end where the goal is met, else 0.0. `stepwise`: how much nearer to its
+        reward: `terminal`: 1.0 at the end if the goal is met, else 0.0. `stepwise`: how much nearer to its
             milestones each step comes, less a cost for refused calls.
         max_steps: Steps after which an episode ends.
 
@@ -82,7 +82,7 @@ class GeckoEnv:
         self._world: World | None = None
 
     def reset(self, task: str | int | None = None, seed: int | None = None) -> JsonObject:
-        """Begin an episode, and return what the policy sees.
+        """Begin an episode, and return the policy's observation.
 
         Args:
             task: Name or number of the task; without one it is drawn.
@@ -159,7 +159,7 @@ class GeckoEnv:
         return {"messages": clone(self._messages), "tools": clone(case.tools.as_openai())}
 
     def _tell(self, met: bool | None) -> JsonObject:
-        """Return what a trainer is told beside the reward: where the episode began, and how it goes."""
+        """Return the episode's `info`: its start, and its progress."""
         begun = digest(self.tasks[self.task].state)
         told = {"task": self.task, "start_digest": begun, "steps": self._steps, "refused": self._refused}
         return told if met is None else {**told, "success": met}
@@ -171,7 +171,7 @@ class GeckoEnv:
         return found["milestone_similarity"] or 0.0, find_status(found, "ended", ()) == "passed"
 
     def _show(self, made: Sequence[Step], answer: str | None) -> None:
-        """Add the calls with what they answered, and the answer, to what the policy sees."""
+        """Add the calls with their results, and the answer, to the policy's messages."""
         shown: JsonObject = {"role": "assistant", "content": answer}
         for step in made:
             call = step["call"]
@@ -185,7 +185,7 @@ class GeckoEnv:
 
 
 def index_tasks(tasks: Sequence[Case]) -> dict[str, Case]:
-    """Return tasks by name. Raises GeckoError where they cannot be played, or no goal can be scored."""
+    """Return tasks by name. Raises GeckoError if they cannot be played, or no goal can be scored."""
     check_installed()
     found: dict[str, Case] = {}
     for number, case in enumerate(tasks):
@@ -201,7 +201,7 @@ def index_tasks(tasks: Sequence[Case]) -> dict[str, Case]:
 
 
 def words_of(case: Case) -> str:
-    """Return what the user of a task says."""
+    """Return a task's words of the user."""
     return case.user.opening or case.user.goal if case.user else ""
 
 
@@ -215,7 +215,7 @@ def score_world(case: Case, words: str, world: World, answer: str | None) -> Sco
 
 
 def _read(given: Any, world: World) -> Any:
-    """Return a call as a world takes it; what is none stays as it is, to be refused."""
+    """Return a call as a world takes it; any other value stays as it is, to be refused."""
     inner = given.get("function", given) if isinstance(given, Mapping) else None
     if not isinstance(inner, Mapping):
         return given

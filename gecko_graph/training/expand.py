@@ -79,7 +79,7 @@ def _ask(error: Mapping[str, Any], at: int, where: Where) -> Ask:
 
 
 def _read(error: Mapping[str, Any], reply: Any, at: int, turn: int) -> JsonObject | None:
-    """Return a reply as a row; None where it is none."""
+    """Return a reply as a row; None if it is none."""
     if not isinstance(reply, VariantReply):
         return None
     kept = {key: error[key] for key in ("tools", "state") if error.get(key) is not None}
@@ -106,7 +106,7 @@ def verify_variants(
     """Write the variants that both tiers of the verification keep, near-duplicates left out; returns how many are what.
 
     Args:
-        drafts: What was written.
+        drafts: The written rows.
         verified: Where all go, with their verdicts.
         out: Where those that are kept go.
         known: Rows that a variant may not resemble.

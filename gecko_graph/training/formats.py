@@ -93,4 +93,4 @@ _FORMS = {"openai": _openai, "trl": _trl, "dpo": _dpo, "sharegpt": _sharegpt, "n
 FORMATS: dict[str, Callable[[Mapping[str, Any]], Iterator[JsonObject]]] = {
     name: partial(_write, form) for name, form in _FORMS.items()
 }
-"""What `--to` takes: a function from a verified row to rows."""
+"""The values of `--to`: a function from a verified row to rows."""

@@ -18,7 +18,7 @@ from ..models.formatting import cut, format_conversation, format_json
 from ..models.roles import ItemJudgement, LabelReply
 from ..state import JsonObject, Rehearsal
 from ..tools import Toolkit
-from .checks import Checker, Verdict, make, reaches, tell, to_langchain
+from .checks import Checker, SampleVerdict, make, reaches, tell, to_langchain
 from .samples import LabelCall, Sample
 
 _CONVERSATION, _TOOLS, _LABEL = 20_000, 12_000, 6_000
@@ -33,7 +33,7 @@ class Item(NamedTuple):
 
     at: int
     where: str
-    rows: list[tuple[str, Verdict, str]]
+    rows: list[tuple[str, SampleVerdict, str]]
     bad: list[str]
 
 
@@ -44,7 +44,7 @@ class Judge:
 
     Args:
         models: The models by role: `label_judge`; with a planner, wrong labels of samples with a state are replaced.
-        checker: What makes their calls.
+        checker: Makes their calls.
     """
 
     def __init__(self, models: Models, checker: Checker) -> None:
@@ -80,7 +80,7 @@ class Judge:
         return ask_label(row, {"label": label}, where, cut("\n".join(doubts), budget=_LABEL))
 
     def _fix(self, row: JsonObject) -> JsonObject | None:
-        """Return a row with an accepted plan in the place of its label; None where none was found."""
+        """Return a row with an accepted plan in the place of its label; None if none was found."""
         can_plan = self._checker.toolkit is not None and self._models.has("planner") and row.get("state") is not None
         if not can_plan or not row["messages"] or row["messages"][-1]["role"] != "user":
             return None
@@ -113,7 +113,7 @@ class Judge:
 
 
 def describe_row(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return what every question about a row shows: its tools and its conversation."""
+    """Return the common part of all prompts about a row: its tools and its conversation."""
     return {
         "tools": format_json([tool["function"] for tool in row["tools"]], budget=_TOOLS),
         "conversation": format_conversation(to_langchain(row["messages"]), budget=_CONVERSATION),
@@ -133,12 +133,12 @@ def read_labels(reply: Any) -> dict[str, ItemJudgement]:
 
 
 def describe_step(calls: Sequence[Mapping[str, Any]], text: str) -> str:
-    """Return a step of the assistant as a question shows it: its calls, and what it says."""
+    """Return a step of the assistant as a prompt shows it: its calls, and its words."""
     said = [*([{"calls": [*calls]}] if calls else []), *([{"says": text}] if text else [])]
     return format_json(said, budget=_LABEL)
 
 
-def _judged(verdict: Verdict, reply: Any, failure: str | None) -> Verdict:
+def _judged(verdict: SampleVerdict, reply: Any, failure: str | None) -> SampleVerdict:
     if (said := read_labels(reply).get("label")) is None:
         reason = tell("no_reply", ("label",), failure or "no reply")
         return {**verdict, "status": "open", "by": "nobody", "reasons": [*verdict["reasons"], reason]}

@@ -3,7 +3,7 @@
 START ── seed ── train ──┬── evaluate ──┬── probe ── judge ── expand ── mix ── train ...
                          └──────────────┘ (the last iteration ends here)
 
-Each step writes whole files of one iteration beside a manifest.
+Each step writes whole files of one iteration with a manifest.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..tools import Toolkit
 from .checks import Checker
 from .expand import CONSTRAINTS, verify_variants, write_variants
 from .formats import FORMATS, is_good
-from .mix import Ablation, Chosen, Found, draw_seeds, mix
+from .mix import Ablation, Chosen, MixFindings, draw_seeds, mix
 from .pairs import Pair, Pairs
 from .probe import (
     Maker,
@@ -56,12 +56,12 @@ _ERRORS = ("error", "corrected", "repeated")
 
 @dataclass(frozen=True, kw_only=True)
 class LoopConfig:
-    """What a loop works on.
+    """The settings of a loop.
 
     Args:
-        seeds: A file of rows in any known shape; what `data verify` has dropped or left open is left out.
+        seeds: A file of rows in any known shape; rows that `data verify` has dropped or left open are left out.
         folder: Where each iteration's files go.
-        base: The model to begin with: what the first training is given as `{model}`.
+        base: The model to begin with: the first training's `{model}`.
         iterations: How many trainings.
         toolkit: Tools whose contracts or functions make the calls of rows with a state.
         eval: Held-out rows, scored by ToolMatch after each training.
@@ -99,7 +99,7 @@ class LoopConfig:
 
 
 class LoopInput(TypedDict):
-    """Nothing is needed: what is there in the folder is gone on with."""
+    """Nothing is needed: the files in the folder are the state."""
 
 
 class LoopState(TypedDict, total=False):
@@ -114,7 +114,7 @@ class LoopState(TypedDict, total=False):
     model: str
     """The model trained last."""
     counts: Annotated[dict[str, Any], operator.or_]
-    """Step, as `2/judge`, to what it counted."""
+    """Step, as `2/judge`, to its counts."""
 
 
 class Stages:
@@ -182,7 +182,7 @@ class Stages:
         return read_outputs(out, (row["id"] for row in read_rows(data)))
 
     def judge(self, state: LoopState) -> LoopState:
-        """Judge each label beside the model's output."""
+        """Judge each label against the model's output."""
         folder, toolkit, turn = self._folder(state), self._config.toolkit, state["iteration"] - 1
 
         def work(replies: Path) -> Counts:
@@ -228,16 +228,16 @@ class Stages:
         chosen = mix(found, new, len(first), config.ablation, config.seed + number)
         return self._open(number, state["model"], chosen, [folder / JUDGED, folder / VARIANTS], {})
 
-    def _find(self, judged: Path, *variants: Path) -> Found:
-        """Return what an iteration has found, by ids."""
+    def _find(self, judged: Path, *variants: Path) -> MixFindings:
+        """Return an iteration's findings, by ids."""
         more = (row for file in variants for row in read_rows(file))
-        found = Found.of(read_rows(judged), more, both_correct=self._config.keep_both_correct)
+        found = MixFindings.of(read_rows(judged), more, both_correct=self._config.keep_both_correct)
         return found.without_judge(self._config.seed) if self._is_unjudged else found
 
     def _open(
         self, number: int, model: str, chosen: Sequence[Chosen], found: Sequence[Path], counts: Mapping[str, Any]
     ) -> LoopState:
-        """Write a data set as samples and as rows to train on; each row's `from` says as what it is in it."""
+        """Write a data set as samples and as rows to train on; each row's `from` names its role."""
         config, folder = self._config, self._config.folder / f"iteration-{number}"
         if not chosen:
             raise GeckoError(f"iteration {number}: there are no rows to train on: nothing was missed, and none is left")
@@ -271,7 +271,7 @@ class Stages:
 
 
 def _read_seeds(source: Path, target: Path) -> Counts:
-    """Write the rows of a file, whatever their shape, as samples; what `data verify` has refused is left out."""
+    """Write the rows of a file, whatever their shape, as samples; rows that `data verify` has refused are left out."""
     if not source.is_file():
         raise GeckoError(f"{target.stem}: {source} is not there")
 
@@ -300,7 +300,7 @@ def _pair(rows: Sequence[Sample], outputs: Sequence[Output], all_: Sequence[Samp
 
 
 def _take(row: JsonObject, chosen: Chosen, number: int) -> JsonObject:
-    """Return a row as the next data set has it: errors keep what was wrong, others have no verdict."""
+    """Return a row as the next data set has it: errors keep their faults, others have no verdict."""
     kept = {key: each for key, each in row.items() if key != "verdict" or chosen.part in _ERRORS}
     id_ = f"{row['id']}~{chosen.again}" if chosen.again else row["id"]
     return {**kept, "id": id_, "from": [*row["from"], {"iteration": number, "as": chosen.part}]}
@@ -320,7 +320,7 @@ def create_loop(
     """Build the graph of a loop; `invoke({})` runs it. Each step whose files fit is passed over, so it can be stopped.
 
     Args:
-        config: What it works on.
+        config: Its settings.
         trainer: A command with `{data}` (TRL's rows), `{model}` and `{out}`, or a function of the three paths.
         probe: What the trained model does with rows, greedily: the address of an OpenAI-compatible server, which is
             asked for the model by its path; a command or function as the trainer's, whose `{data}` are samples; or a

@@ -88,7 +88,7 @@ def _is_same(
 
 
 def _same_object(one: Mapping[str, Json], other: Mapping[str, Json], schema: Any) -> bool:
-    """Compare two objects by a schema's members, whose defaults stand for what is left out."""
+    """Compare two objects by a schema's members, whose defaults replace omitted values."""
     known = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
     for name in {**one, **other}:
         rule: Mapping[str, Any] = known[name] if isinstance(known.get(name), Mapping) else {}

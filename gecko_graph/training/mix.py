@@ -21,7 +21,7 @@ FRESH = (Fraction(4, 13), Fraction(2, 13), Fraction(1, 13))
 
 
 class Chosen(NamedTuple):
-    """A row of the next data set: its id, as what it is taken, and how often it was taken before."""
+    """A row of the next data set: its id, its role, and how often it was taken before."""
 
     id: str
     part: Part
@@ -29,8 +29,8 @@ class Chosen(NamedTuple):
 
 
 @dataclass(kw_only=True, slots=True)
-class Found:
-    """What an iteration has found of its data set, by the rows' ids.
+class MixFindings:
+    """An iteration's findings on its data set, by the rows' ids.
 
     Args:
         errors: Rows whose label stands though the model failed, or that now have the model's: the error seeds.
@@ -49,8 +49,8 @@ class Found:
     mismatched: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, judged: Iterable[Any], variants: Iterable[Any], *, both_correct: bool) -> Found:
-        """Return what judged rows and variants say; `both_correct` takes for mastered what is right otherwise, too."""
+    def of(cls, judged: Iterable[Any], variants: Iterable[Any], *, both_correct: bool) -> MixFindings:
+        """Return the findings of judged rows and variants; with `both_correct` other right outputs count."""
         found = cls(variants=[(row["id"], row["from"][-1]["variant_of"]) for row in variants])
         for row in judged:
             outcome = row["verdict"]["outcome"]
@@ -62,8 +62,8 @@ class Found:
                 found.corrected |= {row["id"]} if outcome == "LABEL_WRONG" else set()
         return found
 
-    def without_judge(self, seed: int) -> Found:
-        """Return what is found where no label is verified: of all rows whose label was not met, as many are errors."""
+    def without_judge(self, seed: int) -> MixFindings:
+        """Return what is found if no label is verified: of all rows whose label was not met, as many are errors."""
         errors = _some(self.mismatched, len(self.errors), Random(f"unjudged {seed}"))
         matched = {*self.matched}
         mastered = [each for each in self.mastered if each[0] in matched]
@@ -80,11 +80,11 @@ def draw_seeds(ids: Sequence[str], seed: int) -> list[list[str]]:
 
 
 def mix(
-    found: Found, fresh: Sequence[str], total: int, ablation: Ablation | None = None, seed: int = 0
+    found: MixFindings, fresh: Sequence[str], total: int, ablation: Ablation | None = None, seed: int = 0
 ) -> list[Chosen]:
     """Return the rows of the next data set: at most `total`, and as many where enough are mastered.
 
-    Where errors and variants overflow, variants are thinned evenly over their seeds, and errors only where they do
+    Where errors and variants overflow, variants are thinned evenly over their seeds, and errors only if they do
     alone. An ablation keeps the sizes of the full mix, but for `no-expansion`, which has no variants in it; for
     `no-judge` what is given is `Found.without_judge`.
     """
@@ -123,7 +123,7 @@ def thin(variants: Sequence[tuple[str, str]], room: int) -> list[str]:
 
 
 def _some(ids: Sequence[str], size: int, rng: Random) -> list[str]:
-    """Return ids in their order; a drawn part of them where they are more."""
+    """Return ids in their order; a drawn part of them if they are more."""
     if len(ids) <= size:
         return list(ids)
     drawn = set(rng.sample(range(len(ids)), max(size, 0)))

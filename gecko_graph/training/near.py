@@ -1,4 +1,4 @@
-"""What a walk comes to: its end, what of it makes no difference, what depends on what, and walks that just miss it."""
+"""A walk's result: its end, its moves without effect, the dependencies, and walks that just miss it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ..values.patch import booked_patch
 from ..values.places import map_scalars, scalars
 from ..world.provenance import is_planned
 from ..world.world import World
-from .walks import Move, Source, Walk, replay
+from .walks import Move, ValueSource, Walk, replay
 
 Pairs: TypeAlias = set[tuple[int, int]]
-"""Origins of moves of which the second needs the first: its value, or what it has done."""
+"""Origins of moves of which the second needs the first: its value, or its effect."""
 _TRIES, _SWAPS, _CHANGES = 8, 4, 2
 
 
 class End(NamedTuple):
-    """What moves come to: their steps by origin, the state, and the texts in it that were drawn."""
+    """The result of moves: their steps by origin, the state, and the random texts in it."""
 
     steps: dict[int, Step]
     state: JsonObject
@@ -32,7 +32,7 @@ class End(NamedTuple):
     def is_same(self, start: World, moves: Sequence[Move], free: Sequence[str] = ()) -> tuple[bool, dict[int, Step]]:
         """Return whether other moves come to the same, but for drawn texts and tables that are free; with their steps.
 
-        What they draw is only looked for where the states differ, and something was drawn.
+        Random texts are only searched if the states differ, and there are some.
         """
         world = start.fork()
         steps, mine = replay(world, moves), _watched(self.state, free)
@@ -49,7 +49,7 @@ def _watched(state: JsonObject, free: Sequence[str]) -> Json:
 
 
 def play(start: World, moves: Sequence[Move]) -> End:
-    """Return what moves come to; the world is not changed."""
+    """Return the result of moves; the world is not changed."""
     one, other = start.fork(), start.fork()
     steps, _ = replay(one, moves), replay(other, moves, "other")
     drawn = _texts(one.state) - _texts(other.state) - _texts(start.state)
@@ -94,7 +94,7 @@ def has_idle_write(start: World, moves: Sequence[Move], free: Sequence[str] = ()
 
 
 def _act(step: Step) -> str:
-    """Return what a call has done, whatever it answered; a sum that comes out otherwise is no other deed."""
+    """Return a call's effect, whatever it answered; a different sum is no different effect."""
     patch = booked_patch(step["outcome"]) if is_planned(step) else ["refused"]
     return digest(map_scalars(patch, lambda each: 0 if isinstance(each, int | float) else each))
 
@@ -105,7 +105,7 @@ def number(start: World, moves: Sequence[Move], pairs: Pairs) -> tuple[list[Move
     moved = []
     for move in moves:
         known = {place: one for place, one in move.sources.items() if one.origin in new}
-        sources = {place: Source(new[one.origin], one.place) for place, one in known.items()}
+        sources = {place: ValueSource(new[one.origin], one.place) for place, one in known.items()}
         moved.append(replace(move, origin=new[move.origin], sources=sources))
     steps = replay(start.fork(), moved)
     numbered = [replace(move, args=steps[move.origin]["call"]["args"]) for move in moved]

@@ -1,4 +1,4 @@
-"""Judgement-guided label verification (paper, section 4.3): a label beside an output, by rules, then asked."""
+"""Judgement-guided label verification (paper, section 4.3): a label and an output, by rules, then by a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..models.ask import Ask, Where
 from ..models.factory import Models
 from ..state import JsonObject
 from ..values.digest import digest
-from .checks import Checker, Verdict, make, tell
+from .checks import Checker, SampleVerdict, make, tell
 from .judging import ask_label, describe_step, read_labels
 from .probe import AT_ONCE, Output, is_met
 from .rows import write_rows
@@ -25,7 +25,7 @@ Outcome = Literal[
 """The paper's four, and: the label was met; asked in both orders, the model disagreed; nobody decides."""
 
 Pair: TypeAlias = tuple[Sample, Output, Sequence[Sample]]
-"""A sample, what the model did with it, and the samples that continue its conversation to a goal."""
+"""A sample, the model's output for it, and the samples that continue its conversation to a goal."""
 
 _FAILS = frozenset({"tool", "arguments", "refused"})
 _OUTCOMES: Mapping[tuple[bool | None, bool | None], Outcome] = {
@@ -36,10 +36,10 @@ _OUTCOMES: Mapping[tuple[bool | None, bool | None], Outcome] = {
 }
 """By whether label and output are right."""
 _BOTH = ("first", "second")
-_ORDER = "(The first is the label, the second what the model did.)"
+_ORDER = "(The first is the label, the second the model's output.)"
 
 
-class Judged(NamedTuple):
+class JudgedPair(NamedTuple):
     """What was found of a row: the outcome, who decided, and what is wrong with the wrong candidate."""
 
     outcome: Outcome
@@ -48,11 +48,11 @@ class Judged(NamedTuple):
 
 
 class Pairs:
-    """Judges labels beside outputs.
+    """Judges labels against outputs.
 
     Args:
         checker: Makes their calls; both candidates begin from the same fork.
-        models: The models by role: `label_judge` is asked about what rules do not decide.
+        models: The models by role: `label_judge` decides the pairs that rules leave open.
         turn: The iteration, from 0; where a recorded reply is looked up.
         unjudged: Whether each label stays as it came, and the output is wrong wherever it differs.
     """
@@ -83,26 +83,26 @@ class Pairs:
             replies = [reply.value for reply in answer(asks, self._models)]
             asked = map(_agree, replies[::2], replies[1::2])
             for (_, (sample, output, _)), each in zip(some, found, strict=True):
-                yield self._book(sample, output, each or next(asked, Judged("UNDECIDED", "nobody")))
+                yield self._book(sample, output, each or next(asked, JudgedPair("UNDECIDED", "nobody")))
 
-    def decide(self, sample: Sample, output: Output, later: Sequence[Sample] = ()) -> Judged | None:
-        """Return what rules find; None where it is to be asked."""
+    def decide(self, sample: Sample, output: Output, later: Sequence[Sample] = ()) -> JudgedPair | None:
+        """Return the rules' verdict; None if a model is to be asked."""
         if is_met(sample, output):
-            return Judged("MASTERED", "rules")
+            return JudgedPair("MASTERED", "rules")
         label = self._check(sample, sample["label"], sample.get("text", ""), later)
         made = self._check(sample, output["calls"], output["text"], later)
         if problem := output.get("problem"):
             made = {"status": "drop", "by": "rules", "reasons": [tell("arguments", ("output",), problem)]}
         if "goal" in sample and None not in (met := (_has_met(label), _has_met(made))):
-            return Judged(_OUTCOMES[met], "world", _explain(made if met[0] else label))
+            return JudgedPair(_OUTCOMES[met], "world", _explain(made if met[0] else label))
         if _fails(made):
             by: Any = "world" if "world" in (label["by"], made["by"]) else "rules"
-            return Judged(_OUTCOMES[not _fails(label), False], by, _explain(made))
+            return JudgedPair(_OUTCOMES[not _fails(label), False], by, _explain(made))
         if not _fails(label) and (end := self._play(sample, sample["label"])):
-            return Judged("BOTH_CORRECT", "world") if end == self._play(sample, output["calls"]) else None
+            return JudgedPair("BOTH_CORRECT", "world") if end == self._play(sample, output["calls"]) else None
         return None
 
-    def _check(self, sample: Sample, calls: list[LabelCall], text: str, later: Sequence[Sample]) -> Verdict:
+    def _check(self, sample: Sample, calls: list[LabelCall], text: str, later: Sequence[Sample]) -> SampleVerdict:
         """Return the verdict on a candidate, whatever the row has recorded of its label's results."""
         candidate: Any = {**sample, "label": calls, "text": text}
         candidate.pop("results", None)
@@ -134,8 +134,8 @@ class Pairs:
             for at, both in enumerate((steps, steps[::-1]), 2 * number)
         ]
 
-    def _book(self, sample: Sample, output: Output, found: Judged) -> JsonObject:
-        """Return a sample with its verdict: where the label was wrong it has the output's, and the verdict its own."""
+    def _book(self, sample: Sample, output: Output, found: JudgedPair) -> JsonObject:
+        """Return a sample with its verdict: if the label was wrong it has the output's, and the verdict its own."""
         outcome = "PRED_WRONG" if self._unjudged and found.outcome != "MASTERED" else found.outcome
         row: JsonObject = {**sample}
         verdict: JsonObject = {
@@ -155,30 +155,30 @@ class Pairs:
         return {**row, "verdict": {**verdict, "status": status, "wrong": wrong, "said": said, "analysis": analysis}}
 
 
-def _agree(one: Any, other: Any) -> Judged:
-    """Return what two replies say, of which the second saw the candidates the other way round."""
+def _agree(one: Any, other: Any) -> JudgedPair:
+    """Return the verdict of two replies, of which the second saw the candidates the other way round."""
     said, swapped = read_labels(one), read_labels(other)
     if not said.keys() & swapped.keys() >= {*_BOTH}:
-        return Judged("UNDECIDED", "nobody", "no reply")
+        return JudgedPair("UNDECIDED", "nobody", "no reply")
     if any(each.unsure or each.status == "unknown" for each in (*said.values(), *swapped.values())):
-        return Judged("UNDECIDED", "model")
+        return JudgedPair("UNDECIDED", "model")
     right, again = ([found[id_].status == "success" for id_ in _BOTH] for found in (said, swapped))
     if right != again[::-1]:
-        return Judged("DISAGREED", "model")
+        return JudgedPair("DISAGREED", "model")
     wrong = [f"The {id_}: {each.reason}" for id_, each in said.items() if each.reason and each.status != "success"]
-    return Judged(_OUTCOMES[right[0], right[1]], "model", " ".join([_ORDER, *wrong]) if wrong else "")
+    return JudgedPair(_OUTCOMES[right[0], right[1]], "model", " ".join([_ORDER, *wrong]) if wrong else "")
 
 
-def _fails(verdict: Verdict) -> bool:
+def _fails(verdict: SampleVerdict) -> bool:
     return any(each["code"] in _FAILS for each in verdict["reasons"])
 
 
-def _has_met(verdict: Verdict) -> bool | None:
-    """Return whether a candidate meets the row's goal; None where that is not known."""
+def _has_met(verdict: SampleVerdict) -> bool | None:
+    """Return whether a candidate meets the row's goal; None if that is not known."""
     if verdict["status"] == "drop":
         return False
     return True if (verdict["status"], verdict["by"]) == ("keep", "world") else None
 
 
-def _explain(verdict: Verdict) -> str:
+def _explain(verdict: SampleVerdict) -> str:
     return "; ".join(f"{each['path']}: {each['message']}" for each in verdict["reasons"])

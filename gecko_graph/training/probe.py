@@ -1,4 +1,4 @@
-"""Trainers and probes of a user's own, and what a policy does with each row: greedy probing (paper, section 4.2)."""
+"""Trainers and probes of a user's own, and a policy's output for each row: greedy probing (paper, section 4.2)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .shapes import ROW_ERRORS, reason_of
 from .steps import read_rows
 
 Maker: TypeAlias = str | Callable[[Path, str, Path], object]
-"""A command, or a function of data, model and where the result goes."""
+"""A command, or a function of data, model and the result's path."""
 
 _SHOWN = 1_500
 """Last characters of a failed command's messages."""
@@ -45,7 +45,7 @@ def check_maker(what: str, maker: Maker) -> None:
 
 
 def describe_maker(maker: Maker) -> str:
-    """Return what tells one trainer from another."""
+    """Return the identity of a trainer."""
     return maker if isinstance(maker, str) else getattr(maker, "__qualname__", type(maker).__qualname__)
 
 
@@ -88,7 +88,7 @@ def _run(what: str, command: str, places: dict[str, str]) -> None:
 
 
 def _pass_on(stream: IO[bytes]) -> str:
-    """Show what a command tells while it runs, which may be hours, and return the last of it."""
+    """Show a command's output while it runs, which may be hours, and return the last of it."""
     last = b""
     while chunk := stream.read1(1 << 16):  # type: ignore[attr-defined]
         last = (last + chunk)[-_SHOWN:]
@@ -106,7 +106,7 @@ Probe: TypeAlias = Maker | Path
 
 
 class Output(TypedDict):
-    """What a policy did with a row; `perplexity` is None where it is unknown."""
+    """A policy's output for a row; `perplexity` is None if it is unknown."""
 
     id: str
     calls: list[LabelCall]

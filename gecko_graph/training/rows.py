@@ -33,7 +33,7 @@ class Unwritten(GeckoError):
     """What was done could not be written; the same command goes on."""
 
 
-class Line(NamedTuple):
+class FileRow(NamedTuple):
     """A row as it stands in its file: text, or of Parquet the row itself; `problem` says why it is neither."""
 
     number: int
@@ -71,8 +71,8 @@ def find_files(source: str | Path) -> list[Path]:
     return sorted(found)
 
 
-def read_lines(file: str | Path) -> Iterator[Line]:
-    """Yield the rows of a file, empty lines left out. Raises GeckoError where it cannot be read (any further)."""
+def read_lines(file: str | Path) -> Iterator[FileRow]:
+    """Yield the rows of a file, empty lines left out. Raises GeckoError if it cannot be read (any further)."""
     name = str(file)
     try:
         if name.endswith(".parquet"):
@@ -87,19 +87,21 @@ def read_lines(file: str | Path) -> Iterator[Line]:
                 if len(content) > LARGEST:
                     while (more := stream.readline(LARGEST)) and not more.endswith(b"\n"):
                         pass
-                    yield Line(number, b"", f"larger than {LARGEST // 1_000_000} MB")
+                    yield FileRow(number, b"", f"larger than {LARGEST // 1_000_000} MB")
                 elif content.strip():
-                    yield Line(number, content)
+                    yield FileRow(number, content)
     except (OSError, EOFError) as error:
         raise GeckoError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _read_list(content: bytes) -> list[Line] | None:
-    """Return the rows of a JSON list; None where the file is none, but perhaps lines."""
+def _read_list(content: bytes) -> list[FileRow] | None:
+    """Return the rows of a JSON list; None if the file is none, but perhaps lines."""
     with suppress(ValueError, RecursionError):
         found = json.loads(content)
         if isinstance(found, list):
-            return [Line(at, escape(json.dumps(each, ensure_ascii=False)).encode()) for at, each in enumerate(found, 1)]
+            return [
+                FileRow(at, escape(json.dumps(each, ensure_ascii=False)).encode()) for at, each in enumerate(found, 1)
+            ]
     return None
 
 
@@ -112,12 +114,12 @@ def _arrow() -> Any:
     return pa
 
 
-def _read_parquet(file: str | Path) -> Iterator[Line]:
+def _read_parquet(file: str | Path) -> Iterator[FileRow]:
     pa = _arrow()
     try:
         with pa.parquet.ParquetFile(file) as opened:
             rows = (row for batch in opened.iter_batches(_BATCH) for row in batch.to_pylist())
-            yield from (Line(number, _without_nulls(row)) for number, row in enumerate(rows, 1))
+            yield from (FileRow(number, _without_nulls(row)) for number, row in enumerate(rows, 1))
     except pa.ArrowInvalid as error:
         raise GeckoError(f"{file}: cannot be read: {error}") from None
 

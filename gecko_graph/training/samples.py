@@ -34,10 +34,10 @@ Sample = TypedDict(
         "from": list[Json],
     },
 )
-"""`tools` and `messages` are OpenAI's, up to the step. `label` is the step's calls, none where no call is right; `also`
+"""`tools` and `messages` are OpenAI's, up to the step. `label` is the step's calls, none if no call is right; `also`
 has for each of them BFCL's allowed values, `{name: {argument: [value, ...]}}`, "" for one left out.
-`results` is what the calls answered, one each; `text` the assistant's words; `state` the task state before the first
-message; `goal` what must hold once the label's calls are made, as `milestones` (and `minefields`) of a scenario's file;
+`results` are the calls' answers, one each; `text` the assistant's words; `state` the task state before the first
+message; `goal` the conditions after the label's calls, as `milestones` (and `minefields`) of a scenario's file;
 `from` where the row comes from, oldest first."""
 
 
@@ -49,7 +49,7 @@ def continues(other: Sample, sample: Sample) -> bool:
 
 
 def goal_key(row: Mapping[str, Any]) -> str:
-    """Return what rows of one state and goal have in common; "" of one without a goal."""
+    """Return the common key of rows of one state and goal; "" of one without a goal."""
     return digest([row["goal"], row.get("state")]) if row.get("goal") else ""
 
 

@@ -17,7 +17,7 @@ from .rows import read_lines
 from .samples import Bad, Sample
 
 ROW_ERRORS = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
-"""What reading a row may raise that is not of a known shape."""
+"""Errors of reading a row of an unknown shape."""
 
 _CALLS = ("function_call", "tool_call", "function-call")
 """Roles whose messages are calls."""
@@ -49,7 +49,7 @@ def read_row(row: Any, *, name: str, source: Json, answers: Mapping[str, Any] | 
 
     Args:
         row: The row as it was read.
-        name: What the samples are called where the row has no id.
+        name: The samples' name if the row has no id.
         source: Where the row comes from.
         answers: Of BFCL's rows, the answers by id.
 
@@ -112,7 +112,7 @@ def _read_bfcl(row: Mapping[str, Any], answers: Mapping[str, Any]) -> Conversati
 
 
 def _firsts(allowed: Mapping[str, Any]) -> JsonObject:
-    """Return of each argument the first of BFCL's allowed values; none where it may be left out."""
+    """Return of each argument the first of BFCL's allowed values; none if it may be left out."""
     if not all(isinstance(each, list) for each in allowed.values()):
         raise ValueError("answers: each argument has a list of allowed values")
     return {name: _first(values[0]) for name, values in allowed.items() if values and "" not in values}
@@ -132,7 +132,7 @@ _SHAPES: dict[tuple[str, ...], Callable[[Mapping[str, Any], Mapping[str, Any]], 
     ("instruction", "input", "output"): _read_looptool,
     ("question", "function"): _read_bfcl,
 }
-"""What keys a shape has, and how it is read; the first that fits counts."""
+"""The keys of a shape, and its reader; the first that fits counts."""
 
 
 def _read_messages(given: Sequence[Any], tools: Sequence[JsonObject]) -> list[JsonObject]:
@@ -158,7 +158,7 @@ def _read_messages(given: Sequence[Any], tools: Sequence[JsonObject]) -> list[Js
 
 
 def _read_said(given: Mapping[str, Any], is_calls: bool, at: int, tools: Sequence[JsonObject]) -> JsonObject:
-    """Return what a message of the assistant says; its calls stand beside the text, in it, or are all of it."""
+    """Return the words of an assistant's message; its calls are next to the text, in it, or the whole of it."""
     said = given.get("content", given.get("value"))
     calls, text = (_read_list(said, tools), "") if is_calls else read_said(given, tools)
     made = [_write_call(read_call(each), each.get("id") or f"call_{at}_{count}") for count, each in enumerate(calls)]

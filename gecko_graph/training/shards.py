@@ -26,7 +26,7 @@ class Shards:
     Args:
         output: A file, or a folder that is to hold one file a shard beside `manifest.json`.
         setting: Digest of what the work depends on: what was done under another one is forgotten.
-        number: How many files an output folder is to have; None where the output is a file.
+        number: How many files an output folder is to have; None if the output is a file.
 
     Raises:
         Unwritten: Nothing can be written there.
@@ -126,7 +126,7 @@ def forget(output: Path) -> None:
 
 
 def read_manifest(folder: Path, setting: str) -> list[Any] | None:
-    """Return what each file of a folder has counted; None where they are not there, or of another setting."""
+    """Return what each file of a folder has counted; None if they are not there, or of another setting."""
     with suppress(OSError, ValueError, LookupError, TypeError):
         known = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         files = [(folder / each["file"], each["sha256"]) for each in known["files"]]

@@ -35,7 +35,7 @@ def once(
         outputs: Names of the files, or of the folder, that it writes.
         inputs: What they are made of: paths, whose content counts and not their place, and plain values.
         work: Called if something is to be done, with the file for the replies of models (`Models.caching`).
-        anew: Whether it may be done where it was done of other inputs.
+        anew: Whether it may be done if it was done of other inputs.
 
     Raises:
         GeckoError: The step has not written a file; its files cannot be written, or are of other inputs.
@@ -63,7 +63,7 @@ def once(
 
 
 def identify(path: Path) -> str | None:
-    """Return a digest of a file's content, or of the names and sizes of a folder's files; None where there is none."""
+    """Return a digest of a file's content, or of the names and sizes of a folder's files; None if there is none."""
     if path.is_dir():
         files = sorted(each for each in path.rglob("*") if each.is_file())
         return digest([[each.relative_to(path).as_posix(), each.stat().st_size] for each in files]) if files else None

@@ -77,11 +77,11 @@ class Task(Case):
 
     @property
     def words(self) -> str:
-        """What the user says."""
+        """The user's words."""
         return self.user.goal if self.user else ""
 
     def to_json(self) -> JsonObject:
-        """Return what `from_json` makes the task of, without its tools."""
+        """Return the task as JSON for `from_json`, without its tools."""
         return {
             "name": self.name,
             "words": self.words,
@@ -93,7 +93,7 @@ class Task(Case):
 
     @classmethod
     def from_json(cls, toolkit: Toolkit, data: Mapping[str, Any]) -> Task:
-        """Return the task of what `to_json` returned."""
+        """Return the task of a value of `to_json`."""
         entries = [MilestoneEntry.model_validate(each) for each in data["milestones"]]
         words = data["words"]
         return cls(
@@ -157,7 +157,7 @@ class Maker:
         walked = Walk(start, rng, chained=rng.random() < 0.7).go(rng.randrange(1, MOST_WRITES + 1))
         steps = replay(start.fork(), walked)
         if any(steps[move.origin]["call"]["args"] != move.args for move in walked):
-            return None  # what was left out has changed what others take
+            return None  # the omitted moves have changed the arguments of others
         moves, _ = refer(start.state, walked, steps)
         free: list[str] = []
         while True:
@@ -183,7 +183,7 @@ class Maker:
             free = sorted({*free, *found})
 
     def _say(self, at: int, moves: Sequence[Move], references: References) -> str | None:
-        """Return the words: a model's where they say all and no more, else a template's; None where none do."""
+        """Return the words: a model's if they say all and no more, else a template's; None if none do."""
         plain = say(self._toolkit, moves, references)
         values = list(find_values(self._toolkit, moves, references))
         if find_lacks(plain, values, self._toolkit.names):
@@ -226,7 +226,7 @@ def is_exact(
 
 
 def find_free(milestones: Sequence[JsonObject]) -> list[str]:
-    """Return the tables that a goal leaves free: those that only say where others are written."""
+    """Return the tables that a goal leaves free: those that only hold places for other writes."""
     end = next(each for each in milestones if each.get("last"))
     changed = {each["at"] for each in end["state"]}
     left_out = [each for rest in end["unchanged"] for each in rest.removeprefix(REST).split(", ")]
@@ -235,7 +235,7 @@ def find_free(milestones: Sequence[JsonObject]) -> list[str]:
 
 @dataclass
 class MakeTask(Work[int, JsonObject | None]):
-    """The work: the number of a task to the task, as JSON; None where there is none."""
+    """The work: the number of a task to the task, as JSON; None if there is none."""
 
     toolkit: Toolkit
     states: Sequence[JsonObject]
@@ -269,7 +269,7 @@ def make_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     Args:
         toolkit: Tools with contracts, or functions.
         states: Task states to begin with; they are varied.
-        n: How many tasks there shall be. There may be fewer: where none is found for long, no more are.
+        n: How many tasks there shall be. There may be fewer: if none is found for long, no more are.
         seed: Another one, other tasks; equal ones give equal tasks, whatever `n`.
         model: Of role `sample_writer`, which puts a task in other words; without it a template does.
         map: Who does the work (`gecko_graph.values.mapping`); the tasks are the same.
@@ -364,7 +364,7 @@ def save_tasks(
 
 
 def read_tasks(folder: str | Path, toolkit: Toolkit) -> list[Task]:
-    """Return the tasks of a folder. Raises GeckoError where it holds none."""
+    """Return the tasks of a folder. Raises GeckoError if it holds none."""
     file = Path(folder) / TASKS
     if not file.is_file():
         raise GeckoError(f"{folder}: it holds no {TASKS}: gecko-graph data tasks SPEC -o {folder}")

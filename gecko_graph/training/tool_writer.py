@@ -1,4 +1,4 @@
-"""Tools that do not exist yet: leaf paths of two trees, what a model writes under them, and rules (LoopTool, 3.1)."""
+"""New tools: leaf paths of two trees, a model's tools for them, and rules (LoopTool, section 3.1)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _NESTINGS = {
 
 
 class Demand(NamedTuple):
-    """What a leaf path of a constraint tree demands of a tool."""
+    """The demands of a constraint tree's leaf path on a tool."""
 
     number: range
     """Of parameters, at the top level."""
@@ -56,7 +56,7 @@ class Demand(NamedTuple):
 
     @classmethod
     def of(cls, path: LeafPath) -> Demand:
-        """Return what a path demands. Raises ValueError where one of its parts is not of the known form."""
+        """Return a path's demands. Raises ValueError if one of its parts is not of the known form."""
         number, types, nesting, returns, errors = path
         least, most = map(int, number.split("-"))
         wanted = frozenset(types.split("+"))
@@ -116,7 +116,7 @@ def _draw(leaves: list[LeafPath], seed: str) -> Iterator[LeafPath]:
 
 
 def find_faults(tool: JsonObject, demand: Demand) -> Iterator[str]:
-    """Yield what a written tool's schemas and errors lack of what a path demands."""
+    """Yield the demands of a path that a written tool's schemas and errors do not meet."""
     try:
         Toolkit.from_tools([tool])
     except GeckoError as error:
@@ -183,7 +183,7 @@ def write_tools(
         tell: Called with how many tools are made, of how many paths.
 
     Returns:
-        `names` of the tools; `lost`: each path that gave none, with what was wrong.
+        `names` of the tools; `lost`: each path that gave none, with the reason.
 
     Raises:
         GeckoError: Unknown domain, no model, or not one tool was written; the reasons of the first.
@@ -192,7 +192,7 @@ def write_tools(
     models.require("tool_writer")
 
     def work(replies: Path) -> JsonObject:
-        desk = Desk(trees, models.caching(replies))
+        desk = ToolDrafter(trees, models.caching(replies))
         for number, pair in enumerate(islice(draw_paths(trees, seed), n * TRIES)):
             desk.write(number, *pair)
             tell(len(desk.tools), number + 1)
@@ -208,7 +208,7 @@ def write_tools(
     return {**once(target.parent, target.stem, [target.name], inputs, work)}
 
 
-class Desk:
+class ToolDrafter:
     """Asks for tools one after the other: the names and descriptions of those that passed are taken."""
 
     def __init__(self, trees: Trees, models: Models) -> None:
@@ -251,7 +251,7 @@ def ask_twice(
     models: Models,
     number: int,
 ) -> Replied | str:
-    """Return a reply that a check has nothing against, after one repair; else what is wrong with it, a line each."""
+    """Return a reply that passes a check, after one repair; else its faults, a line each."""
     draft = faults = ""
     for question in (2 * number, 2 * number + 1):
         asked = Ask(role, {**variables, "draft": draft, "faults": faults}, kind, Where(question=question))

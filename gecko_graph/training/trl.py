@@ -43,7 +43,7 @@ def trl_environment(toolkit: Toolkit, tasks: Sequence[Case], *, reward: Reward =
     for name, case in index_tasks(tasks).items():
         asked = (each for one in case.goal.milestones for each in one.constraints if each.table == MESSAGE)
         if any({"claims", "content"} & row.keys() for each in asked for row in each.rows):
-            raise GeckoError(f"{name}: its goal asks for what the answer says, which get_reward never sees")
+            raise GeckoError(f"{name}: its goal has conditions on the answer, which get_reward never sees")
     names = _name_all((tool.name for tool in toolkit), TAKEN)
     methods = {names[tool.name]: _method(tool, names[tool.name]) for tool in toolkit}
     if renamed := [f"{own} is {name}" for own, name in names.items() if own != name]:
@@ -58,7 +58,7 @@ def trl_rows(tasks: Sequence[Case]) -> list[JsonObject]:
 
 
 class _Environment:
-    """What the methods of all tools act on; it costs nothing before the first reset."""
+    """The environment of all tools' methods; it costs nothing before the first reset."""
 
     _tasks: Sequence[Case] = ()
     _reward: Reward = "terminal"
@@ -66,7 +66,7 @@ class _Environment:
     _sum = 0.0
 
     def reset(self, **row: Any) -> str:
-        """Begin the episode of a row; returns the user's words, or nothing where the prompt holds them."""
+        """Begin the episode of a row; returns the user's words, or nothing if the prompt holds them."""
         if self._env is None:
             self._env = GeckoEnv(self._tasks, reward=self._reward, max_steps=1 << 30)
         self._sum = 0.0
@@ -74,7 +74,7 @@ class _Environment:
         return "" if words in as_text(row.get("prompt", "")) or words in str(row.get("prompt", "")) else words
 
     def get_reward(self) -> float:
-        """Return what the episode is worth as it stands."""
+        """Return the episode's reward at this point."""
         if self._env is None:
             return 0.0
         return self._sum + self._env.fork().step([], answer=ANSWER).reward

@@ -1,4 +1,4 @@
-"""Other states like a given one: rows left out and added, keys and numbers changed, what refers to them with them."""
+"""Other states like a given one: rows left out and added, keys and numbers changed, and the references to them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORDS = [
     "orchard", "paper", "pearl", "pepper", "quartz", "raven", "river", "saffron", "silver", "slate", "summer",
     "thistle", "thunder", "timber", "tulip", "velvet", "walnut", "willow",
 ]  # fmt: skip
-"""What names and texts are made of."""
+"""The words for new names and texts."""
 
 TRIES = 4
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -29,7 +29,7 @@ MOST_ROWS = 60
 
 
 def vary(world: World, state: JsonObject, rng: Random) -> World:
-    """Return a world in a state like the given one; in that itself where no other was found to be allowed."""
+    """Return a world in a state like the given one; in that itself if no other was found to be allowed."""
     for _ in range(TRIES):
         try:
             return world.begin(vary_state(state, rng))
@@ -65,7 +65,7 @@ def _find_tables(value: Json, depth: int = 0) -> Iterator[Any]:
 
 
 def _vary_rows(table: Any, named: set[str], rng: Random) -> None:
-    """Add rows made of what the others have, leave out rows that nothing refers to, and change numbers."""
+    """Add rows made of the others' values, leave out rows that nothing refers to, and change numbers."""
     is_list = isinstance(table, list)
     plain = [row for row in (table if is_list else table.values()) if not any(map(_is_container, row.values()))]
     for _ in range(rng.randrange(3) if len(plain) > 1 and not is_list else 0):

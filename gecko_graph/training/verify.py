@@ -18,10 +18,10 @@ from ..state import JsonObject
 from ..tools import Toolkit
 from ..values.digest import digest
 from ..values.mapping import Map, Work
-from .checks import Checker, Code, Verdict
+from .checks import Checker, Code, SampleVerdict
 from .formats import FORMATS
 from .judging import Item, Judge
-from .rows import Line, Row, find_files, read_lines
+from .rows import FileRow, Row, find_files, read_lines
 from .samples import Bad, Sample, continues, goal_key
 from .shapes import ROW_ERRORS, read_row, reason_of
 from .shards import Shards, read_manifest
@@ -71,7 +71,7 @@ class Summary:
         all_ = sum(count for (is_right, _), count in self.truth.items() if is_right is right)
         return sum(self.truth[right, status] for status in statuses) / all_ if all_ else None
 
-    def add(self, id_: str, verdict: Verdict) -> None:
+    def add(self, id_: str, verdict: SampleVerdict) -> None:
         """Count one row."""
         self.counts[verdict["status"]] += 1
         self.by[verdict["by"]] += 1
@@ -109,7 +109,7 @@ class Chunk(NamedTuple):
     at: int
     name: str
     where: str
-    lines: list[Line]
+    lines: list[FileRow]
 
 
 @dataclass
@@ -158,7 +158,7 @@ class Verify(Work[Chunk, list[Item]]):
                 item.bad.append(reason_of(error))
         return items
 
-    def _read(self, name: str, line: Line, answers: Mapping[str, Any], bad: list[str]) -> list[tuple[Sample, Any]]:
+    def _read(self, name: str, line: FileRow, answers: Mapping[str, Any], bad: list[str]) -> list[tuple[Sample, Any]]:
         """Return a line's samples, each with what is known of its truth; why there are none goes to `bad`."""
         try:
             row, where = line.read(), f"{name}:{line.number}"
@@ -173,7 +173,7 @@ def _items(chunk: Chunk) -> list[Item]:
     return [Item(chunk.at + at, f"{chunk.where}{line.number}", [], []) for at, line in enumerate(chunk.lines)]
 
 
-def _chunks(files: Iterable[tuple[str, str, Iterable[Line]]], most: int) -> Iterator[Chunk]:
+def _chunks(files: Iterable[tuple[str, str, Iterable[FileRow]]], most: int) -> Iterator[Chunk]:
     """Yield lines in chunks of so many at most; rows that follow each other and have one goal stay together."""
     at = 1
     for name, where, lines in files:
@@ -183,7 +183,7 @@ def _chunks(files: Iterable[tuple[str, str, Iterable[Line]]], most: int) -> Iter
                 at += len(chunk)
 
 
-def _goal_key(line: Line) -> str:
+def _goal_key(line: FileRow) -> str:
     with suppress(*ROW_ERRORS):
         return goal_key(line.read()) if not isinstance(line.content, bytes) or b'"goal"' in line.content else ""
     return ""
@@ -222,7 +222,7 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     """
     files = find_files(source) if isinstance(source, str | Path) else None
     opened = [(file.name, f"{file}:", read_lines(file)) for file in files or ()]
-    rows = () if isinstance(source, str | Path) else (Line(at, dict(row)) for at, row in enumerate(source, 1))
+    rows = () if isinstance(source, str | Path) else (FileRow(at, dict(row)) for at, row in enumerate(source, 1))
     size = SHARD if shards is None else max(1, -(-sum(1 for file in files or () for _ in read_lines(file)) // shards))
     chunks = _chunks(opened if files is not None else [("row", "row ", rows)], min(CHUNK, size))
     form, models = FORMATS[to] if to else None, None if model is None else Models.of(model)
@@ -252,7 +252,7 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
 
 
 def _require_rows(summary: Summary, source: Any) -> Summary:
-    """Return a summary. Raises GeckoError where nothing could be read."""
+    """Return a summary. Raises GeckoError if nothing could be read."""
     if not summary.counts:
         why = "; ".join(f"{each.where}: {each.reason}" for each in summary.bad[:EXAMPLES]) or "there are no rows"
         name = Path(source).name if isinstance(source, str | Path) else "row"
@@ -293,5 +293,5 @@ def _read_answers(file: str | Path | None) -> dict[str, Any]:
 
 
 def describe_tools(toolkit: Toolkit | None) -> list[Any]:
-    """Return what tells tools from others where they answer calls."""
+    """Return what tells tools from others if they answer calls."""
     return [[each.name, each.parameters, each.contract and each.contract.data] for each in toolkit or ()]

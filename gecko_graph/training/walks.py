@@ -1,6 +1,6 @@
-"""Random walks in a `World`: calls whose arguments come from schema, state and earlier results, and what they come to.
+"""Random walks in a `World`: calls whose arguments come from schema, state and earlier results, with their results.
 
-A move knows which of its values an earlier result gave, so that it can be made again where that result differs.
+A move knows which of its values an earlier result gave, so that it can be made again if that result differs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_VALUES = 4_000
 NOTHING: Any = object()
 
 
-class Source(NamedTuple):
+class ValueSource(NamedTuple):
     """Where a value of a move comes from: the result of the move of this origin, and the place in it."""
 
     origin: int
@@ -48,7 +48,7 @@ class Move:
     origin: int
     name: str
     args: JsonObject
-    sources: Mapping[Place, Source] = field(default_factory=dict)
+    sources: Mapping[Place, ValueSource] = field(default_factory=dict)
 
 
 def replay(world: World, moves: Sequence[Move], ids: str = "call") -> dict[int, Step]:
@@ -69,7 +69,7 @@ def replay(world: World, moves: Sequence[Move], ids: str = "call") -> dict[int, 
 
 
 def value_at(value: Json, place: Place) -> Any:
-    """Return what stands at a place of a value; `NOTHING` where nothing does."""
+    """Return the part at a place of a value; `NOTHING` if there is none."""
     try:
         for key in place:
             value = value[key]
@@ -87,16 +87,16 @@ def _put(value: Any, place: Place, new: Json) -> None:
 class _Known(NamedTuple):
     value: Json
     names: frozenset[str]
-    source: Source | None = None
+    source: ValueSource | None = None
     weight: int = 1
 
 
 class Walk:
-    """A walk that goes on call by call: what is refused, or fails, is as if it had not been tried.
+    """A walk that grows call by call: a refused or failed call is as if it had not been tried.
 
     Args:
         world: Where it begins; it is not changed.
-        rng: What decides.
+        rng: The source of chance.
         chained: Whether nearly every call takes a value from the result of another.
     """
 
@@ -125,7 +125,7 @@ class Walk:
         return self._trim(max(depth, key=lambda each: depth[each], default=-1) if self._chained else -1)
 
     def _trim(self, last: int) -> list[Move]:
-        """Return the moves without reads that none uses, and of a chained walk without most writes beside the chain."""
+        """Return the moves without unused reads, and of a chained walk without most writes outside of the chain."""
         kept = {last}
         for move in reversed(self.moves):
             beside = not self.world.toolkit.is_read(move.name) and (last < 0 or self._rng.random() < 0.2)
@@ -146,8 +146,8 @@ class Walk:
         return [tool for tool in tools if any(one <= names for one in wants[tool.name] for names in fresh)]
 
     def move(self, tool: ToolSpec) -> Step | None:
-        """Make a move of a tool; None where it is refused or fails, or could not be made."""
-        sources: dict[Place, Source] = {}
+        """Make a move of a tool; None if it is refused or fails, or could not be made."""
+        sources: dict[Place, ValueSource] = {}
         try:
             args = self._object(tool.parameters, (), tool, sources)
         except Impossible:
@@ -166,8 +166,8 @@ class Walk:
         return step
 
     def change(self, move: Move, name: str) -> Move | None:
-        """Return a move with another value of one argument; None where none was found."""
-        tool, sources = self.world.toolkit[move.name], dict[Place, Source]()
+        """Return a move with another value of one argument; None if none was found."""
+        tool, sources = self.world.toolkit[move.name], dict[Place, ValueSource]()
         for _ in range(_CHANGES):
             with suppress(Impossible):
                 value = self._argument(tool.parameters.get("properties", {}).get(name, {}), (name,), tool, sources)
@@ -176,13 +176,15 @@ class Walk:
                     return replace(move, args={**move.args, name: value}, sources=kept)
         return None
 
-    def _object(self, schema: JsonObject, place: Place, tool: ToolSpec, sources: dict[Place, Source]) -> JsonObject:
+    def _object(
+        self, schema: JsonObject, place: Place, tool: ToolSpec, sources: dict[Place, ValueSource]
+    ) -> JsonObject:
         required = schema.get("required", ())
         rules = schema.get("properties", {}).items()
         asked = [(name, rule) for name, rule in rules if name in required or self._rng.random() < 0.35]
         return {name: self._argument(rule, (*place, name), tool, sources) for name, rule in asked}
 
-    def _argument(self, schema: Any, place: Place, tool: ToolSpec, sources: dict[Place, Source]) -> Json:
+    def _argument(self, schema: Any, place: Place, tool: ToolSpec, sources: dict[Place, ValueSource]) -> Json:
         rule: JsonObject = schema if isinstance(schema, dict) else {}
         kind = rule.get("type")
         if "enum" in rule:
@@ -203,11 +205,11 @@ class Walk:
         return self._free(rule, kind, place)
 
     def _choose(
-        self, rule: JsonObject, kind: str, place: Place, tool: ToolSpec, rows: Collection[Source]
+        self, rule: JsonObject, kind: str, place: Place, tool: ToolSpec, rows: Collection[ValueSource]
     ) -> _Known | None:
         """Return a known value, likelier one whose name is the argument's, or that stands in a row which gave another.
 
-        None where one is to be made.
+        None if one is to be made.
         """
         name = next(each for each in reversed(place) if isinstance(each, str))
         wanted, is_formed = _wanted(name, tool), bool({"format", "pattern"} & rule.keys())
@@ -262,7 +264,7 @@ def _wanted(name: str, tool: ToolSpec) -> set[str]:
     return wanted | ({noun(tool.name)} if len(wanted) == 1 and is_identifier(name) else set())
 
 
-def _row_of(source: Source) -> Source:
+def _row_of(source: ValueSource) -> ValueSource:
     return source._replace(place=source.place[:-1])
 
 
@@ -273,14 +275,16 @@ def _read(value: Json, origin: int | None, about: str = "") -> Iterator[_Known]:
         names = {singular(one) for key in texts[-1:] for one in words(key)}
         names |= {singular(" ".join(texts[-2:-1])) or about} if is_identifier(" ".join(texts[-1:])) else set()
         yield (
-            _Known(each, frozenset(names)) if origin is None else _Known(each, frozenset(names), Source(origin, at), 5)
+            _Known(each, frozenset(names))
+            if origin is None
+            else _Known(each, frozenset(names), ValueSource(origin, at), 5)
         )
     if origin is None:
         yield from _read_keys(value, "")
 
 
 def _read_keys(value: Json, name: str) -> Iterator[_Known]:
-    """Yield the keys of objects of objects: they name what stands below them."""
+    """Yield the keys of objects of objects: they name the objects below them."""
     if isinstance(value, dict):
         if name and value and all(isinstance(each, dict) for each in value.values()):
             names = frozenset({singular(one) for one in words(name)} | _NAMING)

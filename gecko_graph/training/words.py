@@ -1,4 +1,4 @@
-"""What a user says to have a walk made: his words hold each value that no result gives, and the name of no tool."""
+"""A user's words for a walk: they hold each value that no result gives, and no tool's name."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..schemas.specimens import is_identifier, words
 from ..state import Json, JsonObject, Outcome, Step
 from ..tools import Toolkit
 from ..values.places import Place, as_text, scalars
-from .walks import Move, Source, value_at
+from .walks import Move, ValueSource, value_at
 
 
 class Reference(NamedTuple):
-    """How words name a value without saying it: by what the call of an origin gives, or by what stands beside it."""
+    """A reference to a value without saying it: by the result of the call at its origin, or by its neighbours."""
 
     kind: Literal["step", "row"]
     origin: int
@@ -73,7 +73,7 @@ def refer(state: JsonObject, moves: Sequence[Move], steps: Mapping[int, Step]) -
     begun = {each for _, each in scalars(state, keys=True)}
     named = []
     for move in moves:
-        kept: dict[Place, Source] = {}
+        kept: dict[Place, ValueSource] = {}
         for place, source in move.sources.items():
             found = _refer(steps[source.origin]["outcome"], source, said, begun, state)
             if found is not None:
@@ -84,7 +84,7 @@ def refer(state: JsonObject, moves: Sequence[Move], steps: Mapping[int, Step]) -
 
 
 def _refer(
-    outcome: Outcome, source: Source, said: Collection[Json], begun: Collection[Json], state: JsonObject
+    outcome: Outcome, source: ValueSource, said: Collection[Json], begun: Collection[Json], state: JsonObject
 ) -> Reference | None:
     value = value_at(outcome["result"], source.place)
     if isinstance(value, bool) or value in said:
@@ -124,7 +124,7 @@ def find_values(toolkit: Toolkit, moves: Sequence[Move], references: References)
 
 
 def find_lacks(text: str, values: Collection[Json], names: Collection[str]) -> list[str]:
-    """Return the values that a text does not hold, and the names of tools that it holds beside them."""
+    """Return the values that a text lacks, and the names of tools that it holds."""
     lacks, rest = [], text
     for value in sorted({*map(as_text, values)}, key=len, reverse=True):
         if not re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text):

@@ -23,7 +23,7 @@ _LITERAL = re.compile(r"[!=]= \\?'([^'\\]*)\\?'")
 _NAMING = frozenset(("id", "key", "number", "identifier"))
 
 Where = tuple[Json, frozenset[str], int]
-"""A value, the words of the name that it stands under, and how far it is from what is to be taken back."""
+"""A value, the words of its name, and its distance from the changes to undo."""
 
 
 def effects_of(tool: ToolSpec) -> Iterator[JsonObject]:
@@ -44,7 +44,7 @@ def fixed_keys(tool: ToolSpec) -> Iterator[str]:
 
 
 def named(value: Json, far: int, owner: str = "") -> Iterator[Where]:
-    """Yield what stands in a value, and the value itself, with the words of the names it stands under."""
+    """Yield a value and all values inside it, with the words of their names."""
     yield value, _words(owner), far
     if isinstance(value, dict):
         for key, each in value.items():
@@ -57,7 +57,7 @@ def named(value: Json, far: int, owner: str = "") -> Iterator[Where]:
 
 
 def changed(patch: Patch, now: Json, goal: Json, fixed: Collection[str]) -> Iterator[Where]:
-    """Yield what differs, as it was and as it is now, the keys on the way to it, and what stands beside it."""
+    """Yield the differing values, before and now, the keys on the way to them, and their neighbours."""
     paths = [(tokens(each["path"]), each["op"] != "replace") for each in patch]
     for path, is_entity in sorted(paths, key=lambda each: each[1]):
         keys = [each for each in zip(("", *path), path, strict=False) if each[1] not in fixed]

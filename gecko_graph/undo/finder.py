@@ -1,4 +1,4 @@
-"""Calls that take a write back: a search over forks of a `World`, through what contracts are known to do."""
+"""Calls that undo a write: a search over forks of a `World`, by the known effects of contracts."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ DEEPEST = 3
 MOST_CALLS = 400
 """Calls that are tried for one write; more take longer than `LIMIT_S` on any machine."""
 MOST_VALUES = 1_000
-"""Values of the task state, beside what the call has changed, that arguments are taken from."""
+"""The most values of the task state, besides the call's changes, that arguments are taken from."""
 _BEAM = 6
 JOURNAL = "x-journal"
-"""Mark of a root key in the schema of the task state: what only tells what happened, such as a log or a counter."""
+"""Mark of a root key in the task state's schema that only records events, such as a log or a counter."""
 _SEEDS = 7_919, 104_729
-"""Of the two worlds that are searched in: neither may draw again what the plan's own world has drawn."""
+"""Seeds of the two worlds that are searched in: neither may draw the values of the plan's own world again."""
 _KNOBS = GeckoContext(semantic_validation=False)
 
 _Way: TypeAlias = tuple[tuple[int, ...], World]
-"""What a call came to, with what decides between such worlds; the calls stand in the world's log."""
+"""A call's result, with the key that orders such worlds; the calls are in the world's log."""
 
 
 class UndoFinder:
-    """Finds calls that take back what a call has changed.
+    """Finds calls that undo a call's changes.
 
     Args:
         toolkit: The tools: those with contracts, or `simulate`, are tried.
@@ -77,13 +77,13 @@ class UndoFinder:
 
         Args:
             call: The call.
-            outcome: What it came to.
+            outcome: Its outcome.
             before: The task state that it was made in.
-            after: The one to search from: it may hold what later calls have changed, but not of what this one has.
+            after: The state to search from: it may hold later changes, but none at the places that this call changed.
             limit_s: Seconds for the search.
         """
         if not is_known(outcome):
-            return {"call": call, "status": "none", "calls": [], "reason": "no rule says what it changes"}
+            return {"call": call, "status": "none", "calls": [], "reason": "no rule knows its changes"}
         undo = self.restore(call, outcome["result"], before, after, limit_s=limit_s)
         return bind(undo, outcome["result"], before) if undo["status"] == "found" else undo
 
@@ -107,7 +107,7 @@ class UndoFinder:
         return {"call": call, "status": "timeout" if search.is_late else "none", "calls": []}
 
     def without_journals(self, patch: Patch) -> Patch:
-        """Return a patch without what it writes in journals."""
+        """Return a patch without its operations on journals."""
         return [each for each in patch if tokens(each["path"])[:1] not in [[key] for key in self.journals]]
 
     def watched(self, state: JsonObject) -> JsonObject:
@@ -116,13 +116,13 @@ class UndoFinder:
 
 
 def is_known(outcome: Mapping[str, Any]) -> bool:
-    """Return whether a contract that was written or established, or the tool's own function, says what was changed."""
+    """Return whether a written or established contract, or the tool's own function, knows the changes."""
     sure = outcome["rung"] in DECIDING and not outcome.get("invented") and not outcome.get("supposed")
     return sure and outcome.get("evidence", "established") == "established"
 
 
 def bind(undo: Undo, result: Json, before: JsonObject) -> Undo:
-    """Return what takes a call back, with holes where values are known from the call's own result alone.
+    """Return the calls that undo a call, with holes for values that only the call's own result has.
 
     A text that stood in the state `before` is known; a number there may be another thing's.
     """
@@ -145,7 +145,7 @@ def bind(undo: Undo, result: Json, before: JsonObject) -> Undo:
 
 
 class _Search:
-    """One search, breadth first; of what it comes to, what is nearest the target is gone on from."""
+    """One search, breadth first; it continues from the worlds nearest to the target."""
 
     def __init__(
         self, finder: UndoFinder, call: Call, result: Json, target: JsonObject, state: JsonObject, limit_s: float
@@ -158,12 +158,12 @@ class _Search:
         gone = [each for each in make_patch(target, state, by_members=True) if each["op"] == "remove"]
         paths = [tokens(each["path"]) for each in gone]
         self._lost = {text for path in paths for text in (path[-1], *scalars_of(find(target, path), keys=True))}
-        """Values that the call has removed: only what is made anew may have another identifier."""
+        """Values that the call has removed: only a new thing may have another identifier."""
         self._rest = [*islice(named(self._goal, 4), MOST_VALUES)]
 
     def run(self) -> list[Call] | None:
         needed = make_patch(self._seen[0], self._goal, by_members=True)
-        if not needed:  # nothing was changed, or only what tells of it
+        if not needed:  # nothing was changed, or journals alone
             return [] if json_equal(self._state, self._target) else None
         if not all(any(_may_do(tool, each) for tool in self._finder.tools) for each in needed):
             return None
@@ -178,7 +178,7 @@ class _Search:
         return None
 
     def _expand(self, worlds: Sequence[World], *, is_last: bool) -> tuple[list[_Way], list[_Way]]:
-        """Return where one more call leads: to the target, with what it costs, and elsewhere, with how far from it."""
+        """Return the results of one more call: at the target with its cost, and elsewhere with the distance from it."""
         ends: list[_Way] = []
         reached: list[_Way] = []
         moves = ((world, move) for world in worlds for move in self._moves(world, is_last=is_last))
@@ -216,7 +216,7 @@ class _Search:
         return is_drawn and digest_apart_from(new, state) == digest_apart_from(gone, self._goal)
 
     def _moves(self, world: World, *, is_last: bool) -> Iterator[tuple[ToolSpec, JsonObject]]:
-        """Yield the calls worth a try, those first that write where the state is not yet the target."""
+        """Yield the calls worth a try, those first that write if the state is not yet the target."""
         now = self._finder.watched(world.state)
         patch = make_patch(now, self._goal, by_members=True)
         known = [*islice(changed(patch, now, self._goal, self._finder.fixed), MOST_VALUES), *self._given, *self._rest]
@@ -248,7 +248,7 @@ def _touches(tool: ToolSpec, roots: set[str]) -> bool:
 
 
 def _cost(tool: ToolSpec) -> tuple[int, int]:
-    """Return what decides between tools that come to the same: one that only removes comes before one that moves."""
+    """Return the order of tools with the same result: one that only removes comes before one that moves."""
     effects = tool.contract.data.get("effects", []) if tool.contract else []
     return sum(each.get("op") != "remove" for each in effects), len(effects)
 
@@ -272,6 +272,6 @@ def _may_be(effect: JsonObject, needed: Operation) -> bool:
 
 
 def _pattern(written: Any) -> str:
-    """Return what the keys of a path may be as it is written, each ended by a zero; one computed may be several."""
+    """Return the possible keys of a written path, each ended by a zero; a computed one may be several."""
     parts = written if isinstance(written, list) else ()
     return "".join(r"(?:[^\0]+\0)+" if "{{" in str(each) or each == "-" else re.escape(f"{each}\0") for each in parts)

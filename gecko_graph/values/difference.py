@@ -20,7 +20,7 @@ def make_patch(before: Json, after: Json, *, by_members: bool = False) -> Patch:
 
     Items of lists are aligned, so that a removed or inserted item is one operation. The same object on both sides is
     not compared further. An object that has nothing of the old one takes its place, or `by_members` each of its
-    members; so does a list where one of the two is empty.
+    members; so does a list if one of the two is empty.
     """
     found: Patch = []
     _compare(before, after, "", found, by_members)
@@ -28,7 +28,7 @@ def make_patch(before: Json, after: Json, *, by_members: bool = False) -> Patch:
 
 
 def json_equal(a: Json, b: Json) -> bool:
-    """Return True where both are the same JSON value of the same types: 1, 1.0 and True are three values."""
+    """Return True if both are the same JSON value of the same types: 1, 1.0 and True are three values."""
     return equal(a, b, lambda one, other: type(one) is type(other) and bool(one == other))
 
 

@@ -64,7 +64,7 @@ def unpack(packed: bytes) -> Json:
 
 
 def open_json(value: Json) -> Json:
-    """Return the JSON object or list that a text holds, where it can be stored; else what is given."""
+    """Return the JSON object or list that a text holds, if it can be stored; else what is given."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value
     try:

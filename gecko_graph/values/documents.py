@@ -79,7 +79,7 @@ def parse_document(text: str, *, where: str) -> Json:
     """Return the JSON value of a YAML or JSON text.
 
     Args:
-        text: One document. JSON is tried first where it begins like JSON.
+        text: One document. JSON is tried first if it begins like JSON.
         where: Name of the document in messages, usually the file's name.
 
     Raises:
@@ -124,7 +124,7 @@ _Dumper.add_representer(str, _Dumper.represent_text)
 
 
 def find_line(file: Path | str, tokens: Sequence[str | int]) -> int | None:
-    """Return the line, from 1, of a value in a YAML or JSON file, or of what is around it; None where it is unknown."""
+    """Return the line, from 1, of a value in a YAML or JSON file, or of what is around it; None if it is unknown."""
     try:
         node: Any = yaml.compose(Path(file).read_text(encoding="utf-8-sig"), Loader=_LOADER)
     except (OSError, ValueError, yaml.YAMLError):
@@ -227,7 +227,7 @@ def _parse_yaml(text: str, where: str) -> Json:
 class _YamlReader(_LOADER):  # type: ignore[misc]
     """Composes nodes in Python, to a bounded depth (PyYAML's C part crashes on deep nesting), and makes values of them.
 
-    A tag is empty where the document gives none and the value is not in quotes.
+    A tag is empty if the document gives none and the value is not in quotes.
     """
 
     get_single_node, compose_document = Composer.get_single_node, Composer.compose_document

@@ -303,7 +303,7 @@ _FIGURES = re.compile(r"(?<![\w.])[-+]?\d[\d,]{0,20}(?:\.\d{1,20})?(?!\w)")
 _NO_DIGIT = re.compile(r"\D")
 
 
-class Found:
+class Leaves:
     """The leaves of documents, in which values are looked for."""
 
     def __init__(self, documents: Iterable[Json], *, keys: bool = True) -> None:

@@ -342,7 +342,7 @@ class _Jobs:
         self._again, self._left, self._given, self._stillborn = deque[_Job](), enumerate(items), 0, 0
 
     def next(self, *, most: int) -> _Job | None:
-        """Return a job; None where there is none, or so many items were given out."""
+        """Return a job; None if there is none, or so many items were given out."""
         if self._again:
             return self._again.popleft()
         found = next(self._left, None) if self._given < most else None

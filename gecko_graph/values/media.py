@@ -80,7 +80,7 @@ def show_media(value: Json) -> list[JsonObject]:
 
 
 def picture_of(reference: Json) -> str:
-    """Return a reference's picture as a `data:` address for a page; empty where it is none, or is not kept."""
+    """Return a reference's picture as a `data:` address for a page; empty if it is none, or is not kept."""
     mime, text = next(map(_find_bytes, show_media(reference)), None) or ("", "")
     is_picture = mime in ("image/png", "image/jpeg", "image/gif", "image/webp")
     return f"data:{mime};base64,{text}" if is_picture else ""
@@ -119,7 +119,7 @@ def _keep(block: JsonObject, kind: str, mime: str, text: str) -> JsonObject:
 
 
 def _find_bytes(block: JsonObject) -> tuple[str, str] | None:
-    """Return the media type and the base64 of a content block; None where it has none, as of a web address."""
+    """Return the media type and the base64 of a content block; None if it has none, as of a web address."""
     part: Any = block["resource"] if isinstance(block.get("resource"), dict) else block
     mime, text = part.get("mimeType", part.get("mime_type")), part.get("blob", part.get("data"))
     if text is None or (mime is None and "blob" not in part):  # LangChain reads the nested ones of all providers

@@ -43,8 +43,8 @@ class Observation:
         args: The arguments as they were sent.
         status: `ok` or `error`.
         result: The result, or the error.
-        before: The trusted part of the task state before; None where nothing is known of it.
-        change: The JSON Patch by which `before` is known to have changed; None where that is not known.
+        before: The trusted part of the task state before; None if nothing is known of it.
+        change: The JSON Patch by which `before` is known to have changed; None if that is not known.
         shown: The reads of the same thread before it, each `{"name", "args", "result"}`.
         later: Those after it, until something was written.
         source: Where the row comes from: a file, a thread.
@@ -67,7 +67,7 @@ class Observation:
 
     @property
     def after(self) -> JsonObject | None:
-        """The state after the call; None where it is not known."""
+        """The state after the call; None if it is not known."""
         if self.before is None or self.change is None:
             return None
         after: JsonObject = apply_patch(self.before, self.change)
@@ -93,7 +93,7 @@ class Observation:
 
     @classmethod
     def from_row(cls, row: Any) -> Observation:
-        """Return what a row holds. Raises ValueError with the cause where it is none."""
+        """Return what a row holds. Raises ValueError with the cause if it is none."""
         if not isinstance(row, dict) or row.get("v") != ROW_VERSION:
             raise ValueError("no observation of this version")
         for key, kind in _KINDS.items():
@@ -199,7 +199,7 @@ class Observer:
     """
 
     everywhere: ClassVar[Observer | None] = None
-    """Takes the rows where none is named: pytest's."""
+    """Takes the rows if none is named: pytest's."""
 
     def __init__(self, target: Observe) -> None:
         if not (callable(target) or isinstance(target, str | Path)):
@@ -208,7 +208,7 @@ class Observer:
 
     @classmethod
     def of(cls, given: Observe) -> Observer | None:
-        """Return the observer of what a user has named, or that of the whole process; None where there is neither."""
+        """Return the observer of what a user has named, or that of the whole process; None if there is neither."""
         return cls.everywhere if given is None else cls(given)
 
     def __call__(self, make: Callable[[], Observation]) -> None:
@@ -243,7 +243,7 @@ def observe_step(
         start: The task state before these.
         reads: Whether a tool, by its name, only reads.
         supposed: JSON Pointers into `start` of what is only supposed.
-        taught: True where what it changed is what a learned contract says, which is no evidence.
+        taught: True if what it changed is what a learned contract says, which is no evidence.
         more: Further fields of the observation.
     """
     outcome, call = step["outcome"], step["call"]

@@ -1,7 +1,7 @@
 """Where values come from: one record of an origin, and the ledger of a task state, folded from the steps' patches.
 
 A change marks what it adds or replaces; what has no step was there before. What a change moves or copies keeps its
-marks, and so do items that it shifts in a list. What it takes out of an object leaves a mark where nothing stands any
+marks, and so do items that it shifts in a list. What it takes out of an object leaves a mark if nothing stands any
 more; out of a list it marks the list itself, whose length comes from it. What a doubtful change moves, copies or leaves
 is doubtful as well.
 
@@ -67,27 +67,27 @@ def is_supposed(outcome: Outcome) -> bool:
 
 
 @dataclass(slots=True)
-class _Node:
+class _MarkNode:
     """The mark of a value, of all below it that is not listed, and those below it that differ."""
 
     own: Mark
     rest: Mark
-    kids: dict[Key, _Node] = field(default_factory=dict)
+    kids: dict[Key, _MarkNode] = field(default_factory=dict)
 
-    def below(self, key: Key) -> _Node:
-        return self.kids.get(key) or _Node(self.rest, self.rest)
+    def below(self, key: Key) -> _MarkNode:
+        return self.kids.get(key) or _MarkNode(self.rest, self.rest)
 
     def shift(self, place: int, by: int) -> None:
         """Let items of a list from a place on move up or down."""
         self.kids = {key + by * (key >= place): kid for key, kid in self.kids.items() if isinstance(key, int)}
 
 
-class Ledger:
+class OriginMap:
     """A task state, which is not changed, with the origin of each of its values."""
 
     def __init__(self, document: Json, first: Mark = GIVEN) -> None:
         self.document = document
-        self._root = _Node(first, first)
+        self._root = _MarkNode(first, first)
         self.has_doubts = first.doubtful  # most never have one, and are not walked through then
 
     def mark(self, path: str, mark: Mark) -> None:
@@ -97,7 +97,7 @@ class Ledger:
         if last == "-" and above:
             self._open(above[1:]).own = mark
         else:
-            self._put(tokens(path), _Node(mark, mark), is_new=False)
+            self._put(tokens(path), _MarkNode(mark, mark), is_new=False)
 
     def apply(self, patch: Patch, mark: Mark) -> None:
         """Apply a change, and mark what it changes. Raises PatchConflict, with the operations before it applied."""
@@ -113,7 +113,7 @@ class Ledger:
         if name == "test" or (name == "move" and source == path):
             return
         keeps = name in ("move", "copy") and not mark.doubtful
-        node = deepcopy(self._node(source)) if keeps else _Node(mark, mark)
+        node = deepcopy(self._node(source)) if keeps else _MarkNode(mark, mark)
         if name in ("remove", "move"):
             self._take(source, mark)
             # where an item goes to, its index counts without what was taken
@@ -121,7 +121,7 @@ class Ledger:
         if name != "remove":
             self._put(path, node, is_new=name != "replace")
 
-    def _put(self, path: Sequence[str], node: _Node, *, is_new: bool) -> None:
+    def _put(self, path: Sequence[str], node: _MarkNode, *, is_new: bool) -> None:
         if not path:
             self._root = node
             return
@@ -133,7 +133,7 @@ class Ledger:
     def _take(self, path: Sequence[str], mark: Mark) -> None:
         parent, key = self._open(path[:-1]), self._key(path)
         if isinstance(key, str):
-            parent.kids[key] = _Node(mark, mark)
+            parent.kids[key] = _MarkNode(mark, mark)
             return
         parent.kids.pop(key, None)
         parent.shift(key, -1)
@@ -146,7 +146,7 @@ class Ledger:
             return path[-1]
         return len(parent) if path[-1] == "-" else int(path[-1])
 
-    def _open(self, path: Sequence[str]) -> _Node:
+    def _open(self, path: Sequence[str]) -> _MarkNode:
         """Return the node at a path, put there where there is none yet."""
         node = self._root
         for depth in range(len(path)):
@@ -154,7 +154,7 @@ class Ledger:
             node = node.kids.setdefault(key, node.below(key))
         return node
 
-    def _node(self, path: Sequence[str]) -> _Node:
+    def _node(self, path: Sequence[str]) -> _MarkNode:
         node, value = self._root, self.document
         for token in path:
             if isinstance(value, list):
@@ -163,7 +163,7 @@ class Ledger:
                 value, node = value.get(token) if isinstance(value, dict) else None, node.below(token)
         return node
 
-    def suppose(self, places: Iterable[str]) -> Ledger:
+    def suppose(self, places: Iterable[str]) -> OriginMap:
         """Mark places as supposed, and return the ledger; what is not there, or is known to be supposed, stays."""
         for place in places:
             with suppress(PatchConflict, LookupError, ValueError, TypeError):
@@ -171,7 +171,7 @@ class Ledger:
                     self.mark(place, SUPPOSED)
         return self
 
-    def book(self, steps: Sequence[Step], *, first: int = 1, attempt: int = 0, turn: int = 0) -> Ledger:
+    def book(self, steps: Sequence[Step], *, first: int = 1, attempt: int = 0, turn: int = 0) -> OriginMap:
         """Apply what steps of an attempt have written, and return the ledger. Raises PatchConflict."""
         for number, step in enumerate(steps, first):
             if outcome := step.get("outcome"):
@@ -192,7 +192,7 @@ class Ledger:
         return self._node(tokens(path)).own
 
     def origin_at(self, path: str) -> Origin | None:
-        """Return the origin of what stands at a JSON Pointer, or last stood there; None where nothing ever did.
+        """Return the origin of what stands at a JSON Pointer, or last stood there; None if nothing ever did.
 
         Raises:
             StateError: It is not a JSON Pointer.
@@ -226,18 +226,18 @@ def find_untrusted(start: JsonObject, supposed: Sequence[str], steps: Sequence[S
     `supposed` are places of it that a model made up.
 
     Returns:
-        The pointers; `[""]`, all of it, where the steps do not apply: the state was edited in between.
+        The pointers; `[""]`, all of it, if the steps do not apply: the state was edited in between.
     """
     changed = [step["outcome"] for step in steps if "outcome" in step and step["outcome"]["patch"]]
     if not supposed and not any(map(is_supposed, changed)):
         return []
     try:
-        return Ledger(start).suppose(supposed).book(steps).doubtful()
+        return OriginMap(start).suppose(supposed).book(steps).doubtful()
     except PatchConflict:
         return [""]
 
 
-def _doubtful(node: _Node, value: Json, path: tuple[Key, ...]) -> Iterator[str]:
+def _doubtful(node: _MarkNode, value: Json, path: tuple[Key, ...]) -> Iterator[str]:
     members = value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else {}
     if _is_all(node) or (("-" in members or "-" in node.kids) and _is_any(node.below("-"))):
         yield pointer(path)
@@ -250,11 +250,11 @@ def _doubtful(node: _Node, value: Json, path: tuple[Key, ...]) -> Iterator[str]:
         yield from _doubtful(kid, members.get(key), (*path, key))
 
 
-def _is_all(node: _Node) -> bool:
+def _is_all(node: _MarkNode) -> bool:
     return node.own.doubtful and node.rest.doubtful and all(map(_is_all, node.kids.values()))
 
 
-def _is_any(node: _Node) -> bool:
+def _is_any(node: _MarkNode) -> bool:
     return node.own.doubtful or node.rest.doubtful or any(map(_is_any, node.kids.values()))
 
 
@@ -292,13 +292,13 @@ def blame(
 
     Returns:
         Its origin `from` the state: with turn, attempt, step, call, tool and rung of the call that wrote it, or took
-        away what stood there; without a step where it was there before. None where nothing ever stood.
+        away what stood there; without a step where it was there before. None if nothing ever stood.
 
     Raises:
         StateError: The path is not a JSON Pointer, there is no such attempt, or a turn began from another state.
     """
     turns = [rehearsals] if isinstance(rehearsals, Mapping) else list(rehearsals)
-    ledger = Ledger(state)
+    ledger = OriginMap(state)
     for turn, record in enumerate(turns, 1):
         if made_up := record.get("supposed_state"):
             whole = {RUNTIME: {}, **made_up["state"], **ledger.document}  # no variables: they stand in no record

@@ -39,7 +39,7 @@ def apply_patch(document: Json, patch: Patch) -> Json:
     """
     if not isinstance(patch, (list, tuple)):
         raise PatchConflict(f"expected a patch as a list of operations, got {_name_type(patch)}")
-    work = _Work(document)
+    work = _Patching(document)
     for index, operation in enumerate(patch):
         try:
             work.run(operation)
@@ -96,7 +96,7 @@ def tokens(pointer: str) -> list[str]:
 
 
 def equal(a: Json, b: Json, same: Callable[[Json, Json], bool]) -> bool:
-    """Return True where both have the same containers, and scalars that are the `same`."""
+    """Return True if both have the same containers, and scalars that are the `same`."""
     if a is b:
         return True
     if isinstance(a, dict) and isinstance(b, dict):
@@ -107,14 +107,14 @@ def equal(a: Json, b: Json, same: Callable[[Json, Json], bool]) -> bool:
 
 
 def same_value(a: Json, b: Json) -> bool:
-    """Return True where two values are equal by value: 5 and 5.0 are, 1 and true are not."""
+    """Return True if two values are equal by value: 5 and 5.0 are, 1 and true are not."""
     return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
 
 
 def overlap(a: Patch, b: Patch, *, document: Json = None) -> list[str]:
     """Return pointers to the places where one patch changes what the other touches, sorted.
 
-    Touched is what an operation changes, copies or tests. Places overlap where they are the same or one is inside the
+    Touched is what an operation changes, copies or tests. Places overlap if they are the same or one is inside the
     other, and where an item put into a list or taken from it shifts the other's items: two appends, for one.
 
     Args:
@@ -133,7 +133,7 @@ def overlap(a: Patch, b: Patch, *, document: Json = None) -> list[str]:
     )
 
 
-class _Use(NamedTuple):
+class _PathUse(NamedTuple):
     """A path that an operation touches; `puts` and `takes`: a value is added or removed there."""
 
     path: list[str]
@@ -142,22 +142,22 @@ class _Use(NamedTuple):
     takes: bool = False
 
 
-def _uses(operation: Operation) -> list[_Use]:
+def _uses(operation: Operation) -> list[_PathUse]:
     name, path = operation.get("op"), tokens(_member(operation, "path"))
-    uses = [_Use(path, changes=name != "test", puts=name in ("add", "copy", "move"), takes=name == "remove")]
+    uses = [_PathUse(path, changes=name != "test", puts=name in ("add", "copy", "move"), takes=name == "remove")]
     if name in ("move", "copy"):
-        uses.append(_Use(tokens(_member(operation, "from")), changes=name == "move", takes=name == "move"))
+        uses.append(_PathUse(tokens(_member(operation, "from")), changes=name == "move", takes=name == "move"))
     return uses
 
 
-def _clash(x: _Use, y: _Use, document: Json) -> bool:
+def _clash(x: _PathUse, y: _PathUse, document: Json) -> bool:
     for depth, (a, b) in enumerate(zip(x.path, y.path, strict=False)):
         if a != b:
             return _shifts(x, y, depth, document) or _shifts(y, x, depth, document)
     return True
 
 
-def _shifts(mover: _Use, other: _Use, depth: int, document: Json) -> bool:
+def _shifts(mover: _PathUse, other: _PathUse, depth: int, document: Json) -> bool:
     """Return True where `mover` changes which item `other` is about; up to this depth their paths are the same."""
     here, there = mover.path[depth], other.path[depth]
     if not (mover.puts or mover.takes) or len(mover.path) != depth + 1 or not (_is_item(here) and _is_item(there)):
@@ -178,7 +178,7 @@ def _is_list(document: Json, path: list[str]) -> bool:
         return False
 
 
-class _Work:
+class _Patching:
     """One application of a patch.
 
     `owned` has the containers that this application has copied, each of them in one place of the document only: those,
@@ -349,14 +349,18 @@ _KINDS = {
     type(None): "null",
 }  # fmt: skip
 
-_STEPS: dict[str, Callable[[_Work, list[str], Operation], None]] = {
-    "add": _Work.add, "remove": _Work.remove, "replace": _Work.replace, "move": _Work.move, "copy": _Work.copy,
-    "test": _Work.test,
-}  # fmt: skip
+_STEPS: dict[str, Callable[[_Patching, list[str], Operation], None]] = {
+    "add": _Patching.add,
+    "remove": _Patching.remove,
+    "replace": _Patching.replace,
+    "move": _Patching.move,
+    "copy": _Patching.copy,
+    "test": _Patching.test,
+}
 
 
 def apply_fitting(state: JsonObject, patch: Patch) -> JsonObject:
-    """Return the state with a patch; unchanged where that does not fit it."""
+    """Return the state with a patch; unchanged if that does not fit it."""
     try:
         return fold_patches(state, [patch])
     except PatchConflict:

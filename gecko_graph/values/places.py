@@ -78,7 +78,7 @@ def _step(token: str | int, exact: bool) -> str:
 
 
 def value_at(value: Json, path: str) -> Json:
-    """Return the value at a JSON path made by `json_path`; None where there is none."""
+    """Return the value at a JSON path made by `json_path`; None if there is none."""
     for token in path_tokens(path):
         holder: Any = value if isinstance(value, dict | list) else {}
         try:
@@ -106,7 +106,7 @@ def excerpt(value: Json) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return text for a message: at most `limit` characters of it, and a mark where there are more."""
+    """Return text for a message: at most `limit` characters of it, and a mark if there are more."""
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
@@ -125,7 +125,7 @@ def places(value: Json, here: str = "$") -> Iterator[tuple[str, Json]]:
 
 
 def clock(state: Any) -> str | None:
-    """Return the task state's clock: its `now`, or its runtime state's; None where it has none."""
+    """Return the task state's clock: its `now`, or its runtime state's; None if it has none."""
     if not isinstance(state, dict):
         return None
     runtime = state.get("runtime_state")

@@ -55,7 +55,7 @@ class WorldTool(BaseTool):
 
 
 def build_tools(toolkit: Toolkit, find: Callable[[Any], Any]) -> list[WorldTool]:
-    """Return the tools of the worlds that `find` returns for the runtime of a call; None where there is no graph."""
+    """Return the tools of the worlds that `find` returns for the runtime of a call; None if there is no graph."""
     desk = _Desk(find)
     shown = [dict(each["function"]) for each in toolkit.as_openai()]
     return [WorldTool(args_schema=each.pop("parameters"), handle_tool_error=True, desk=desk, **each) for each in shown]

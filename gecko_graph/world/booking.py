@@ -1,4 +1,4 @@
-"""A real call on the task state (paper, step 5): what was expected of it, what it changed, and how reality differs."""
+"""A real call on the task state (paper, step 5): its expected result, its changes, and the difference from reality."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from langgraph.config import get_config
 
 from ..contracts.clauses import tell_rule
 from ..contracts.words import in_words
-from ..models.ask import AnyAsk, Reply, Work
+from ..models.ask import AnyAsk, FunctionCall, Reply
 from ..models.formatting import format_json
 from ..models.node import NodeScope
 from ..schemas.complaints import find_faults
@@ -47,7 +47,7 @@ MOST_DRIFTS = 20
 def book_call(
     state: AttemptState, scope: NodeScope, *, entry: ExecutedCall, predicted: Outcome | None, toolkit: Toolkit
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Book one real call on a world's state, and note in its entry how reality departed from what was expected."""
+    """Book one real call on a world's state, and note in its entry how reality departed from the expectation."""
     request = request_of(entry["call"], state, scope, toolkit)
     planned: Any = {"predicted": predicted, "rehearse_after": False} if predicted else None
     outcome, departure = yield from booked(request, entry, planned, scope, toolkit)
@@ -56,7 +56,7 @@ def book_call(
     return {"steps": [{"v": VERSION, "call": entry["call"], "outcome": outcome}], "task_state": booked_patch(outcome)}
 
 
-def observe_call(observer: Observer, toolkit: Toolkit, step: Step, done: Sequence[Step], **more: Any) -> Work:
+def observe_call(observer: Observer, toolkit: Toolkit, step: Step, done: Sequence[Step], **more: Any) -> FunctionCall:
     """Return the work of writing the row of a step that was really made, after those `done`; as `observe_step`.
 
     It makes the row too: no call depends on whether one can be made.
@@ -76,11 +76,11 @@ def observe_call(observer: Observer, toolkit: Toolkit, step: Step, done: Sequenc
         lessons = tool.lessons.of(step["call"]["args"]) if tool.lessons else []
         return observe_step(step, done, lessons=lessons, **known, **more)
 
-    return Work(function=observer, args=(make,))
+    return FunctionCall(function=observer, args=(make,))
 
 
 def thread_mark() -> str:
-    """Return what tells the rows of this thread from those of others, without its name; "" outside of a graph."""
+    """Return a digest that tells this thread's rows from others', without its name; "" outside of a graph."""
     try:
         known = get_config().get("configurable", {})
     except RuntimeError:
@@ -91,17 +91,17 @@ def thread_mark() -> str:
 def _expect(
     request: RungRequest, prediction: Prediction | None
 ) -> Generator[Sequence[AnyAsk], list[Reply], tuple[Outcome, Collection[str] | None]]:
-    """Return what the call should come to, and the JSON paths in the result at which a contract made up a value.
+    """Return the call's expected outcome, and the JSON paths in the result at which a contract made up a value.
 
-    None in the place of these if it is not known what is made up.
+    None in the place of the paths if the made-up values are not known.
 
-    Contract and `simulate` are asked again, with the real arguments in the real state, and the real result in what the
-    contract leaves open; where neither answers, the rehearsal's prediction is what was expected. What a contract makes
+    Contract and `simulate` are asked again, with the real arguments in the real state, and the real result in the parts
+    that it leaves open; if neither answers, the rehearsal's prediction is the expectation. What a contract makes
     up is another value under another seed.
     """
     contract = request.tool.contract
     ladder = DECIDING if contract and contract.answers else (*DECIDING, "derived")
-    update = {"ladder": ladder, "unclear": "pass", "gate": "note"}  # what is in doubt of it was made all the same
+    update = {"ladder": ladder, "unclear": "pass", "gate": "note"}  # the call was made despite its doubts
     deciding = request.context.model_copy(update=update)
     outcome = yield from climb(replace(request, context=deciding))
     if outcome["rung"] == "contract":
@@ -118,7 +118,7 @@ def booked(
 ) -> Generator[list[AnyAsk], list[Reply], tuple[Outcome, Departure | None]]:
     """Return the real outcome with its change, and how it departs from the plan; its drift is noted in the entry.
 
-    Learned rules that it contradicts refuse no more from here on; what it teaches of the tool is kept.
+    Learned rules that it contradicts refuse no more from here on; its lessons on the tool are kept.
     """
     if refuted := withdraw_refuted(request, entry):
         entry["refuted"] = refuted
@@ -227,16 +227,16 @@ def _changed(request: RungRequest, expected: Patch, real: Patch) -> list[Drift]:
 
 
 def _find_unknown(request: RungRequest, expected: Outcome) -> list[str]:
-    """Return why a written contract does not know what a call has changed, where it says what its tool changes."""
+    """Return why a written contract with effects does not know a call's changes."""
     contract = request.tool.contract
     if contract is None or "effects" not in contract.data or request.tool.has_learned_answers:
         return []
     passed = [each["reason"] for each in expected["passed"] if each["rung"] == "contract"]
-    return [f"what it changes is not known: {reason}" for reason in passed if expected["rung"] == "none"]
+    return [f"its changes are not known: {reason}" for reason in passed if expected["rung"] == "none"]
 
 
 def _note_marks(request: RungRequest, outcome: Outcome, entry: ExecutedCall, unknown: Sequence[str]) -> Outcome:
-    """Return the outcome with what could not be evaluated, and what is undocumented; note both."""
+    """Return the outcome with its conditions that could not be evaluated and its undocumented parts; note both."""
     problem = check_result_schema(request, Answer(outcome["status"], outcome["result"], []))
     marks: Any = {"unclear": [*request.unclear, *unknown], "undocumented": [problem] if problem else []}
     found: Any = {key: texts for key, texts in marks.items() if texts}
@@ -251,9 +251,9 @@ def _note_marks(request: RungRequest, outcome: Outcome, entry: ExecutedCall, unk
 def _departure_of(
     entry: ExecutedCall, planned: PlannedCall | None, done: Commit, broken: list[Violation]
 ) -> Departure | None:
-    """Return how a real result left the plan; None where it can go on.
+    """Return how a real result left the plan; None if it can go on.
 
-    A read that confirms what later arguments were chosen from leaves the plan as it was approved.
+    A read that confirms the sources of later arguments leaves the plan as it was approved.
     """
     if entry["status"] == "error":
         return {"code": "error", "message": format_json(entry.get("result"), budget=REASON_CHARS)}
@@ -269,9 +269,9 @@ def _departure_of(
 
 
 def real_values(call: Call, predicted: Json, real: Json, *, made_up: Collection[str] = ()) -> dict[str, Json]:
-    """Return what a prediction made up, by the JSON path in the result: path to the value that reality has there.
+    """Return the made-up values of a prediction: JSON path in the result to the real value there.
 
-    Made up is what could not be known before the call: a number, date or identifier that is not among its arguments.
+    A value is made up if it could not be known before the call: a number, date or identifier not in its arguments.
     """
     known = {whole_form(str(value)) for _, value in places(call["args"]) if not isinstance(value, dict | list)}
     found: dict[str, Json] = {}
@@ -294,7 +294,7 @@ def with_real_values(patch: Patch, predicted: Json, real: Mapping[str, Json]) ->
 def in_reality(text: str, results: Iterable[tuple[Json, Json]]) -> str | None:
     """Return a text that was written on predicted results with the real ones' values; `results` are pairs of both.
 
-    None where no rule can tell: two real values for one, none, or a predicted one that the text spells otherwise.
+    None if no rule can tell: two real values for one, none, or a predicted one that the text spells otherwise.
     """
     values: dict[str, set[str]] = {}
     for _, old, new in (each for pair in results for each in _differing(*pair)):
@@ -312,7 +312,7 @@ def in_reality(text: str, results: Iterable[tuple[Json, Json]]) -> str | None:
 def find_drift(
     call: Call, predicted: Outcome, outcome: Outcome, real: Mapping[str, Json], schema: JsonObject | None
 ) -> list[Drift]:
-    """Return where an outcome differs from the predicted one in more than what that made up."""
+    """Return the places where an outcome differs from the prediction, apart from made-up values."""
     if predicted["status"] != outcome["status"]:
         return [{"kind": "status", "path": "$", "predicted": predicted["status"], "real": outcome["status"]}]
     found: list[Drift] = []
@@ -341,7 +341,7 @@ def _booked_places(patch: Patch, at: str, old: Json, new: Json) -> Iterator[Drif
 
 
 def state_drift(expected: JsonObject, real: JsonObject) -> list[Drift]:
-    """Return where the task state is another one than expected: changed places, not what is there in addition."""
+    """Return the places where the task state differs from the expectation: changed places, not additions."""
     return [
         {"kind": "state", "path": each.path, "predicted": each.old, "real": each.new}
         for each in net_changes(expected, real)[:MOST_DRIFTS]
@@ -350,7 +350,7 @@ def state_drift(expected: JsonObject, real: JsonObject) -> list[Drift]:
 
 
 def as_contract_case(entry: ExecutedCall, start: JsonObject, steps: Sequence[Step]) -> JsonObject:
-    """Return a real call as a case that the tool's contract fails: the state before it, the call, what it came to."""
+    """Return a real call as a case that the tool's contract fails: the state before it, the call, its result."""
     before = start
     for step in steps:
         if step["call"]["id"] == entry["call"]["id"]:
@@ -361,7 +361,7 @@ def as_contract_case(entry: ExecutedCall, start: JsonObject, steps: Sequence[Ste
 
 
 def _differing(predicted: Json, real: Json, here: str = "$") -> Iterator[tuple[str, Json, Json]]:
-    """Yield the places where two results differ, with both values; None for what one of them does not have."""
+    """Yield the places where two results differ, with both values; None for a missing one."""
     old, new = dict(places(predicted, here)), dict(places(real, here))
     for path in dict.fromkeys([*old, *new]):
         one, other = old.get(path), new.get(path)

@@ -28,7 +28,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
 
 
 def derived_rung(request: RungRequest) -> RungResult:
-    """Return what follows from the document alone, with its blanks; pass if nothing has shown what that needs."""
+    """Return the answer by the document alone, with its blanks; pass if no read has shown what it needs."""
     derived, made = request.tool.derived, request.made
     if derived is None:
         return Pass("nothing was derived of the tool")
@@ -143,7 +143,7 @@ def is_time(*values: Json) -> bool:
 
 
 def with_opened(request: RungRequest, outcome: Outcome) -> Outcome:
-    """Return an outcome with what a successful write of unknown effect leaves open, until it is read."""
+    """Return an outcome with the places that a successful write of unknown effect leaves open until they are read."""
     derived = request.tool.derived
     is_told = outcome["rung"] in (*DECIDING, "derived") or not outcome["simulated"]
     if derived is None or derived.kind != "action" or outcome["status"] == "error" or is_told:

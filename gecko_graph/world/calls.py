@@ -22,7 +22,7 @@ from .ladder import Rungs, simulator
 from .reducers import Grown, GrownMap, gather_facts
 
 NOTES = ("facts", "argument_verdicts", "asked")
-"""What a call of a world adds beside its step."""
+"""A call's additions to a world, apart from its step."""
 
 KEPT_EVERY, MOST_KEPT = 64, 32
 """Steps between two states that a world keeps to go back to, at least, and how many such states it keeps."""
@@ -99,7 +99,7 @@ class Point(NamedTuple):
         return Point(values, notes, self._keep(len(notes), values["task_state"]))
 
     def _keep(self, count: int, state: JsonObject) -> tuple[tuple[int, JsonObject], ...]:
-        """Return the states that are kept, with one more where it is time for one; they are evenly spread."""
+        """Return the states that are kept, with one more if it is time for one; they are evenly spread."""
         apart = KEPT_EVERY << (count // (KEPT_EVERY * MOST_KEPT)).bit_length()
         if count // apart == (self.kept[-1][0] if self.kept else 0) // apart:
             return self.kept
@@ -140,7 +140,7 @@ class Point(NamedTuple):
 
 
 def read_state(state: Any) -> JsonObject:
-    """Return a copy of a task state. Raises StateError where it is no JSON object."""
+    """Return a copy of a task state. Raises StateError if it is no JSON object."""
     check_json(state, what="state")
     if not isinstance(state, dict):
         raise StateError(f"state: expected a JSON object (a dict with text keys), got {type(state).__name__}")

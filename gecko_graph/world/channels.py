@@ -47,7 +47,7 @@ class SemanticRecord(TypedDict):
     tool: str
     args: JsonObject
     problems: list[dict[str, Any]]
-    """`argument`, `problem`, and where a decision model was asked the probability `p` that it fits."""
+    """`argument`, `problem`, and if a decision model was asked the probability `p` that it fits."""
     unsure: NotRequired[list[str]]
     """Of which arguments a decision model is unsure, each with its probability."""
     failure: NotRequired[str]
@@ -63,7 +63,7 @@ class Proposal(TypedDict):
 
 
 class Lesson(TypedDict):
-    """What the next round's planner learns of the last one: the failed attempt and the judge's feedback."""
+    """The last round's lesson for the next planner: the failed attempt and the judge's feedback."""
 
     number: int
     attempt_log: str
@@ -91,20 +91,20 @@ def book(old: Ledger, new: Ledger) -> Ledger:
 
 
 class Continued(TypedDict):
-    """What a rehearsal goes on from: a part of the task that was really carried out."""
+    """The start of a rehearsal in the middle of a task: the part that was really carried out."""
 
     steps: list[Step]
     """Calls that were really made since the given task state, with their outcomes: every attempt begins with them."""
     lesson: Lesson | None
-    """What the first attempt's planner learns from it."""
+    """Its lesson for the first attempt's planner."""
     attempts: int
     """How many attempts the turn has had: theirs are numbered on from there."""
     supposed: NotRequired[list[str]]
-    """JSON Pointers to what is only supposed of the given task state."""
+    """JSON Pointers to the supposed places of the given task state."""
     search_words: NotRequired[list[str]]
     """A task, and the words that a model searched tools by: it is not asked again."""
     real: NotRequired[bool]
-    """True where the given task state was accepted before, or reality has left it: what it breaks is not refused."""
+    """True if the given task state was accepted before, or reality has left it: what it breaks is not refused."""
 
 
 if TYPE_CHECKING:  # what a caller may write; the schema that Studio reads has what it becomes
@@ -113,8 +113,8 @@ if TYPE_CHECKING:  # what a caller may write; the schema that Studio reads has w
 else:
     GivenMessages, GivenItems = list[AnyMessage], list[ChecklistItem]
 
-TASK_STATE_HELP = "What the tools act on, as a JSON object: files, orders, bookings. Left out, a model makes one up."
-CHECKLIST_HELP = "What must hold at the end: items with a description, or a check by rule. Left out, a model writes it."
+TASK_STATE_HELP = "The data of the tools, as a JSON object: files, orders, bookings. Left out, a model makes one up."
+CHECKLIST_HELP = "Conditions for the end: items with a description, or a check by rule. Left out, a model writes them."
 
 
 class GeckoInput(TypedDict):
@@ -135,32 +135,32 @@ class GeckoOutput(TypedDict):
 
 
 class Bookkeeping(TypedDict, total=False):
-    """What the outer graph keeps for itself, each with its owner; `facts` as long as the thread, the rest one turn."""
+    """The outer graph's bookkeeping, each key with its owner; `facts` as long as the thread, the rest one turn."""
 
     ledger: Ledger
     """`bootstrapper` opens it; every node that asks a model books on it."""
     supposed_state: SupposedState | None
-    """`bootstrapper`: what is `supposed` with its values, as it was before the turn's first attempt."""
+    """`bootstrapper`: the `supposed` places with their values, before the turn's first attempt."""
     replayed: list[Step]
     """`bootstrapper`: the steps that every attempt begins with."""
     numbered_from: int
     """`bootstrapper`: attempts of the turn before this rehearsal."""
     real: bool
-    """`bootstrapper`: True where every tool that reads runs for real."""
+    """`bootstrapper`: True if every tool that reads runs for real."""
     items_failure: str
     """`bootstrapper`, `checklist`: why there is no checklist."""
     checklist_digest: str
     """`bootstrapper`: digest of the checklist that a parent graph gave."""
     offered_tools: list[str] | None
-    """`bootstrapper`: names of the tools that fit the turn; None where all tools are shown."""
+    """`bootstrapper`: names of the tools that fit the turn; None if all tools are shown."""
     search_words: list[str]
     """`bootstrapper`: a task, and the planner's own words by which tools were searched for it."""
     taught: list[Taught]
-    """`finish` appends, as long as the thread: which tools have served which needs, where an index finds them."""
+    """`finish` appends, as long as the thread: which tools have served which needs, if an index finds them."""
     round: int
     """`start_round`: 0 for the first."""
     lesson: Lesson | None
-    """`start_round`: what the last round teaches."""
+    """`start_round`: the last round's lesson."""
     start_digest: str
     """`start_round`: digest of the task state that every attempt of the round begins from."""
     attempts_at_once: int
@@ -174,7 +174,7 @@ class Bookkeeping(TypedDict, total=False):
     chosen: int
     """`decide`: number of the best attempt so far."""
     is_over: bool
-    """`decide`: True where no further round follows."""
+    """`decide`: True if no further round follows."""
 
 
 def fold_bookkeeping(old: Bookkeeping, writes: Sequence[Bookkeeping]) -> Bookkeeping:
@@ -212,18 +212,18 @@ class GeckoState(TypedDict, total=False):
     task_state: Annotated[JsonObject, delta(replace, dict, SNAPSHOT_EVERY_TURNS)]
     """Caller, `bootstrapper`; `finish` writes the state of an accepted attempt."""
     supposed: list[str]
-    """`bootstrapper`, `finish`: JSON Pointers into `task_state` of what a model made up."""
+    """`bootstrapper`, `finish`: JSON Pointers into `task_state` to made-up values."""
     checklist: Annotated[list[ChecklistItem], EphemeralValue(list)]
-    """Caller: what must hold at the end of this turn, gone after the first superstep."""
+    """Caller: conditions for the end of this turn, gone after the first superstep."""
     continued: Annotated[Continued, EphemeralValue(dict)]
-    """`create_gecko_agent`: what the turn has really done so far, gone after the first superstep."""
+    """`create_gecko_agent`: the turn's real calls so far, gone after the first superstep."""
     items: list[ChecklistItem] | None
-    """`bootstrapper`: the given checklist, or None; then `checklist`: the model's, empty where there is none; None
+    """`bootstrapper`: the given checklist, or None; then `checklist`: the model's, empty if there is none; None
     where nothing is to be judged by it."""
     attempts: Annotated[list[Attempt], delta(extend, list, SNAPSHOT_EVERY_TURNS, begins=only_overwrite)]
     """`judge` appends; `bootstrapper` clears."""
     number: int
-    """Of the attempt, where several run at once; only in what is sent to them."""
+    """Of the attempt, if several run at once; only in what is sent to them."""
     bookkeeping: Annotated[Bookkeeping, delta(fold_bookkeeping, dict, SNAPSHOT_EVERY_TURNS, begins=only_overwrite)]
     """All nodes: what nobody has to read. A write holds only the keys that it changes."""
     rehearsal: Rehearsal
@@ -231,7 +231,7 @@ class GeckoState(TypedDict, total=False):
 
 
 class AttemptRecord(TypedDict, total=False):
-    """What the attempt graph keeps for itself. The first group is its input, written once."""
+    """The attempt graph's bookkeeping. The first group is its input, written once."""
 
     number: int
     turn: int
@@ -242,7 +242,7 @@ class AttemptRecord(TypedDict, total=False):
     conversation: list[AnyMessage]
     lesson: Lesson | None
     supposed: list[str]
-    """JSON Pointers into `before` of what a model made up."""
+    """JSON Pointers into `before` to made-up values."""
     replayed: list[Step]
     """Steps that were really made before the attempt."""
     ledger_turn: int
@@ -254,7 +254,7 @@ class AttemptRecord(TypedDict, total=False):
     """Unix time in seconds at which the turn's time is over."""
 
     facts: dict[str, SupposedFact]
-    """Input; `state_updater` adds what committed answers suppose."""
+    """Input; `state_updater` adds the suppositions of committed answers."""
     argument_verdicts: list[SemanticRecord]
     """Input; `validator` appends."""
     asked: dict[str, int]
@@ -262,9 +262,9 @@ class AttemptRecord(TypedDict, total=False):
     usage: Usage
     """Every node that asks a model adds."""
     offered_tools: list[str] | None
-    """Input: the tools that fit the turn, and those that it has called; then `planner`: what it finds and calls."""
+    """Input: the tools that fit the turn, and those that it has called; then `planner`: those it finds and calls."""
     gate_note: str
-    """`planner`: what it was last told that the task state does not admit."""
+    """`planner`: the tools that the task state does not admit, as last told to it."""
     taught: list[Taught]
     """Input: which tools have served which needs in the thread."""
     searches: int
@@ -281,7 +281,7 @@ class AttemptChannels(TypedDict, total=False):
     task_state: Annotated[JsonObject, delta(fold_state, dict, begins=is_whole)]
     """`begin`, `state_updater`: patches, folded."""
     trace: Annotated[list[AnyMessage], delta(extend, list)]
-    """`planner`, `validator`, `state_updater`: what the planner has seen since the conversation."""
+    """`planner`, `validator`, `state_updater`: the planner's messages since the conversation."""
     steps: Annotated[list[Step], delta(extend, list)]
     """`validator` (refused calls), `state_updater` (answered calls)."""
     pending: list[Call]
@@ -295,18 +295,18 @@ class AttemptChannels(TypedDict, total=False):
 
 
 class AttemptState(AttemptChannels, AttemptRecord, total=False):
-    """What an attempt's nodes read and write: keys and bookkeeping side by side."""
+    """The keys that an attempt's nodes read and write, bookkeeping included."""
 
 
 class Pending(TypedDict):
-    """What the attempt's routers read: a router is passed the keys of its annotation, and each costs time."""
+    """The keys for the attempt's routers: a router is passed the keys of its annotation, and each costs time."""
 
     pending: list[Call]
     bookkeeping: NotRequired[AttemptRecord]
 
 
 class Kept(TypedDict):
-    """What the router after `decide` reads."""
+    """The keys for the router after `decide`."""
 
     bookkeeping: Bookkeeping
 

@@ -25,9 +25,9 @@ from ..schemas.complaints import find_chosen, find_undecided, leads_into, prescr
 from ..state import VERSION, Call, Complaint, Json, JsonObject, Outcome, Step
 from ..tools import Toolkit
 from ..tools.check import check_by_rule
-from ..tools.descriptions import Field
+from ..tools.descriptions import ParameterField
 from ..tools.spec import ToolSpec
-from ..values.finding import Found, number_words
+from ..values.finding import Leaves, number_words
 from ..values.places import excerpt, json_path, value_at
 from .channels import AttemptState, SemanticRecord
 from .decided import Decided, day_of
@@ -49,7 +49,7 @@ MAX_RESULTS = 100
 
 
 class Tools(Protocol):
-    """What the validator needs of a toolkit."""
+    """The parts of a toolkit that the validator needs."""
 
     def get(self, name: str, /) -> ToolSpec | None:
         """Return the tool of this name."""
@@ -65,7 +65,7 @@ class _Checked:
     places: list[str] = field(default_factory=list)
     """Of arguments that no rule decides and no source gives."""
     key: str = ""
-    """`semantic_key`, where there are such places."""
+    """`semantic_key`, if there are such places."""
 
 
 def validator(
@@ -133,11 +133,11 @@ def _check_by_model(
 ) -> Generator[list[Ask], list[Reply], list[SemanticRecord]]:
     """Ask about each tool and arguments once in a turn, all of a message at once; return the new records.
 
-    Not where the contract refuses the call anyhow; only of a message's first call it is known now in which state.
+    Not if the contract refuses the call anyhow; only of a message's first call it is known now in which state.
     """
     sources = _Sources(state)
     for each in checked:
-        # what a tool that runs for real finds tells more
+        # the result of a tool that runs for real tells more
         if each.tool and not each.complaints and not runs_for_real(each.tool, scope.context):
             each.places = sources.find_unsupported(each.tool, each.call["args"])
             each.key = semantic_key(each.call["name"], each.call["args"]) if each.places else ""
@@ -178,15 +178,15 @@ class _Sources:
         outcomes = [step["outcome"] for step in state.get("steps", [])[-MAX_RESULTS:] if "outcome" in step]
         results = [outcome["result"] for outcome in reversed(outcomes) if outcome["status"] == "ok"]
         results += [text_of(each) for each in messages if type(each) is ToolMessage and each.status != "error"]
-        self._results = Found(results)
+        self._results = Leaves(results)
         words = [text_of(each) for each in messages if type(each) is not ToolMessage]
-        self._words = Found(map(number_words, [state["task"], *words]))
+        self._words = Leaves(map(number_words, [state["task"], *words]))
         self._decided = Decided([state["task"], *reversed(words)], results, find_now(state))
 
     def find_unsupported(self, tool: ToolSpec, args: JsonObject) -> list[str]:
         """Return the places of arguments to ask about: those that no source gives.
 
-        What stands in the conversation, but has a form that its schema prescribes, is asked about as well, unless rules
+        A value from the conversation whose form its schema prescribes is asked about as well, unless rules
         know the form. A value that a tool returned never is, whatever its form, and of prose only figures need a
         source.
         """
@@ -202,7 +202,7 @@ class _Sources:
         ]
 
     def _is_said(self, place: str, value: Json) -> bool:
-        field = Field(place.rpartition(".")[2], "", None, must=False)
+        field = ParameterField(place.rpartition(".")[2], "", None, must=False)
         if not isinstance(value, str) or not field.is_prose(""):
             return self._words.holds(value, "normal" if isinstance(value, int | float) else "verbatim")
         figures = [word for word in value.split() if any(map(str.isdigit, word))]
@@ -210,7 +210,7 @@ class _Sources:
 
 
 def find_now(state: AttemptState) -> str:
-    """Return the time of the task state, else the day that the policy says is today; empty where neither is known."""
+    """Return the time of the task state, else the day that the policy says is today; empty if neither is known."""
     policies = [text_of(each) for each in state.get("conversation", []) if isinstance(each, SystemMessage)]
     return clock(state.get("task_state")) or day_of(policies)
 

@@ -32,7 +32,7 @@ def state_updater(
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Commit the proposed outcomes in the order of the calls, each whole or not at all.
 
-    The model is asked for a patch, never for a state, and only where a write was answered without one.
+    The model is asked for a patch, never for a state, and only if a write was answered without one.
     """
     requests = [gated_request(each["call"], state, scope, toolkit)[0] for each in state["proposals"]]
     for each in state["proposals"]:
@@ -63,7 +63,7 @@ def state_updater(
     return {
         "steps": done,
         "trace": build_trace(done, state, scope),
-        # without a saver to keep it small, what the commit has come to is not worked out again
+        # without a saver to keep it small, the commit's result is not computed again
         "task_state": [one for each in done for one in booked_patch(each["outcome"])] if scope.watched else now,
         "proposals": [],
         "pending": state["pending"],  # for the router behind it
@@ -87,14 +87,14 @@ def mark_race(request: RungRequest, outcome: Outcome, done: Sequence[Step]) -> O
             if places := overlap(patch, outcome["patch"] or [], document=request.state):
                 races.append(f"{call['name']} ({call['id']}) at {', '.join(places[:3])}")
     if races and request.context.parallel_calls == "strict":
-        reason = f"it changes what another call of the same message changes: {'; '.join(races)}"
+        reason = f"another call of the same message changes the same place: {'; '.join(races)}"
         return refuse(outcome, reason, "state_update")
     return {**outcome, "race": races} if races else outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The state after a call, its outcome with the patch that was committed, and what is supposed from now on.
+    """The state after a call, its outcome with the committed patch, and the supposed places from now on.
 
     A result that was refused leaves nothing behind (ToolGate, equation 12), so facts are made here.
     """
@@ -115,8 +115,8 @@ def commit(
 
     Args:
         request: The call with the state that it was answered in.
-        outcome: What a rung answered; a patch of None, of a write whose change nothing knows, changes nothing.
-        rules: What must hold in every state.
+        outcome: A rung's answer; a patch of None, of a write with unknown changes, changes nothing.
+        rules: The invariants of every state.
         later: The call after those before it in its message, where these were committed since it was answered.
     """
     here = later or request
@@ -156,9 +156,9 @@ def commit(
 
 
 def _gate_again(later: RungRequest, outcome: Outcome) -> tuple[Outcome, Answer | None]:
-    """Return the outcome with what cannot be evaluated after the calls before it, and the error of a broken condition.
+    """Return the outcome with the conditions that cannot be evaluated after earlier calls, and a broken one's error.
 
-    What the contract itself has answered is refused where it cannot be evaluated, as by its rung.
+    The contract's own answer is refused if it cannot be evaluated, as by its rung.
     """
     later, late = gate(later)
     if later.unclear:
@@ -171,16 +171,16 @@ def _gate_again(later: RungRequest, outcome: Outcome) -> tuple[Outcome, Answer |
 def _book_observed(
     state: JsonObject, outcome: Outcome, rules: StateRules, *, shifted: Patch
 ) -> tuple[JsonObject, Outcome]:
-    """Return the state with what a real read has shown, and the outcome; the result stands, booked or not.
+    """Return the state with a real read's observation, and the outcome; the result is kept, booked or not.
 
-    What breaks a rule is not booked, nor what overwrites a change since the read was answered (`shifted`).
+    An observation that breaks a rule is not booked, nor one that overwrites a change since the read (`shifted`).
     """
     rest = cast("Outcome", {key: value for key, value in outcome.items() if key != "observed"})
     if overlap(shifted, outcome["observed"], document=state):
         return state, {**rest, "stale": True}
     seen = apply_patch(state, outcome["observed"])
     if broken := rules.violations(state, seen):
-        why = f"what it shows is not booked: {broken[0]['error']}"
+        why = f"its observation is not booked: {broken[0]['error']}"
         return state, {**rest, "undocumented": [*outcome.get("undocumented", []), why]}
     return seen, outcome
 

@@ -44,7 +44,7 @@ _NAME_WORD = re.compile(r"[A-Z]?[a-z]+|\d+")
 
 
 def day_of(texts: Sequence[str]) -> str:
-    """Return the day that one of the texts says is today, as ISO text; empty where none does, or on a wrong weekday."""
+    """Return the day that one of the texts says is today, as ISO text; empty if none does, or on a wrong weekday."""
     for found in (found for text in texts for found in _TODAY.finditer(text)):
         days = {each for form in forms_of(found[0]) for each in _DATED.findall(form) if each[0] != "?"}
         if len(days) == 1:
@@ -161,7 +161,7 @@ class Decided:
         return False
 
     def _days_of(self, text: str) -> set[date]:
-        """Return the days that a text names; relative ones only where it names none but today's date."""
+        """Return the days that a text names; relative ones only if it names none but today's date."""
         today = day_of([text])
         base, text = date.fromisoformat(today) if today else self._now, _TODAY.sub("", text)
         named = {
@@ -210,7 +210,7 @@ def _has_parts(value: str, about: str) -> bool:
 
 
 def _read_day(value: str, about: str, pattern: str) -> date | str | None:
-    """Return the day that a value is in the form that is asked for; `said` where this is no whole day."""
+    """Return the day that a value is in the form that is asked for; `said` if this is no whole day."""
     for found in _FORMATS.finditer(about):
         form = re.sub(r"yyyy|yy|mm|dd", lambda part: _PARTS[part[0]], re.escape(found[0].lower()).replace("\\-", "-"))
         if read := re.fullmatch(form, value):

@@ -1,6 +1,6 @@
-"""What follows from known values by one operation: computed numbers, dates and times, names that were put together.
+"""Values that follow from known ones by one operation: computed numbers, dates and times, composed names.
 
-Two numbers are computed with only where they belong together: in the user's words, where these name the operation; in
+Two numbers are computed with only if they belong together: in the user's words, where these name the operation; in
 one record that the plan speaks of, or that is all that a result holds; and the items of one list. Of a date that can be
 read in two ways, each is derived, never stated.
 """
@@ -41,15 +41,15 @@ _DIRECTED = re.compile(r"(?i)\b(?:minus|negative|below|west|south)\b|\d ?°? ?[w
 
 
 _Result: TypeAlias = tuple[float, str, list[Any]]
-"""What an operation gives, how it is shown, and the marks of its operands."""
+"""An operation's result, its text, and the marks of its operands."""
 
 
 @dataclass(slots=True)
 class Knowledge:
-    """What is really known before a call: by form, in the user's words, and in results in the order of the calls."""
+    """The known values before a call: by form, in the user's words, and in results in the order of the calls."""
 
     forms: dict[str, list[Any]]
-    """From a form to the marks of what holds it."""
+    """From a form to the marks of its sources."""
     said: list[tuple[str, Any]] = field(default_factory=list)
     """Texts of the user, and of the system, with their marks."""
     results: list[Result] = field(default_factory=list)
@@ -68,9 +68,9 @@ class Knowledge:
         return self._read
 
     def derive(self, atom: Atom, value: Json, name: str, about: str, args: Json) -> list[Any] | None:
-        """Return what a part of an argument follows from; None where one operation does not give it.
+        """Return the operation that gives a part of an argument; None if no single one does.
 
-        `value` is the whole argument, `about` what its schema says of it, `args` all arguments of the call.
+        `value` is the whole argument, `about` its description in the schema, `args` all arguments of the call.
         """
         whole = atom.wholes[0]
         if "~" in whole:
@@ -85,7 +85,7 @@ class Knowledge:
         """Return why a number is known though a simulated result was the first to hold it.
 
         A counter of the state gives it to a thing of the name (of an empty name any counter may), or the user's words
-        name what it is computed from.
+        name its operands.
         """
         if whole.replace(".", "", 1).isdecimal() and (found := self._computed(whole, {}, named=True)):
             return found
@@ -135,7 +135,7 @@ class Knowledge:
         return self._heard.numbers + [each for each in self.computed[-MOST_SAID:] if each.value]
 
     def _named(self) -> Iterator[_Result]:
-        """Yield what the user's words name both operands of: two of their numbers, or one and a field by its name."""
+        """Yield results whose operands the user's words name: two numbers, or one and a field by its name."""
         said, heard = self._said(), self._heard
         for one, other in permutations(said, 2):
             yield from _operate(one, other, heard.cues if one.text in heard.prices else heard.cues - {"×"})
@@ -223,7 +223,7 @@ class Knowledge:
     # names
 
     def _composed(self, atom: Atom) -> list[Any] | None:
-        """Return what a path, a file's name or an identifier with a known prefix is put together from."""
+        """Return the parts that make up a path, a file's name or an identifier with a known prefix."""
         whole = atom.wholes[0]
         if _ADDRESS.fullmatch(whole):
             return None
@@ -266,7 +266,7 @@ def _operate(one: Number, other: Number, signs: set[str]) -> Iterator[_Result]:
 
 
 def _rest(one: Number, said: Sequence[Number], limits: Sequence[Number]) -> Iterator[_Result]:
-    """Yield what a field is more or less than a number of the user's, and what it leaves of a limit of the tool's."""
+    """Yield the differences between a field and a number of the user's or a limit of the tool's."""
     for other in said:
         yield from _operate(other, one, {"+", "-"})
         yield from _operate(one, other, {"-"})

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import Any
 
-from ..contracts.language.sandbox import Hole
+from ..contracts.language.sandbox import OpenPart
 from ..contracts.run import ContractAnswer, find_holes
 from ..schemas.complaints import find_faults
 from ..schemas.reading import Said
@@ -16,7 +16,7 @@ from ..values.patch import apply_patch, tokens
 from .rung import Answer, Pass, RungRequest, standing
 
 NO_RESULT = "the contract does not say what it returns"
-NOWHERE = Hole("it is not in the real result")
+NOWHERE = OpenPart("it is not in the real result")
 _DEEPEST = 8
 
 
@@ -53,7 +53,7 @@ class Held:
 
 
 def complete(held: Held | None, outcome: Outcome) -> Outcome:
-    """Return the outcome of a call, the contract's with another rung's result where it has left its own open."""
+    """Return the outcome of a call, the contract's with another rung's result if it has left its own open."""
     if held is None:
         return outcome
     filled: Filled = {"rung": outcome["rung"], "invented": outcome.pop("invented", False)}
@@ -69,15 +69,15 @@ def complete(held: Held | None, outcome: Outcome) -> Outcome:
 def fill_really(answer: ContractAnswer, real: Json, root: JsonObject) -> ContractAnswer:
     """Return a contract's answer with the real result in what it leaves open.
 
-    What the effects write under the same name is known, as where another rung fills the result.
+    What the effects write under the same name is known, as if another rung fills the result.
     """
     written = _written(answer.patch)
 
     def pick(value: Any, name: str) -> Any:
-        return value if value is None or isinstance(value, dict | list | Hole) else written.get(name, value)
+        return value if value is None or isinstance(value, dict | list | OpenPart) else written.get(name, value)
 
     def part(known: Any, value: Any, schema: Any, name: str = "") -> Any:
-        if isinstance(known, Hole):
+        if isinstance(known, OpenPart):
             is_object = isinstance(value, dict)
             return {key: pick(each, key) for key, each in value.items()} if is_object else pick(value, name)
         if not find_holes(known):
@@ -87,11 +87,11 @@ def fill_really(answer: ContractAnswer, real: Json, root: JsonObject) -> Contrac
             others = chain(value if isinstance(value, list) else (), repeat(NOWHERE))
             pairs = enumerate(zip(known, others, strict=False))
             items = [part(each, other, said.member(index).schema) for index, (each, other) in pairs]
-            return [each for each in items if not isinstance(each, Hole)]
+            return [each for each in items if not isinstance(each, OpenPart)]
         there = value if isinstance(value, dict) else {}
         wanted = {**dict.fromkeys(said.required(), NOWHERE), **known}
         inner = {key: part(each, there.get(key, NOWHERE), said.member(key).schema, key) for key, each in wanted.items()}
-        return {key: each for key, each in inner.items() if not isinstance(each, Hole)}
+        return {key: each for key, each in inner.items() if not isinstance(each, OpenPart)}
 
     return answer._replace(result=part(answer.result, real, root), holes={})
 
@@ -103,14 +103,14 @@ def _narrow(root: JsonObject, known: Json, written: JsonObject) -> Any:
     def part(schema: Any, value: Any, name: str, depth: int) -> Any:
         said = Said(schema, root)
         below, required = {name: said.member(name).schema for name in said.names()}, said.required()
-        if isinstance(value, Hole):
+        if isinstance(value, OpenPart):
             if name in written and accepts(rules.evolve(schema=schema), written[name]):
                 return {"const": written[name]}
             members = below.items() if depth < _DEEPEST else ()
             inner = {key: new for key, each in members if (new := part(each, value, key, depth + 1)) is not each}
             more: JsonObject = {"properties": inner} if inner else {}
         elif isinstance(value, dict) and find_holes(value):
-            wanted = {**dict.fromkeys(required, Hole("")), **value}
+            wanted = {**dict.fromkeys(required, OpenPart("")), **value}
             inner = {key: part(below.get(key, True), each, key, depth) for key, each in wanted.items()}
             more = {"type": "object", "properties": inner, "required": [*value]}
         elif isinstance(value, list) and find_holes(value):
@@ -136,7 +136,7 @@ def _trim(made: Json, known: Json, schema: Any, root: JsonObject) -> Json:
 
 
 def _written(patch: Patch) -> JsonObject:
-    """Return the scalars that a patch writes under one name, where it writes one alone under that name."""
+    """Return the scalars that a patch writes under one name, if it writes one alone under that name."""
     found: dict[str, list[Json]] = {}
 
     def look(name: str, value: Json) -> None:

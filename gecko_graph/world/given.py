@@ -1,4 +1,4 @@
-"""What an attempt began with: where the given state holds a plan's values, which numbers its counters give."""
+"""The start of an attempt: whether the given state holds a plan's values, and the next numbers of its counters."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _COUNTS = {"counter", "count", "sequence", "next", "last", "serial"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What an attempt began with.
+    """The start of an attempt.
 
     Args:
         conversation: Messages up to and with the task; earlier turns' results carry their rung (`models.memory`).
         state: The task state at the attempt's start.
-        supposed: JSON Pointers to what a model made up of it.
+        supposed: JSON Pointers to its made-up parts.
         lesson: The failed attempt that the planner was shown.
         reads: By tool the root keys of the state that its contract computes the result from, "" for the whole.
         reading: Names of the tools that only read: plain words and flags of their calls need no source.
-        about: By tool what its description says.
+        about: The description by tool.
         answer: The planner's last words, which are traced as an argument is.
     """
 
@@ -47,7 +47,7 @@ class Sources:
 
 
 class Tally(NamedTuple):
-    """A counter of the task state: the words of what it counts, the numbers that it gives next, its place's mark."""
+    """A counter of the task state: the words of the things it counts, its next numbers, its place's mark."""
 
     words: frozenset[str]
     numbers: tuple[int, ...]
@@ -55,7 +55,7 @@ class Tally(NamedTuple):
 
 
 def search_state(state: JsonObject, wanted: set[str], supposed: set[str]) -> Iterator[tuple[str, Mark]]:
-    """Yield the wanted forms that the state holds outside of what was made up; a large state is read once."""
+    """Yield the wanted forms that the state holds outside of made-up parts; a large state is read once."""
     moments = any("~" in form or ":" in form for form in wanted)
     for place, value in scalars(state, keys=True):
         if value is None or isinstance(value, bool):
@@ -70,13 +70,13 @@ def search_state(state: JsonObject, wanted: set[str], supposed: set[str]) -> Ite
 
 
 def numbers_made_up(steps: Sequence[Step]) -> set[str]:
-    """Return the numbers in what rungs made up, in their canonical form."""
+    """Return the numbers in made-up values of rungs, in their canonical form."""
     made = (step["outcome"]["result"] for step in steps if step.get("outcome", {}).get("invented"))
     return {canonical(each) for result in made for _, each in scalars(result) if type(each) in (int, float)}
 
 
 def tallies_of(state: JsonObject, supposed: Collection[str]) -> Iterator[Tally]:
-    """Yield the counters of a state, also those that writes have changed since; not of what is made up as a whole."""
+    """Yield the counters of a state, also those that writes have changed since; not of wholly made-up parts."""
     for place, value in scalars(state):
         words = {*split_term(str(place[-1]))} if type(value) is int else set[str]()
         if not words & _COUNTS or any(pointer(place[:end]) in supposed for end in range(len(place))):

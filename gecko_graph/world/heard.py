@@ -56,7 +56,7 @@ class Number(NamedTuple):
 
 
 class Heard:
-    """What the user's words say, with their marks; each part is read once, where it is asked for."""
+    """What the user's words say, with their marks; each part is read once, if it is asked for."""
 
     def __init__(self, said: Sequence[tuple[str, Any]]) -> None:
         self.said = said

@@ -1,4 +1,4 @@
-"""What texts and results give: of a simulated result, and of a call's arguments, which values nothing known holds."""
+"""Values without a source: those of a simulated result, or of a call's arguments, that nothing known holds."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ..models.formatting import text_of
 from ..models.memory import is_made_up
 from ..schemas.rules import Same
 from ..state import Json, JsonObject, Step
-from ..tools.descriptions import Field, offered_by
-from ..values.finding import Found, atoms_of, forms_of
+from ..tools.descriptions import ParameterField, offered_by
+from ..values.finding import Leaves, atoms_of, forms_of
 from ..values.origins import Mark
 from ..values.patch import pointer
 from ..values.places import Place, scalars
@@ -30,7 +30,7 @@ def find_unknown(
 ) -> Mapping[str, list[str]]:
     """Return of each made-up result, by its call's id, the places of values that nothing known holds.
 
-    Known are the attempt's first state apart from its `supposed` places, what no model has said before, the call's
+    Known are the attempt's first state apart from its `supposed` places, earlier words of people and tools, the call's
     arguments, and the results that are not made up.
     """
     made = {
@@ -61,7 +61,7 @@ def _forms(value: Json) -> set[str]:
 
 
 def _needs(value: Json) -> list[tuple[str, ...]]:
-    """Return what must be known of a value, each as alternative forms: of prose its figures and ids alone."""
+    """Return the parts of a value that need a source, each as alternative forms: of prose its figures and ids alone."""
     if value is None or isinstance(value, bool) or value == "":
         return []
     atoms = atoms_of(value)
@@ -74,12 +74,12 @@ def _is_known(value: Json, known: Collection[str]) -> bool:
 
 
 class Sourced:
-    """What texts and results give: a value in any spelling, or what follows from them by one operation."""
+    """Known texts and results: they give a value in any spelling, or by one operation."""
 
     def __init__(self, said: Sequence[str], results: Sequence[Json], now: str, *, state: Json = None) -> None:
         mark = Mark("stated", "conversation")
         forms = {form for text in said for form in forms_of(text)}
-        self._found = Found([*said, *results, state])
+        self._found = Leaves([*said, *results, state])
         self._forms = forms.union(*map(_forms, [*results, state]))
         self._known = Knowledge(
             {form: [mark] for form in self._forms},
@@ -94,7 +94,7 @@ class Sourced:
         leaves = (((name, *place), leaf) for name, inner in args.items() for place, leaf in scalars(inner, keys=True))
         return all(self._gives(value, offered.field(place), args) for place, value in leaves)
 
-    def _gives(self, value: Json, field: Field, args: JsonObject) -> bool:
+    def _gives(self, value: Json, field: ParameterField, args: JsonObject) -> bool:
         if value is None or isinstance(value, bool) or self._found.holds(value, "verbatim"):
             return True
         new = [atom for atom in atoms_of(value) if not any(form in self._forms for form in atom.wholes)]

@@ -132,13 +132,13 @@ def count_reads(tools: Sequence[ToolSpec], context: GeckoContext) -> int:
 
 
 def build_trace(steps: Sequence[Step], state: AttemptState, scope: NodeScope) -> list[ToolMessage]:
-    """Return what the planner sees of a node's steps; nothing where there is no planner."""
+    """Return the planner's messages of a node's steps; nothing if there is no planner."""
     shown, budget = steps if scope.watched else (), scope.context.view_chars
     return [build_step_message(step, task=state["task"], budget=budget) for step in shown]
 
 
 def emit_result(scope: NodeScope, attempt: int, call: Call, outcome: Outcome) -> None:
-    """Stream what a call came to, before anything of it is committed."""
+    """Stream a call's outcome, before anything of it is committed."""
     if not scope.watched:
         return
     kept = ("status", "result", "rung", "simulated", "passed", *RESULT_MARKS)
@@ -153,7 +153,7 @@ def climb(request: RungRequest, rungs: Rungs = RUNGS, gated: Gated | None = None
     A broken precondition is the tool's own error, whichever rung would have answered (ToolGate, section 3.4). What is
     made up fits the tool's result schema, or the next rung is tried. What is real, and what a user has written (a
     contract, a simulation, an example), is kept and marked: the document may be what is wrong. `gated` is what the gate
-    has made of the request, where it is known.
+    has made of the request, if it is known.
 
     Raises:
         GeckoError: The ladder is empty, or names an unknown rung.
@@ -301,7 +301,7 @@ def outcome_of(answer: Answer, rung: Rung, request: RungRequest, passed: Sequenc
 
 
 def recall(request: RungRequest, rung: Rung, passed: Sequence[PassedRung]) -> Outcome | None:
-    """Return what was supposed of the same call in the same task state, by whichever rung: facts are of what reads.
+    """Return the supposition of any rung on the same call in the same task state: facts are of reads only.
 
     So are those of a tool of unknown effect that changed nothing.
     """

@@ -1,6 +1,6 @@
 """The rung `model`: a helper model answers as the tool would (paper, section 3.2 and appendices A.4 and A.5).
 
-What it is asked, what it may reply, and the supposed facts: what simulated reads invented, so that a second read, and
+Its prompt, its reply, and the supposed facts: what simulated reads invented, so that a second read, and
 the next attempt, agree.
 """
 
@@ -23,7 +23,7 @@ from ..models.focus import focus_words, split_term
 from ..models.formatting import cut, format_json
 from ..models.reply import schema_of
 from ..models.roles import SimulatedEffect, SimulatedResponse, SimulatedWrite, StateChange
-from ..models.view import View, view
+from ..models.view import StateView, view
 from ..schemas.complaints import find_faults
 from ..schemas.rules import Same
 from ..state import Call, CallStatus, Json, JsonObject, Outcome, Patch, SupposedFact
@@ -50,7 +50,7 @@ _KEPT = ("type", "required", "enum", "const")
 _UNKNOWN = ("$ref", "allOf", "not", "if", "patternProperties")
 _TEXT: JsonObject = {"type": "string"}
 _SHARES = 3
-"""Facts among which a budget is shared, at most: what is left over is for shorter ones."""
+"""The most facts that share a budget; unused characters go to the others."""
 _MOST_KEPT = 20
 """Facts that are kept over one change, the latest: each is stored again."""
 _MOST_OLD = 200
@@ -63,7 +63,7 @@ _BREAK = re.compile(r"\n *")
 def model_rung(request: RungRequest) -> Generator[list[Ask], list[Reply], RungResult]:
     """Ask the simulator, once more with its answer and the problem if that does not fit, then pass.
 
-    Where it fails for a write, the call is an error: what another rung makes up would promise what the state does not
+    If it fails for a write, the call is an error: a made-up answer would promise a change that the state does not
     hold. A result that fits is kept while its patch is repaired.
     """
     if not request.has_simulator:
@@ -88,8 +88,8 @@ def model_rung(request: RungRequest) -> Generator[list[Ask], list[Reply], RungRe
     return Pass(f"the simulator gave no usable answer: {problem}", final=not request.tool.reads)
 
 
-def _ask_simulator(request: RungRequest, shown: View, problem: str) -> Ask:
-    """Of a write without a contract it asks for the tool's own rules as well, beside the names of other writes.
+def _ask_simulator(request: RungRequest, shown: StateView, problem: str) -> Ask:
+    """For a write without a contract it also asks for the tool's own rules, and shows the names of other writes.
 
     Never with the task in view: shown that, a model confirms what the user claims.
     """
@@ -104,7 +104,7 @@ def _ask_simulator(request: RungRequest, shown: View, problem: str) -> Ask:
     return Ask("simulator", variables, reply, request.where, schema=reply_schema(reply, tool.result))
 
 
-def _variables(request: RungRequest, shown: View, problem: str) -> dict[str, str]:
+def _variables(request: RungRequest, shown: StateView, problem: str) -> dict[str, str]:
     """Return what every question about a call shows: the call, a view of the state, what is real, what is supposed.
 
     Never the task: a simulator that is shown it confirms what the user claims.
@@ -121,9 +121,9 @@ def _variables(request: RungRequest, shown: View, problem: str) -> dict[str, str
 
 
 def format_tool(tool: ToolSpec, *, focus: Sequence[str], writes: Sequence[str] = (), warned: Sequence[str] = ()) -> str:
-    """Return what the simulator must know of a tool; of a very long schema a view of what the focus finds.
+    """Return a tool's description for the simulator; of a very long schema the parts that the focus finds.
 
-    Of its parameters that is what each means: the call has them, and they are valid.
+    Of its parameters only the descriptions: the call has them, and they are valid.
     """
     result = {} if tool.result is None else {"result": tool.result}  # null would read as a result that is null
     others = cut(", ".join(name for name in writes if name != tool.name), budget=NAMES_CHARS)
@@ -135,8 +135,8 @@ def format_tool(tool: ToolSpec, *, focus: Sequence[str], writes: Sequence[str] =
     return text if len(text) <= TOOL_CHARS else view(shown, focus=focus, budget=TOOL_CHARS)
 
 
-def _answer_of(request: RungRequest, reply: Any, shown: View) -> tuple[Answer, str, str]:
-    """Return the reply as an answer, with what is wrong with its result and with its patch.
+def _answer_of(request: RungRequest, reply: Any, shown: StateView) -> tuple[Answer, str, str]:
+    """Return the reply as an answer, with the problems of its result and of its patch.
 
     A read and an error change nothing; a separate reply leaves the change to the state updater.
     """
@@ -168,7 +168,7 @@ def _may_be_refused(request: RungRequest) -> bool:
 
 
 def read_result(tool: ToolSpec, reply: Any) -> tuple[Json, str]:
-    """Return the reply's result, also where it is JSON written as a text, with what is wrong with it."""
+    """Return the reply's result, also if it is JSON written as a text, with its problem."""
     wrong = result_problem(tool, reply.status, reply.result)
     if wrong and isinstance(reply.result, str):
         with suppress(ValueError, RecursionError):
@@ -179,7 +179,7 @@ def read_result(tool: ToolSpec, reply: Any) -> tuple[Json, str]:
 
 
 def result_problem(tool: ToolSpec, status: str, result: Json) -> str:
-    """Return what is wrong with a result: not JSON, or not of the tool's schema; empty if it fits."""
+    """Return the problem of a result: not JSON, or not of the tool's schema; empty if it fits."""
     try:
         check_json(result, what="the result")
     except StateError as problem:
@@ -188,7 +188,7 @@ def result_problem(tool: ToolSpec, status: str, result: Json) -> str:
 
 
 def ask_patch(request: RungRequest, outcome: Outcome) -> Generator[list[Ask], list[Reply], Outcome]:
-    """Ask what a call has changed, once more with the answer and its problem if it cannot be used.
+    """Ask for a call's changes, once more with the answer and its problem if it cannot be used.
 
     A write whose change stays unknown becomes an error: its result would promise what the state does not hold.
     """
@@ -216,7 +216,7 @@ def reply_schema(reply: type[BaseModel], result: JsonObject | None) -> JsonObjec
     """Return the reply's schema with the form of a tool's result in it, or a text, which is how errors look.
 
     Returns:
-        The same object for the same arguments; None where the result's form is unknown, or too long.
+        The same object for the same arguments; None if the result's form is unknown, or too long.
     """
     return None if result is None else _combined(reply, Same(result))
 
@@ -300,9 +300,9 @@ def _is_code(result: Json) -> bool:
 
 
 def is_touched(fact: SupposedFact, patch: Patch, state: JsonObject) -> bool:
-    """Return whether a change of a state may concern what a read has shown: both hold a name, or a value that goes.
+    """Return whether a change of a state may concern a read's result: both hold a name, or a removed value.
 
-    What holds nothing but truth values may have been worked out from anything.
+    A result of truth values alone may have been computed from anything.
     """
     if all(isinstance(each, bool) for each in scalars_of(fact["result"])):
         return True
@@ -331,7 +331,7 @@ def _call_of(fact: SupposedFact) -> Call:
 
 
 def real_facts(request: RungRequest) -> list[SupposedFact]:
-    """Return what real calls have shown, as facts; those that a change has touched since are of another state."""
+    """Return the results of real calls as facts; those that a change has touched since are of another state."""
     found: list[Any] = [*request.earlier]
     state, now = request.before, digest(request.state) if request.steps else ""
     for step in request.steps:
@@ -349,7 +349,7 @@ def format_facts(facts: Collection[SupposedFact], *, call: Call, state: JsonObje
 
     Those that hold the call's arguments come first, then those of its tool. A fact that is too long for its share is
     shown as a view: of a list of fifty flights, the one that is being booked. Of equal calls that of this state counts,
-    else the latest; what was supposed in another one is marked: a write may have changed it.
+    else the latest; a supposition from another state is marked: a write may have changed it.
     """
     scalars = (each for each in scalars_of(call["args"]) if each is not None and not isinstance(each, bool))
     wanted = [text for text in (str(each).lower() for each in scalars) if len(text) > 1]

@@ -1,4 +1,4 @@
-"""A model's patch, refused where it would lose what the model has not seen."""
+"""A model's patch, refused if it would lose values that the model has not seen."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..errors import PatchConflict
 from ..models.focus import focus_words
 from ..models.formatting import cut
 from ..models.roles import SimulatedEffect, StateChange
-from ..models.view import View, draw_view
+from ..models.view import StateView, draw_view
 from ..state import Call, Json, JsonObject, Operation, Patch
 from ..values.digest import check_json
 from ..values.patch import apply_patch, find, tokens
@@ -27,27 +27,27 @@ _MISSING = (
 _UNSEEN = "this would lose parts that the view leaves out: change only the parts that the call changes"
 
 
-def view_for(request: RungRequest, refused: Patch, *focus: Json) -> View:
-    """Return what a model is shown of the state: the places of a refused patch first, then what the call concerns."""
+def view_for(request: RungRequest, refused: Patch, *focus: Json) -> StateView:
+    """Return a model's view of the state: the places of a refused patch first, then those that the call concerns."""
     places = [operation["path"] for operation in refused]
     words = focus_words(places, request.call["name"], request.call["args"], *focus)
     return draw_view(request.state, focus=words, budget=request.context.view_chars)
 
 
-def read_patch(reply: SimulatedEffect | StateChange, request: RungRequest, view: View) -> Patch:
+def read_patch(reply: SimulatedEffect | StateChange, request: RungRequest, view: StateView) -> Patch:
     """Return the patch of a reply as it can be applied to the state before the call.
 
-    What the call's arguments name may be removed unseen, and one of them may replace a scalar unseen.
+    Things that the call's arguments name may be removed unseen, and an argument may replace a scalar unseen.
 
     Raises:
-        PatchConflict: It does not apply, loses what was not shown, or is missing; the message is for the model.
-        StateError: It holds what is not JSON.
+        PatchConflict: It does not apply, loses values that were not shown, or is missing; the message is for the model.
+        StateError: It holds a value that is not JSON.
     """
     check_json(reply.patch, what="the patch")
     conflict: PatchConflict | None = None
     try:
         apply_patch(request.state, reply.patch)
-    except PatchConflict as raised:  # what it would lose is said first
+    except PatchConflict as raised:  # a loss is reported first
         conflict = raised
     guard = _Guard(request.state, view, request.call)
     for operation in reply.patch:
@@ -65,18 +65,18 @@ def read_patch(reply: SimulatedEffect | StateChange, request: RungRequest, view:
 class _Guard:
     """Checks the operations of one patch in turn, against the state before it."""
 
-    def __init__(self, state: JsonObject, view: View, call: Call) -> None:
+    def __init__(self, state: JsonObject, view: StateView, call: Call) -> None:
         self._state, self._view = state, view
         scalars = (each for each in scalars_of(call["args"]) if isinstance(each, (str, int)))
         self._given = [str(each) for each in scalars if not isinstance(each, bool)]
         self._named = {part for text in self._given for part in (text, *text.split("/")) if len(part) > 1}
         self._moved: list[_Path] = []
-        """Where the patch has moved what was not shown: nothing may be changed there."""
+        """Places to which the patch has moved values that were not shown: nothing may be changed there."""
         self._shifts: list[tuple[_Path, int]] = []
         """Lists, with the first index at which another item stands now."""
 
     def problem(self, operation: Operation) -> str | None:
-        """Return what must not happen, for the model; None if nothing."""
+        """Return the forbidden loss, for the model; None if there is none."""
         kind, path = operation["op"], tokens(operation["path"])
         source = tokens(operation["from"]) if kind in ("move", "copy") else None
         if kind == "test":
@@ -93,7 +93,7 @@ class _Guard:
         return _UNSEEN if self._is_hidden(path, operation) else None
 
     def follow(self, operation: Operation) -> None:
-        """Remember what an operation has moved and shifted."""
+        """Remember the values that an operation has moved and shifted."""
         kind, path = operation["op"], tokens(operation["path"])
         source = tokens(operation["from"]) if kind == "move" else path
         if kind == "move" and not self._view.shows(source):
@@ -128,7 +128,7 @@ def _meet(one: _Path, other: _Path) -> bool:
 
 
 def _item(path: _Path, state: JsonObject) -> tuple[_Path, int] | None:
-    """Return the list and the index that a path leads to; None where it leads to no existing list."""
+    """Return the list and the index that a path leads to; None if it leads to no existing list."""
     with suppress(PatchConflict):
         if path and _is_index(path[-1]) and isinstance(find(state, path[:-1]), list):
             return path[:-1], int(path[-1])

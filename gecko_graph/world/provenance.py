@@ -1,7 +1,7 @@
 """Where the values of a plan come from, by rule: the task, the conversation, the given state, a result, or a model.
 
-A value is *stated* where a source holds it, whole or in parts, in its normal forms (`finding`); all such sources are
-named. It is *derived* where one operation on known values gives it (`derived`), and else *chosen*: by a rung that
+A value is *stated* if a source holds it, whole or in parts, in its normal forms (`finding`); all such sources are
+named. It is *derived* if one operation on known values gives it (`derived`), and else *chosen*: by a rung that
 invented it, by the model that wrote a supposed place of the state, or by the planner. What merely repeats a choice is
 one, as is what a rule computes from a supposed state. What the tool's schema offers, and plain words in prose, need no
 source and have no origins; in prose only figures, names and identifiers do.
@@ -24,10 +24,10 @@ from ..models.formatting import text_of
 from ..models.memory import NAME, is_made_up, is_written, rung_of
 from ..schemas.rules import Same
 from ..state import RUNTIME, Json, JsonObject, MadeUp, Origins, SimulatedSentence, Step, Unsupported
-from ..tools.descriptions import PROSE_WORDS, Field, Offered, content_words, offered_by
+from ..tools.descriptions import PROSE_WORDS, Offered, ParameterField, content_words, offered_by
 from ..tools.spec import ToolSpec
 from ..values.finding import NUMBERING, TEXT_CHARS, Atom, atoms_of, canonical, fold, forms_of, holds_words, whole_form
-from ..values.origins import Ledger, Mark, is_supposed
+from ..values.origins import Mark, OriginMap, is_supposed
 from ..values.patch import find, pointer, tokens
 from ..values.places import Place, json_path, scalars
 from .derived import TWO_WAYS, Knowledge, list_lengths
@@ -44,12 +44,12 @@ _SPOKEN = re.compile(r"(?i)\b(?:(?:zero|oh|one|two|three|four|five|six|seven|eig
 _MOMENTS = re.compile(r"(?i)(jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*|\w{3,6}day")
 _CLOCKS = {"", "/now", "/runtime_state", "/runtime_state/now"}
 _IDENTIFYING = re.compile(r"\d\d|@")
-"""What a key holds that no schema names and that is looked up: it stands for a thing, not for a field."""
+"""The value of a key that no schema names and that is looked up: it stands for a thing, not for a field."""
 _ENDS_OF_DAY = ("0:00", "00:00", "23:59")
 
 
 class Traced(NamedTuple):
-    """Origins by call id and JSON path of an argument; what is chosen of plan and answer; what else marks a verdict."""
+    """Origins by call id and JSON path of an argument; chosen values of plan and answer; further marks of a verdict."""
 
     origins: Origins
     made_up: list[MadeUp]
@@ -105,7 +105,7 @@ _Argument: TypeAlias = tuple[Place, Json, list[Mark]]
 
 @dataclass(slots=True)
 class _Trace:
-    """What is known before each call, by form: what is real, and what was made up."""
+    """The known values before each call, by form: real ones, and made-up ones."""
 
     sources: Sources
     parameters_of: Callable[[str], JsonObject]
@@ -114,11 +114,11 @@ class _Trace:
     repeated: Mapping[tuple[str, str | int], Mark] = field(default_factory=dict)
     """From a number of a simulated result, with its key, to the place of the given state that it repeats."""
     texts: list[tuple[str, Mark]] = field(default_factory=list)  # real texts of several words
-    ledger: Ledger = field(init=False)  # the task state with what of it is made up
+    ledger: OriginMap = field(init=False)  # the task state with its made-up parts
     _unbooked: list[tuple[Step, int, int]] = field(init=False)  # (step, number, attempt): not in the ledger yet
     predicted: set[str] = field(default_factory=set)
     """Forms that a simulated write was the first to give: an id that the real one will draw, a status."""
-    claimed: dict[str, list[Mark]] = field(default_factory=dict)  # what other models say, which proves nothing
+    claimed: dict[str, list[Mark]] = field(default_factory=dict)  # other models' words, which prove nothing
     known: Knowledge = field(init=False)
 
     def __post_init__(self) -> None:
@@ -165,11 +165,11 @@ class _Trace:
             self._open()  # each attempt restarts from the same state
 
     def _open(self) -> None:
-        self.ledger = Ledger(self.sources.state).suppose(self.sources.supposed)
+        self.ledger = OriginMap(self.sources.state).suppose(self.sources.supposed)
         self._unbooked: list[tuple[Step, int, int]] = []
 
     def _hear(self, message: AnyMessage, *, is_task: bool) -> None:
-        """Make known what a message says; what another model says is known only to have been said."""
+        """Make a message's values known; another model's are known only as said."""
         rung, text, is_model = rung_of(message), text_of(message), isinstance(message, AIMessage)
         for call in getattr(message, "tool_calls", ()) if rung is not None else ():
             self._look(call["name"], call["args"])
@@ -202,7 +202,7 @@ class _Trace:
         self.predicted |= {form for form in forms if all(mark.source == "state" for mark in self.made.get(form, ()))}
 
     def _book(self, step: Step, number: int, attempt: int = 0) -> list[_Argument]:
-        """Return where a step's arguments come from, then make its result known."""
+        """Return the origins of a step's arguments, then make its result known."""
         if "outcome" not in step:
             return []
         arguments, outcome = self._look(step["call"]["name"], step["call"]["args"]), step["outcome"]
@@ -253,7 +253,7 @@ class _Trace:
         return None
 
     def _add(self, value: Json, mark: Mark, *, invented: bool, trusted: bool = False) -> None:
-        """Make a scalar known; what repeats an invention is one, unless the user or a real tool does (`trusted`)."""
+        """Make a scalar known; a repeated invention stays one, unless a user or a real tool repeats it (`trusted`)."""
         real, made, new = self.real, self.made, [mark]  # lists are shared by forms, and never changed
         chosen = [mark._replace(kind="chosen")] if invented or made else new
         for form in forms_of(value):
@@ -270,7 +270,7 @@ class _Trace:
             self.texts.append((value, mark))
 
     def _look(self, tool: str, args: JsonObject) -> list[_Argument]:
-        """Return where each argument comes from, and make known as made up what stands nowhere."""
+        """Return the origin of each argument, and make values without a source known as made up."""
         arguments: list[_Argument] = []
         self.known.about = self.sources.about.get(tool, "")
         offered, writes = offered_by(Same(self.parameters_of(tool))), tool not in self.sources.reading
@@ -292,7 +292,7 @@ class _Trace:
         return arguments
 
     def _origins(self, offered: Offered, args: JsonObject, place: Place, value: Json, *, writes: bool) -> list[Mark]:
-        """Return where a value comes from; it is chosen where one part of it is that needs a source."""
+        """Return the origin of a value; it is chosen if one part of it that needs a source is."""
         if value is None or isinstance(value, bool):
             about = offered.field(place)
             free = not value or not writes or about.must or about.default is value
@@ -319,15 +319,15 @@ class _Trace:
             return [_NOWHERE]
         return self.made[whole] if whole in self.made and len(marks) < len(atoms) else marks
 
-    def _source(self, atom: Atom, value: Json, about: Field, args: JsonObject) -> list[Mark] | None:
-        """Return where a part of a value is stated, or else what it is derived from."""
+    def _source(self, atom: Atom, value: Json, about: ParameterField, args: JsonObject) -> list[Mark] | None:
+        """Return the place that states a part of a value, or else the values that it is derived from."""
         stated = next((self.real[form] for form in atom.wholes if form in self.real), None)
         if stated is None and any(form in self.made for form in atom.wholes):
             return self.known.repeat(atom.wholes[0], about.name)
         return stated or self.known.derive(atom, value, about.name, about.about, args)
 
-    def _needs_source(self, atom: Atom, value: Json, parts: int, about: Field | None) -> bool:
-        """Return whether a part that stands nowhere had to: a figure or identifier, or a word of what is not prose.
+    def _needs_source(self, atom: Atom, value: Json, parts: int, about: ParameterField | None) -> bool:
+        """Return whether a part without a source needed one: a figure or identifier, or a word outside of prose.
 
         `about` is the argument of a write that is no prose.
         """

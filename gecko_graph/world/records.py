@@ -26,9 +26,9 @@ class Binding(TypedDict):
     path: str
     """JSON path in its result: `$.id`."""
     predicted: Json
-    """What the rehearsal has there."""
+    """The rehearsal's value there."""
     starts: NotRequired[list[int]]
-    """Where the text of that begins in the argument's, which stays as it is elsewhere; else it is all of it."""
+    """The offset of its text in the argument's text, whose rest stays as it is; missing if it is the whole."""
 
 
 class Ambiguous(TypedDict):
@@ -59,7 +59,7 @@ class UndoCall(TypedDict):
 
 
 class Undo(TypedDict):
-    """What takes a call back."""
+    """The calls that undo a call."""
 
     call: Call
     """The call that is taken back."""
@@ -68,7 +68,7 @@ class Undo(TypedDict):
     compensate. `none`: no way back is known. `timeout`: none was found in time."""
     calls: list[UndoCall]
     reason: NotRequired[str]
-    """Why there is none, where that is known."""
+    """Why there is none, if that is known."""
 
 
 class DoneWrite(TypedDict):
@@ -77,26 +77,26 @@ class DoneWrite(TypedDict):
     call: Call
     result: Json
     inverse: Patch
-    """What leads from the state after it to the one before."""
+    """The patch from the state after it to the one before."""
     reason: str
-    """Why no way back is looked for; empty where one is."""
+    """Why no way back is looked for; empty if one is."""
     undone_by: NotRequired[list[str]]
     """Ids of the calls that a turn was to take it back with."""
 
 
 class Prediction(TypedDict):
-    """What the rehearsal answered to a call, and what it changed."""
+    """The rehearsal's answer to a call, and its changes."""
 
     status: CallStatus
     result: Json
     rung: str
     patch: Patch
     invented: NotRequired[bool]
-    """True where a rung made it up."""
+    """True if a rung made it up."""
     observed: NotRequired[Patch]
-    """What a real read has shown of the task state."""
+    """The part of the task state that a real read has shown."""
     stale: NotRequired[bool]
-    """True for a real read that may not show what the plan itself has changed before it."""
+    """True for a real read that may not show the plan's own earlier changes."""
     may_refuse: NotRequired[list[str]]
     """This and the following as the outcome's."""
     supposed: NotRequired[bool]
@@ -105,14 +105,14 @@ class Prediction(TypedDict):
 
 
 class Risk(TypedDict):
-    """What the role `risk` says of a call."""
+    """The verdict of the role `risk` on a call."""
 
     word: ReviewWord
-    """`allow` below the band, `refuse` above it, `ask` within it and where nothing was answered."""
+    """`allow` below the band, `refuse` above it, `ask` within it and without an answer."""
     reason: str
     p: NotRequired[float]
     key: str
-    """Digest of what it was shown: the same is not asked again in a turn."""
+    """Digest of its evidence: the same is not asked again in a turn."""
 
 
 class PlannedCall(TypedDict):
@@ -128,8 +128,8 @@ class PlannedCall(TypedDict):
     bindings: list[Binding]
     ambiguous: list[Ambiguous]
     expects: NotRequired[list[Binding]]
-    """What arguments hold, or are computed from, of simulated results, and is never bound, such as amounts: the real
-    results must be the predicted ones there, else what is left is rehearsed again."""
+    """Values of simulated results that arguments hold or are computed from, never bound, such as amounts: the real
+    results must be the predicted ones there, else the remaining calls are rehearsed again."""
     made_up: list[MadeUp]
     """Arguments that rest on nothing real, without those that are bound, ambiguous, or chosen from a read."""
     derived: NotRequired[list[str]]
@@ -141,7 +141,7 @@ class PlannedCall(TypedDict):
     may_refuse: NotRequired[list[str]]
     """Rules of the tool's own for which it may refuse the call."""
     overruled: NotRequired[list[str]]
-    """Learned rules that refuse it: it is made only where a person decides so."""
+    """Learned rules that refuse it: it is made only if a person decides so."""
     answered: NotRequired[Json]
     """The person's words, which are the call's result: it is not made."""
     rehearse_after: bool
@@ -150,14 +150,14 @@ class PlannedCall(TypedDict):
     risk: NotRequired[Risk]
     """Where the policy has writes judged."""
     undo: NotRequired[Undo]
-    """Of a call that changes something: what takes it back."""
+    """Of a call that changes something: the calls that undo it."""
     review: ReviewWord
     reason: str
-    """Why it is asked about or refused; empty where it is allowed."""
+    """Why it is asked about or refused; empty if it is allowed."""
 
 
 class Preview(TypedDict):
-    """What will be done if it is approved."""
+    """The calls that will be made if it is approved."""
 
     v: int
     digest: str
@@ -188,7 +188,7 @@ class Departure(TypedDict):
 
 
 class Drift(TypedDict):
-    """One place where a real result or the state after it is not what was predicted."""
+    """One place where a real result, or the state after it, differs from the prediction."""
 
     kind: Literal["status", "schema", "value", "state"]
     path: str
@@ -226,18 +226,18 @@ class ExecutedCall(TypedDict):
 
 
 class Execution(TypedDict):
-    """What was really done in a turn."""
+    """The real calls of a turn."""
 
     v: int
     turn: int
     status: ExecutionWord
     digest: str
-    """Of the last preview that was approved; empty where none was."""
+    """Of the last preview that was approved; empty if none was."""
     calls: list[ExecutedCall]
     left: list[Call]
     """Calls of the last plan that were not made."""
     rehearsals: int
     undo: NotRequired[list[Undo]]
-    """What takes the turn's writes back, the newest first; `undo_message` asks for it."""
+    """The calls that undo the turn's writes, the newest first; `undo_message` asks for them."""
     fidelity: NotRequired[dict[str, dict[str, int]]]
     """Tool to how many of its real calls the thread has made (`calls`), and how many of them drifted (`drifted`)."""

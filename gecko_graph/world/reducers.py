@@ -137,7 +137,7 @@ class Grown(Sequence[Item]):
     The items are in runs, the oldest first; a run joins the one before it that is no longer, so that they are few.
 
     Args:
-        key: By what `find` looks for an item, where it does.
+        key: By what `find` looks for an item, if it does.
     """
 
     __slots__ = ("_count", "_key", "_runs")

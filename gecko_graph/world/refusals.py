@@ -22,7 +22,7 @@ from .channels import AttemptState
 ERROR_CHARS = 300
 PERSON = "person"
 SAME = "another call: really refused, and since then no write has succeeded and no read has shown anything else: "
-AGAIN = "; where the user wants it all the same, make it again"
+AGAIN = "; if the user wants it all the same, make it again"
 OTHER, REJECTED = "another call: ", "rejected by the user: "
 OTHER_PLAN = "the user wanted another plan: "
 
@@ -43,7 +43,7 @@ def rejected_step(call: Call, reason: str) -> Step:
 
 
 def find_refusal(call: Call, state: AttemptState, get: Get) -> tuple[str, bool] | None:
-    """Return as `find_last`; of this turn only what an attempt begins with can hold a refusal: it simulates writes."""
+    """Return as `find_last`; of this turn only the start of an attempt can hold a refusal: writes are simulated."""
     messages, replayed = state.get("conversation", ()), state.get("replayed")
     if not messages and not replayed:
         return None
@@ -82,7 +82,7 @@ def find_last(call: Call, made: Iterable[tuple[Any, bool]], get: Get) -> tuple[s
 def complain(call: Call, state: AttemptState, get: Get) -> list[Complaint]:
     """Return the complaint about a write that was really refused, or a call that a person has rejected.
 
-    None once it is made again where the user spoke.
+    None once it is made again if the user spoke.
     """
     known = find_refusal(call, state, get)
     if known and _reads(get, call["name"]) and not known[0].startswith(REJECTED):

@@ -45,7 +45,7 @@ REASON_CHARS = 300
 
 _KEY_ERROR = re.compile(r"(?:KeyError[:(] ?)?(?P<key>'[^']{1,60}')\)?")
 
-AGAIN = "Only where the user wants it all the same, make the same call again: a person decides about it."
+AGAIN = "Only if the user wants it all the same, make the same call again: a person decides about it."
 
 NO_ANSWER = "the simulated tool gave no usable answer"
 """The error of a call that a rung failed to answer, and no other may."""
@@ -56,7 +56,7 @@ class Reality(NamedTuple):
 
     state: JsonObject
     is_whole: bool
-    """False where such a call has succeeded whose change no rung knows."""
+    """False if such a call has succeeded whose change no rung knows."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)  # not frozen: that makes one three times as slowly, several a call
@@ -69,11 +69,11 @@ class RungRequest:
         state: The task state before the call; a user's rung is given a copy.
         facts: What earlier simulated reads supposed, by `fact_key`.
         context: The run's knobs.
-        where: Turn and attempt, for the models; their questions are numbered where they are asked.
+        where: Turn and attempt, for the models; their questions are numbered if they are asked.
         has_simulator: True if a model can be asked for the role `simulator`.
-        contract: The tool's contract on this call, with its preconditions met or unclear; None where it has none.
+        contract: The tool's contract on this call, with its preconditions met or unclear; None if it has none.
         unclear: Preconditions that could not be evaluated, each with the reason.
-        reality: Of a read that runs for real, what is known without the attempt's own changes; None where it has none.
+        reality: Of a read that runs for real, what is known without the attempt's own changes; None if it has none.
         steps: The turn's steps before the call.
         untrusted: Returns the places of the state that are only supposed.
         writes: Names of the turn's tools that are known to change something.
@@ -180,7 +180,7 @@ def _find_shows(toolkit: Toolkit) -> dict[tuple[str, ...], str]:
 
 
 def find_reality(before: JsonObject, steps: Iterable[Step], toolkit: Toolkit) -> Reality | None:
-    """Return what is known of reality since the attempt's start, `before`; None where no simulated call changed it."""
+    """Return what is known of reality since the attempt's start, `before`; None if no simulated call changed it."""
     state, changed, is_whole = before, False, True
     for step in steps:
         outcome = step.get("outcome")
@@ -380,9 +380,9 @@ class Rung:
         name: Its name in contexts and records. The name of a built-in rung replaces that one.
         answer: A plain function of a `RungRequest`. It returns an `Answer` or a `Pass`, or is a generator that yields
             lists of `Ask` and `Work` and is sent their replies. Whatever waits goes into a `Work`.
-        invents: True where its answers are made up: they are marked, kept as supposed facts, and an error changes
+        invents: True if its answers are made up: they are marked, kept as supposed facts, and an error changes
             nothing.
-        simulated: False where the real tool runs. What goes wrong there is the tool's error: no other rung is tried.
+        simulated: False if the real tool runs. What goes wrong there is the tool's error: no other rung is tried.
 
     Raises:
         GeckoError: The name is empty, or `answer` is not such a function.

@@ -1,7 +1,7 @@
 """The rungs without a model: `real`, `contract`, `python`, `example`, `schema` (ToolGate, section 3.2; paper, A.4).
 
 A real read stands beside a rehearsal's own changes, which reality does not have. So its contract or `simulate` is asked
-twice, in the attempt's state and in `Reality`. Where it says the same, the real result stands; where not, the
+twice, in the attempt's state and in `Reality`. Where it says the same, the real result stands; if not, the
 difference is laid over the real result. What cannot be decided so is marked `stale`.
 """
 
@@ -16,10 +16,10 @@ from typing import Any, cast
 from langchain_core.messages import ToolMessage
 
 from ..contracts.contract import Contract
-from ..contracts.language.sandbox import Hole
+from ..contracts.language.sandbox import OpenPart
 from ..contracts.run import ContractAnswer, part_of
 from ..errors import EvaluationFailed, NotKnown, PatchConflict, StateError
-from ..models.ask import Reply, Work
+from ..models.ask import FunctionCall, Reply
 from ..schemas.complaints import find_faults
 from ..schemas.made_up import Impossible, make_value
 from ..state import RUNTIME, Json, JsonObject, PassedRung, Patch
@@ -46,10 +46,10 @@ from .shown import close_read, find_partly_known, forget_shown, note_shown
 
 
 def contract_rung(request: RungRequest) -> RungResult:
-    """Return the contract's own answer; pass where it has no effects and no result.
+    """Return the contract's own answer; pass if it has no effects and no result.
 
     With a precondition that could not be evaluated it refuses the call: it would apply effects that nothing guards.
-    So it does where its answer cannot be evaluated: another rung would make one up.
+    So it does if its answer cannot be evaluated: another rung would make one up.
     """
     run = request.contract
     if run is None:
@@ -81,7 +81,7 @@ def _not_evaluated(request: RungRequest, failure: EvaluationFailed) -> RungResul
 def _with_result(request: RungRequest, answer: ContractAnswer) -> ContractAnswer:
     """Return an answer with its open places: of a call that was made they have the real result."""
     if answer.result is None and _leaves_result(request):
-        answer = answer._replace(result=cast("Json", Hole(NO_RESULT)), holes={"": NO_RESULT})
+        answer = answer._replace(result=cast("Json", OpenPart(NO_RESULT)), holes={"": NO_RESULT})
     if answer.holes and request.made is not None:
         answer = fill_really(answer, request.made.result, request.tool.result or {})
     return answer
@@ -95,7 +95,7 @@ def _leaves_result(request: RungRequest) -> bool:
     return request.made is not None or (tool.result is not None and bool(find_faults(tool.result, None)))
 
 
-def python_rung(request: RungRequest) -> Generator[list[Work], list[Reply], RungResult]:
+def python_rung(request: RungRequest) -> Generator[list[FunctionCall], list[Reply], RungResult]:
     """Call `simulate(state, **args)` on a copy: its changes there become the patch, what it raises the tool's error.
 
     As a real function's, a `ToolMessage` with the status "error" is the tool's error too, with its content.
@@ -105,7 +105,7 @@ def python_rung(request: RungRequest) -> Generator[list[Work], list[Reply], Rung
     before = pack(request.state)
     state = unpack(before)
     kwargs, timeout_s = clone(request.call["args"]), request.context.tool_timeout_s
-    work = Work(function=request.tool.simulate, args=(state,), kwargs=kwargs, timeout_s=timeout_s, then=_read)
+    work = FunctionCall(function=request.tool.simulate, args=(state,), kwargs=kwargs, timeout_s=timeout_s, then=_read)
     (reply,) = yield [work]
     if reply.late:
         return Pass(f"the simulate function {reply.failure}")
@@ -205,7 +205,7 @@ def _run_real(request: RungRequest) -> RungGenerator:
     return mark(request, real, stale=True) if laid is None else laid
 
 
-def decide(request: RungRequest) -> Generator[list[Work], list[Reply], Answer | None]:
+def decide(request: RungRequest) -> Generator[list[FunctionCall], list[Reply], Answer | None]:
     """Return what contract or `simulate` says on the request's state, as that rung's; None if neither can answer."""
     request, reply = gate(replace(request, contract=None, unclear=()))
     if request.unclear:
@@ -224,7 +224,7 @@ def decide(request: RungRequest) -> Generator[list[Work], list[Reply], Answer | 
 def lay_over(real: Answer, without: Answer, shown: Answer) -> Answer | None:
     """Return `shown` with a real result and the attempt's own changes; None where these cannot be laid over it.
 
-    Each change is laid where the real result holds what the tool says without it; in a list, if the whole list is so.
+    Each change is laid if the real result holds what the tool says without it; in a list, if the whole list is so.
     """
     if "error" in (real.status, without.status, shown.status):
         return None
@@ -237,7 +237,7 @@ def lay_over(real: Answer, without: Answer, shown: Answer) -> Answer | None:
 
 
 def _anchor(value: Json, place: Sequence[str]) -> tuple[int, list[Json]]:
-    """Return the first list on the way to a place, else what stands there, with its depth; empty where nothing does."""
+    """Return the first list on the way to a place, else what stands there, with its depth; empty if nothing does."""
     for depth, token in enumerate(place):
         if not isinstance(value, dict):
             return depth, [value]
@@ -318,7 +318,7 @@ def mark(request: RungRequest, real: Answer, *, stale: bool | None) -> Answer:
     """Return a real answer with what it shows of the task state, and its mark.
 
     What the attempt itself has changed is not overwritten: a result that shows it otherwise is stale. `stale` is
-    whether it may not show these changes; None where only the observation can decide.
+    whether it may not show these changes; None if only the observation can decide.
     """
     beside: JsonObject = {"media": real.more["media"]} if "media" in real.more else {}
     more: JsonObject = {}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ..models.focus import split_term
 from ..state import Json, SimulatedSentence, Step
-from ..values.finding import TEXT_CHARS, Found
+from ..values.finding import TEXT_CHARS, Leaves
 from ..values.places import scalars
 
 MOST_SENTENCES = 100
@@ -35,7 +35,7 @@ def _is_made_up(step: Step) -> bool:
 
 
 def _is_told(step: Step, sentence: str) -> bool:
-    call, outcome, found = step["call"], step["outcome"], Found([sentence])
+    call, outcome, found = step["call"], step["outcome"], Leaves([sentence])
     given = [each for _, each in scalars(call["args"])]
     values = [each for _, each in scalars(outcome["result"]) if each not in given and not isinstance(each, bool | None)]
     names = [each.rpartition("/")[2] if isinstance(each, str) else each for each in values]  # of a path the last name

@@ -1,4 +1,4 @@
-"""What reads have shown of the task state's collections: all of one, the things that share some values, or single ones.
+"""The parts of the task state's collections that reads have shown: all, the things with some values, or single ones.
 
 A collection that is there is known as a whole, unless the runtime state's `shown` names it: then only what it holds is
 known, and of the parts that are listed there also that they hold nothing else.
@@ -21,12 +21,12 @@ Place: TypeAlias = tuple[str, ...]
 
 
 def note_shown(before: JsonObject, patch: Patch, found: Mapping[Place, JsonObject | None]) -> JsonObject:
-    """Return the state after a read, with what is known of its collections from now on.
+    """Return the state after a read, with the known parts of its collections from now on.
 
     Args:
         before: The state before the read.
-        patch: What the read shows, applied to it.
-        found: By collection what the things that it listed share, {} for all; None for single things.
+        patch: The read's observation, applied to it.
+        found: By collection the values that the listed things share, {} for all; None for single things.
 
     Returns:
         The state: an empty result is a collection without things, and what a part no longer lists is gone.
@@ -49,7 +49,7 @@ def note_shown(before: JsonObject, patch: Patch, found: Mapping[Place, JsonObjec
 
 
 def close_read(state: JsonObject, patch: Patch) -> JsonObject:
-    """Return a state in which nothing is left open of what a read has shown."""
+    """Return a state in which the things that a read has shown are no longer open."""
     opened, read = marks_of(state, OPEN), {one["path"] for one in patch}
     if not read & opened.keys():
         return state

@@ -1,4 +1,4 @@
-"""What every task state fulfils: its schema and the invariants (ToolGate, section 3.2 and equation 21).
+"""Rules of every task state: its schema and the invariants (ToolGate, section 3.2 and equation 21).
 
 And whether the tools' contracts can be evaluated on a task state at all, examined before any call.
 """
@@ -28,7 +28,7 @@ from ..tools import Toolkit, ToolSpec
 from ..values.places import Place, json_path, scalars_of
 
 INVARIANT_SECONDS = 1.0
-"""Processor time that the invariants of one call may take; what is left of them then is not checked, so it fails."""
+"""Processor time for the invariants of one call; those not checked by then fail."""
 MOST_FAULTS = 5
 
 
@@ -53,7 +53,7 @@ class StateRules(NamedTuple):
             raise StateError(f"{what}: {'; '.join(broken)}. No run begins from such a state: mend it")
 
     def broken(self, state: JsonObject, *, is_whole: bool = True, is_strict: bool = False) -> list[str]:
-        """Return what a whole state breaks.
+        """Return the rules that a whole state breaks.
 
         Without a schema, or in a state that is not whole, an invariant that cannot be evaluated yet is left to the
         first change, unless it is to be strict.
@@ -70,16 +70,16 @@ class StateRules(NamedTuple):
         return broken[:MOST_FAULTS]
 
     def faults(self, state: Json) -> list[str]:
-        """Return what of a state breaks the schema, a line each."""
+        """Return the parts of a state that break the schema, a line each."""
         return _lines(self._find(state))
 
     def _find(self, state: Json) -> list[Finding]:
         return [] if self.schema is None else _found(check(_compile(Same(self.schema)), state))
 
     def violations(self, before: JsonObject, after: JsonObject) -> list[Violation]:
-        """Return what a new state breaks; what reality had broken before is not blamed on the change.
+        """Return the rules that a new state breaks; a rule that reality had broken before is not blamed on the change.
 
-        Of a state with a schema only what the change touches is checked: places that it does not share with the state
+        Of a state with a schema only the changed parts are checked: places that it does not share with the state
         before, and invariants that read them.
         """
         if after is before:
@@ -129,13 +129,13 @@ def _violation(invariant: Invariant, before: JsonObject, after: JsonObject) -> s
     except EvaluationFailed as failure:
         return f"an invariant cannot be evaluated: {failure}"
     if broken:
-        with suppress(EvaluationFailed):  # what the state before breaks already is not the call's fault
+        with suppress(EvaluationFailed):  # a rule that the state before breaks is not the call's fault
             return None if invariant.violation(before, before) is not None else broken
     return broken
 
 
 def examine_contracts(toolkit: Toolkit, state: JsonObject) -> list[str]:
-    """Return what of the contracts cannot be evaluated on an example of the task state, or breaks a declared schema.
+    """Return the parts of contracts that cannot be evaluated on an example state, or break a declared schema.
 
     Nothing is called: every key that an expression or an effect names is looked up in the example, and of a result and
     of new values is checked what is known of them before a call.
@@ -174,7 +174,7 @@ def _effects_of(effects: Sequence[Any]) -> Iterator[JsonObject]:
 
 
 def _find_broken(said: Said, value: Any, place: Place = ()) -> Iterator[str]:
-    """Yield what a written value breaks of a schema, as far as it is known before a call."""
+    """Yield the rules of a schema that a written value breaks, as far as it is known before a call."""
     if not any(is_template(each) for each in scalars_of(value, keys=True) if isinstance(each, str)) and not (
         {"for_each", "cases"} & {*scalars_of(value, keys=True)}
     ):

@@ -1,4 +1,4 @@
-"""What one turn is about: the task, what came before it in the conversation, and what it may cost."""
+"""One turn: its task, the conversation before it, and its budget."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .channels import AttemptState, GeckoState
 from .reducers import find
 
 MARK, UNDO = "gecko", "undo"
-"""What a message that asks to undo has among its `additional_kwargs`."""
+"""The key in `additional_kwargs` of a message that asks to undo."""
 TEXT = "Undo what was done."
 ITEM_KEYS = ("id", "description", "check", "by")
 
@@ -203,10 +203,10 @@ def assign_id(given: str | None, taken: TakenIds) -> str:
 def undo_message(text: str = TEXT) -> HumanMessage:
     """Return the message that asks an agent of `create_gecko_agent` to undo its last turn that changed something.
 
-    The turn has no planner: the plan is what a search finds. What cannot be undone is told, with the reason.
+    The turn has no planner: a search finds the plan. Calls that cannot be undone are reported, with the reason.
 
     Args:
-        text: What the conversation shows.
+        text: The message's text.
     """
     return HumanMessage(text, additional_kwargs={MARK: UNDO})
 

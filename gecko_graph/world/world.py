@@ -22,7 +22,7 @@ from ..tools.own_data import starting_state
 from ..tools.real import is_undecided
 from ..values.digest import check_json, clone, digest, shallow
 from ..values.observation import Observe, Observer
-from ..values.origins import Ledger
+from ..values.origins import OriginMap
 from ..values.places import excerpt
 from .as_tools import WorldTool, build_tools
 from .booking import book_call, observe_call
@@ -141,14 +141,14 @@ class World:
     ) -> ExecutedCall:
         """Book a call that was really made, so that the task state follows reality.
 
-        What it changed is found as by the agent's `sync`: by contract or `simulate`, with the real result's values in
-        the place of what they make up; else by the model, where there is one.
+        Its changes are found as by the agent's `sync`: by contract or `simulate`, with the real result's values in
+        the place of made-up ones; else by the model, if there is one.
 
         Args:
             call: The call, with its real arguments, in a form that `call` takes.
-            answer: What it came to.
-            predicted: What a simulation has answered to it, for a tool without contract and `simulate`.
-            by: Who says what it came to.
+            answer: Its result.
+            predicted: A simulation's answer to it, for a tool without contract and `simulate`.
+            by: The source of the result.
 
         Returns:
             A journal's entry, with its `drift`, and a broken result schema or postcondition as `departure`.
@@ -171,12 +171,12 @@ class World:
             return clone(entry)
 
     def records(self, first: int = 0) -> list[JsonObject]:
-        """Return the calls from the given one on, each with what it noted, for another world's `replay`; a copy."""
+        """Return the calls from the given one on, each with its notes, for another world's `replay`; a copy."""
         steps, notes = self._now.values["steps"][first:], self._now.notes[first:]
         return clone([{"step": step, "note": note} for step, note in zip(steps, notes, strict=True)])
 
     def replay(self, records: Sequence[JsonObject], usage: Usage | None = None, *, own: bool = False) -> None:
-        """Go on by calls that another world has answered, and by what its models have cost.
+        """Continue with calls that another world has answered, and with its models' usage.
 
         A change that does not apply is left out, and marked as refused; one of this state's `own` is not checked again.
         """
@@ -190,7 +190,7 @@ class World:
                     self._now = self._now.through([step], [note])
 
     def check(self, call: Mapping[str, Any]) -> Rejection | None:
-        """Return why a call must not be made for real in this state, as `Toolkit.check`; None where it may."""
+        """Return why a call must not be made for real in this state, as `Toolkit.check`; None if it may."""
         now, unclear = self._now.values, self._scope.context.unclear or "pass"
         return self._toolkit.check(
             call, now["task_state"], unclear=unclear, calls=answered_calls(now["steps"]), untrusted=untrusted_of(now)()
@@ -214,7 +214,7 @@ class World:
 
     def blame(self, path: str) -> Origin | None:
         """Return which call a value comes from, as `gecko_graph.blame`. Raises StateError for no JSON Pointer."""
-        return Ledger(self._start).book(self._now.values["steps"]).origin_at(path)
+        return OriginMap(self._start).book(self._now.values["steps"]).origin_at(path)
 
     @property
     def log(self) -> list[Step]:
@@ -228,13 +228,13 @@ class World:
 
     @property
     def usage(self) -> Usage:
-        """Return what models have cost in this world by role, undone calls included; a fork begins at nothing."""
+        """Return the models' usage in this world by role, undone calls included; a fork begins at zero."""
         return dict(self._usage)
 
     def fork(self, *, by_rules: bool = False) -> World:
         """Return another world that begins as this one is now; neither sees the other's later calls.
 
-        With `by_rules` it raises ModelNeeded where a model would be asked.
+        With `by_rules` it raises ModelNeeded if a model would be asked.
         """
         other: World = shallow(self)
         if by_rules:
@@ -269,7 +269,7 @@ class World:
         return other
 
     def snapshot(self) -> JsonObject:
-        """Return the world as plain JSON, for `restore`: its start, state, log and facts, what each call noted."""
+        """Return the world as plain JSON, for `restore`: its start, state, log, facts and the notes of each call."""
         now = self._now
         return clone(
             {
@@ -289,7 +289,7 @@ class World:
 
         Args:
             toolkit: The same tools.
-            snapshot: What `snapshot` returned.
+            snapshot: The return value of `snapshot`.
             more: `model`, `context` and `rungs`, as for a new world.
 
         Raises:
@@ -316,13 +316,13 @@ class World:
             now = {"task_state": snapshot["state"], "facts": snapshot["facts"]}
             same = world._now.values | now == world._now.values if own else digest(world.snapshot()) == digest(snapshot)
         except (LookupError, TypeError, ValueError, AttributeError, RunFailure) as error:
-            raise StateError(f"snapshot: expected what World.snapshot() returned ({excerpt(str(error))})") from None
+            raise StateError(f"snapshot: expected a World.snapshot() ({excerpt(str(error))})") from None
         if not same:
             raise StateError("snapshot: it was edited; to begin with another state, use World(toolkit, state=...)")
         return world
 
     def _check_start(self) -> None:
-        """Raise StateError where the start state breaks schema or invariants; each state is checked once."""
+        """Raise StateError if the start state breaks schema or invariants; each state is checked once."""
         if any(self._rules) and (mark := digest(self._start)) not in self._checked:
             self._rules.check_start(self._start, what="state")
             self._checked.add(mark)

@@ -103,9 +103,9 @@ def test_a_person_makes_a_case_that_other_agents_fail(folder, says, run):
 def test_what_is_invented_is_said_and_the_case_can_be_made_again(folder, says, run):
     code, out, _ = says(LINES, "new-case", "slot_tools:BARE", "--agent", "slot_agents:build", "-o", "a.gecko.yaml")
     assert code == 0
-    assert "what book_slot, free_slots answered is invented" in out
+    assert "the answers of book_slot, free_slots are invented" in out
     text = (folder / "a.gecko.yaml").read_text()
-    assert "# The milestones only say which calls are made: what book_slot, free_slots answered" in text
+    assert "# The milestones only say which calls are made: the answers of book_slot, free_slots" in text
     assert [each.id for each in Scenario.load("a.gecko.yaml").goal.milestones] == ["free_slots_1", "book_slot_2"]
     assert run("test", "a.gecko.yaml", "--agent", "slot_agents:hasty")[0] == 1
     assert run(*NEW, "--from", "a.gecko.yaml", "-o", "b.gecko.yaml")[0] == 0

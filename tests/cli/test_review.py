@@ -147,7 +147,7 @@ def test_what_agents_propose_stands_there_too(run, file, monkeypatch):
         "buy/agent-2": f"part: requires\nsays: '{agent['says']}'",
     }
     code, _, said = run("learn", "--review", file, "--accept", "buy/agent-2")
-    assert (code != 0, "say what must hold" in said) == (True, True)
+    assert (code != 0, "write the condition" in said) == (True, True)
     others = len(proposed) - 2
     typed(monkeypatch, *"s" * others, "a", "e", "args.count < 9")
     assert run("learn", "--review", file)[0] == 0

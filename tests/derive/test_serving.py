@@ -13,7 +13,7 @@ from gecko_graph import Toolkit, World
 from gecko_graph.cli import main
 from gecko_graph.cli.serve import _build_world
 from gecko_graph.serve.app import Server
-from gecko_graph.serve.operations import Operations
+from gecko_graph.serve.operations import HttpOperations
 from gecko_graph.serve.responses import Responses
 from gecko_graph.serve.sessions import Sessions
 
@@ -43,7 +43,7 @@ def file(tmp_path):
 
 
 def client_of(world, notes=()):
-    app = Server(Sessions(world), Operations(world.toolkit), None, notes).build()
+    app = Server(Sessions(world), HttpOperations(world.toolkit), None, notes).build()
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
 
 

@@ -9,7 +9,7 @@ import pytest
 from gecko_graph import Tool, Toolkit
 from gecko_graph.errors import NotKnown
 from gecko_graph.learning.changes import Program
-from gecko_graph.learning.explain import Value, fit_text
+from gecko_graph.learning.explain import ValueTemplate, fit_text
 from gecko_graph.learning.learn import learn_contracts
 from gecko_graph.learning.miner import _returns
 from gecko_graph.learning.terms import Term
@@ -87,7 +87,9 @@ def test_odd_rows_that_a_condition_tells_apart_are_no_accident():
 
 
 def test_a_later_branch_is_not_taken_where_an_earlier_one_holds_and_is_not_known():
-    cases = _returns([("args.a", Program(Value(1, ("args.b",)), 1)), ("", Program(Value(2), 2))], [])["cases"]
+    cases = _returns([("args.a", Program(ValueTemplate(1, ("args.b",)), 1)), ("", Program(ValueTemplate(2), 2))], [])[
+        "cases"
+    ]
     assert [each.get("when") for each in cases] == ["args.a and args.b", "not (args.a)", None]
 
 

@@ -19,7 +19,7 @@ from pydantic import PrivateAttr
 
 from gecko_graph import Models
 from gecko_graph.models.answer import aanswer, answer
-from gecko_graph.models.ask import Where, Work
+from gecko_graph.models.ask import FunctionCall, Where
 from gecko_graph.models.roles import SemanticVerdict
 from gecko_graph.testing import failing, recorded
 
@@ -52,7 +52,7 @@ async def test_questions_carry_tags_and_metadata_beside_the_callers_own(ask_for,
 
 async def test_replies_come_in_the_order_of_the_asks(ask_for, plan_for, answer_all):
     models = Models(recorded(planner=[[{"say": "hi"}]], validator=[FINE], judge=["nonsense"]))
-    asks = [plan_for(), ask_for("judge"), ask_for("validator"), Work(function=lambda: 7)]
+    asks = [plan_for(), ask_for("judge"), ask_for("validator"), FunctionCall(function=lambda: 7)]
     planner, judge, validator, work = await answer_all(asks, models)
     assert planner.value.text == "hi"
     assert judge.failure == "the reply holds no JSON object"

@@ -22,7 +22,7 @@ from pydantic import BaseModel, TypeAdapter
 from gecko_graph import Refused, Toolkit
 from gecko_graph.errors import GeckoError, InDoubt, NotMade, TaskError
 from gecko_graph.models.answer import aperform, perform
-from gecko_graph.models.ask import Work
+from gecko_graph.models.ask import FunctionCall
 from gecko_graph.models.failure import is_in_doubt, is_lost
 
 ASKED = httpx.Request("POST", "http://x")
@@ -135,12 +135,12 @@ class Desk:
 async def test_arguments_that_a_function_does_not_take_are_no_doubt_and_an_error_inside_is_one(function):
     for do in (perform, aperform):
         for kwargs, in_doubt in (({"sum": 1}, True), ({}, True), ({"amount": 1}, True)):
-            done = do(Work(function=function, kwargs=kwargs))
+            done = do(FunctionCall(function=function, kwargs=kwargs))
             done = await done if asyncio.iscoroutine(done) else done
             assert done.failure.startswith("TypeError")
             assert done.in_doubt is (in_doubt and "amount" in kwargs)
-    assert perform(Work(function=Desk(), kwargs={})).in_doubt, "what cannot be told is open"
-    assert perform(Work(function=int, kwargs={"x": 1})).in_doubt, "C has no frames"
+    assert perform(FunctionCall(function=Desk(), kwargs={})).in_doubt, "what cannot be told is open"
+    assert perform(FunctionCall(function=int, kwargs={"x": 1})).in_doubt, "C has no frames"
 
 
 class Inner(BaseModel):
@@ -170,7 +170,7 @@ def inner(amount: int) -> str:
 
 
 def failed(real, **kwargs):
-    done = perform(Work(function=real, kwargs=kwargs))
+    done = perform(FunctionCall(function=real, kwargs=kwargs))
     assert done.failure.startswith("ValidationError")
     return done.in_doubt
 

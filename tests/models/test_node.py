@@ -18,7 +18,7 @@ from typing_extensions import TypedDict
 
 from gecko_graph import GeckoContext, Models, create_gecko
 from gecko_graph.models import factory
-from gecko_graph.models.ask import Work
+from gecko_graph.models.ask import FunctionCall
 from gecko_graph.models.node import AskNode, NodeScope, find_deadline, silent
 from gecko_graph.models.usage import add_usage
 from gecko_graph.testing import recorded
@@ -64,7 +64,7 @@ async def test_a_generator_is_a_node_and_its_asks_are_booked(run, ask_for, plan_
     def node(state, scope, *, greeting):
         (first,) = yield [plan_for()]
         second, third = yield [ask_for("validator"), ask_for("judge")]
-        (work,) = yield [Work(function=lambda: "worked")]
+        (work,) = yield [FunctionCall(function=lambda: "worked")]
         assert (yield []) == []
         return {"said": f"{greeting} {first.value.text} {second.failure} {third.absent} {work.value}"}
 
@@ -107,7 +107,7 @@ def test_a_node_runs_outside_of_a_graph():
 def test_events_go_to_the_custom_stream():
     def node(state, scope):
         scope.emit({"type": "one"})
-        (reply,) = yield [Work(function=lambda: 2)]
+        (reply,) = yield [FunctionCall(function=lambda: 2)]
         scope.emit({"type": "two", "n": reply.value})
         return {"said": ""}
 

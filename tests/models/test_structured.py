@@ -13,16 +13,25 @@ from langchain_core.messages import AIMessage
 from gecko_graph.models.reply import MAX_REPLY_CHARS, Unreadable, find_storage_problem, read_reply, schema_of
 from gecko_graph.models.roles import (
     Checklist,
+    ConverterReply,
     InitialState,
     Judgement,
     SemanticVerdict,
     SimulatedEffect,
     SimulatedResponse,
     StateChange,
-    ToolSchema,
 )
 
-ALL = (SemanticVerdict, SimulatedEffect, SimulatedResponse, StateChange, InitialState, Checklist, Judgement, ToolSchema)
+ALL = (
+    SemanticVerdict,
+    SimulatedEffect,
+    SimulatedResponse,
+    StateChange,
+    InitialState,
+    Checklist,
+    Judgement,
+    ConverterReply,
+)
 
 json_values = st.recursive(
     st.none()
@@ -120,7 +129,7 @@ EXAMPLES = {
         "stopping_was_right": False,
         "feedback": "f",
     },
-    ToolSchema: {"description": "d", "result": {"type": "object"}, "effect": "read"},
+    ConverterReply: {"description": "d", "result": {"type": "object"}, "effect": "read"},
 }
 
 

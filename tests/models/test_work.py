@@ -14,7 +14,7 @@ from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from gecko_graph import GeckoError, Refused
 from gecko_graph.models.answer import WaitingLine, aperform, perform
-from gecko_graph.models.ask import Reply, Work
+from gecko_graph.models.ask import FunctionCall, Reply
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -28,7 +28,7 @@ def run(request):
 
 
 def work(function, *args, timeout_s=5.0, then=None, **kwargs):
-    return Work(function=function, args=args, kwargs=kwargs, timeout_s=timeout_s, then=then)
+    return FunctionCall(function=function, args=args, kwargs=kwargs, timeout_s=timeout_s, then=then)
 
 
 async def later(value):

@@ -13,7 +13,7 @@ pytest.importorskip("uvicorn")
 from gecko_graph import GeckoContext, Scenario, World
 from gecko_graph.serve.app import Server
 from gecko_graph.serve.guard import LOOPBACK, Guard
-from gecko_graph.serve.operations import Operations
+from gecko_graph.serve.operations import HttpOperations
 from gecko_graph.serve.sessions import Sessions
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -30,7 +30,9 @@ def world_of(tools, state=None):
 
 def client_of(base, *, case=None, prefix="", token=None, hosts=LOOPBACK, store=None, more=(), **limits):
     sessions = Sessions(base, store=store, **limits)
-    app = Guard(Server(sessions, Operations(base.toolkit, prefix=prefix), case).build(more), hosts=hosts, token=token)
+    app = Guard(
+        Server(sessions, HttpOperations(base.toolkit, prefix=prefix), case).build(more), hosts=hosts, token=token
+    )
     client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
     client.sessions = sessions
     return client

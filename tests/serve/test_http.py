@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gecko_graph import Toolkit
-from gecko_graph.serve.operations import Operations
+from gecko_graph.serve.operations import HttpOperations
 
 from .conftest import client_of, world_of
 
@@ -170,9 +170,9 @@ async def test_tools_that_are_no_operations_are_posted_by_name():
 
 def test_paths_that_collide_with_ours_are_told():
     taken = {**DOCUMENT, "paths": {"/mcp": {"get": {"operationId": "look", "responses": {}}}}}
-    assert Operations(Toolkit.from_openapi(taken)).notes
-    assert not Operations(Toolkit.from_openapi(taken), prefix="/api").notes
-    assert not Operations(Toolkit.from_openapi(DOCUMENT)).notes
+    assert HttpOperations(Toolkit.from_openapi(taken)).notes
+    assert not HttpOperations(Toolkit.from_openapi(taken), prefix="/api").notes
+    assert not HttpOperations(Toolkit.from_openapi(DOCUMENT)).notes
 
 
 async def test_the_page_can_name_what_is_served_and_each_call():

@@ -14,7 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from gecko_graph import Tool, Toolkit
 from gecko_graph.real.ledger import MemoryLedger
 from gecko_graph.serve.app import Server
-from gecko_graph.serve.operations import Operations
+from gecko_graph.serve.operations import HttpOperations
 from gecko_graph.serve.sessions import Sessions
 from gecko_graph.serve.shadow import Upstream
 
@@ -54,7 +54,7 @@ class Shop:
         service = httpx.AsyncClient(transport=httpx.MockTransport(self.answer))
         ledger = MemoryLedger(self.saver) if writes else None
         upstream = Upstream("http://service.invalid/v1", ledger=ledger, client=service)
-        app = Server(sessions, Operations(tools, upstream=upstream)).build()
+        app = Server(sessions, HttpOperations(tools, upstream=upstream)).build()
         self.client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
         self.service, self.wait = service, None
 

@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 from gecko_graph.serve.app import Server
 from gecko_graph.serve.guard import Guard
 from gecko_graph.serve.mcp import McpFace
-from gecko_graph.serve.operations import Operations
+from gecko_graph.serve.operations import HttpOperations
 from gecko_graph.serve.sessions import Sessions
 from gecko_graph.testing import failing, recorded
 
@@ -38,7 +38,7 @@ async def serving(*, own=False, model=None):
         async with face.manager.run():
             yield
 
-    app = Guard(Server(sessions, Operations(case.tools), case).build(face.routes(), lifespan))
+    app = Guard(Server(sessions, HttpOperations(case.tools), case).build(face.routes(), lifespan))
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))

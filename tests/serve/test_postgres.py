@@ -21,7 +21,7 @@ from evals.services.many_servers import TOOLS, Size, run_with_kills
 from gecko_graph import Toolkit
 from gecko_graph.errors import GeckoError
 from gecko_graph.serve.postgres import Postgres
-from gecko_graph.serve.sessions import Refused
+from gecko_graph.serve.sessions import HttpRefusal
 from tests.serve.test_save import start
 
 from .conftest import EXAMPLES, client_of, shop, world_of
@@ -193,7 +193,7 @@ async def test_what_is_kept_is_what_was_told_or_nothing_is(servers, monkeypatch)
     await one.post(OWN, json={"id": "a"})
 
     async def lost(*given):
-        raise Refused(503, "away")
+        raise HttpRefusal(503, "away")
 
     monkeypatch.setattr(one.sessions.store, "keep", lost)
     assert (await one.post(f"/s/a{CANCEL}")).status_code == 503

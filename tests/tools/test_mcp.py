@@ -11,7 +11,7 @@ import time
 import pytest
 
 from gecko_graph.models.answer import perform
-from gecko_graph.models.ask import Work
+from gecko_graph.models.ask import FunctionCall
 
 pytest.importorskip("mcp.server.mcpserver", reason="the extra `mcp` (2.x) is not installed")
 
@@ -25,7 +25,7 @@ from tests.tools.mcp_server import COMMAND, LOOK, NOTHING, ORDER, Shop, result, 
 
 
 def call(toolkit, tool, **args):
-    return perform(Work(function=toolkit[tool].real, kwargs=args, timeout_s=20, then=as_answer))
+    return perform(FunctionCall(function=toolkit[tool].real, kwargs=args, timeout_s=20, then=as_answer))
 
 
 def value(toolkit, tool, **args):
@@ -102,7 +102,9 @@ def test_many_threads_and_loops_share_one_connection():
         return {"id": 1, "item": item}
 
     async def together(toolkit):
-        work = [Work(function=toolkit["order"].real, kwargs={"item": str(n)}, then=as_answer) for n in range(20)]
+        work = [
+            FunctionCall(function=toolkit["order"].real, kwargs={"item": str(n)}, then=as_answer) for n in range(20)
+        ]
         return [done.value.result["item"] for done in await asyncio.gather(*map(aperform, work))]
 
     with Toolkit.from_mcp(Shop(order=slow).server) as toolkit:
@@ -121,7 +123,7 @@ async def test_an_open_session_is_called_on_its_own_loop():
         with pytest.raises(ToolkitError, match="afrom_mcp"):
             Toolkit.from_mcp(client)
         toolkit = await Toolkit.afrom_mcp(client, prefix="shop")
-        work = Work(function=toolkit["shop_order"].real, kwargs={"item": "pen"}, then=as_answer)
+        work = FunctionCall(function=toolkit["shop_order"].real, kwargs={"item": "pen"}, then=as_answer)
         assert (await aperform(work)).value.result == {"id": 1, "item": "pen"}
         assert (await asyncio.to_thread(perform, work)).value.result == {"id": 2, "item": "pen"}
         toolkit.close()

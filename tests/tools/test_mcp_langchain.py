@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from gecko_graph.models.answer import aperform
-from gecko_graph.models.ask import Work
+from gecko_graph.models.ask import FunctionCall
 
 pytest.importorskip("mcp.server.mcpserver", reason="the extra `mcp` (2.x) is not installed")
 
@@ -73,7 +73,7 @@ async def test_what_is_claimed_and_what_comes_back(layout):
                 ("read", False),
                 ("write", False),
             ]
-            work = Work(function=toolkit["order"].real, kwargs={"item": "pen"}, then=as_answer)
+            work = FunctionCall(function=toolkit["order"].real, kwargs={"item": "pen"}, then=as_answer)
             wire.answer = lambda request: http_server.as_json(reply(request, STRUCTURED))
             assert (await aperform(work)).value.result == {"id": 1, "item": "pen"}
             wire.answer = lambda request: http_server.as_json(reply(request, {**FINE, "isError": True}))
@@ -99,5 +99,5 @@ async def test_a_lost_answer_is_in_doubt(fault):
         async with connected(here.url) as client:
             tool = Toolkit.from_tools([loaded(client, "nested", False)])["order"]
             wire.answer = {**LOST, **BROKEN}[fault]
-            done = await aperform(Work(function=tool.real, kwargs={"item": "pen"}, then=as_answer))
+            done = await aperform(FunctionCall(function=tool.real, kwargs={"item": "pen"}, then=as_answer))
     assert done.in_doubt, done

@@ -23,7 +23,7 @@ from typing_extensions import TypedDict
 from gecko_graph import Models, Tool, Toolkit, World, create_gecko_agent
 from gecko_graph.middleware import GeckoMiddleware
 from gecko_graph.models.answer import aperform, perform
-from gecko_graph.models.ask import Work
+from gecko_graph.models.ask import FunctionCall
 from gecko_graph.testing import recorded, scripted
 from gecko_graph.tools import with_data
 
@@ -142,7 +142,7 @@ def test_a_real_function_receives_what_its_annotation_says(case):
         function, got = taking(hint, is_async=is_async)
         real = Toolkit.from_tools([function])["take"].real
         assert asyncio.iscoroutinefunction(real) is is_async
-        work = Work(function=real, kwargs={"value": sent})
+        work = FunctionCall(function=real, kwargs={"value": sent})
         assert perform(work).value == asyncio.run(aperform(work)).value == "taken"
         assert len(got) == 2
         assert all(same(one, wanted) for one in got)
@@ -209,7 +209,7 @@ def test_a_value_that_does_not_convert_is_a_complaint_before_the_call(hint, sent
             assert words in complaint["expected"]
         message = toolkit.as_tools()[0].invoke({"type": "tool_call", "id": "1", "name": "take", "args": call["args"]})
         assert (message.status, words in message.content) == ("error", True)
-    done = perform(Work(function=toolkit["take"].real, kwargs={"value": sent}))
+    done = perform(FunctionCall(function=toolkit["take"].real, kwargs={"value": sent}))
     assert "Refused" in type(done.error).__name__
     assert got == []
 

@@ -68,7 +68,7 @@ def test_the_second_data_set_is_as_made_by_hand(done):
     assert corrected["verdict"] | {"reasons": 0} == {
         "outcome": "LABEL_WRONG", "by": "model", "perplexity": pytest.approx(2.718281828**0.5), "reasons": 0,
         "status": "fix", "wrong": [label_of(D1[WRONG_LABEL])], "said": "",
-        "analysis": "(The first is the label, the second what the model did.) The first: so",
+        "analysis": "(The first is the label, the second the model's output.) The first: so",
     }  # fmt: skip
     assert rows[D1[6]]["label"] == [label_of(D1[6])]
     assert rows[D1[6]]["verdict"]["wrong"][0]["arguments"]["count"] == 56

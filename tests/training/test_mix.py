@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
-from gecko_graph.training.mix import Chosen, Found, draw_seeds, mix, thin
+from gecko_graph.training.mix import Chosen, MixFindings, draw_seeds, mix, thin
 
 
 def found(errors=0, variants=0, mastered=0, corrected=0):
     """Errors e0.., each with as many variants, and mastered rows m0.. of falling perplexity."""
     names = [f"e{at}" for at in range(errors)]
-    return Found(
+    return MixFindings(
         errors=names,
         corrected={*names[:corrected]},
         variants=[(f"{name}/1.{at}", name) for name in names for at in range(variants)],

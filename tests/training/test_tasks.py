@@ -27,7 +27,7 @@ from gecko_graph.training.tasks import (
     sequence_of,
 )
 from gecko_graph.training.vary import rename, vary, vary_state
-from gecko_graph.training.walks import CHAIN, Move, Source, Walk, replay
+from gecko_graph.training.walks import CHAIN, Move, ValueSource, Walk, replay
 from gecko_graph.training.words import Reference, find_lacks, refer, say
 from gecko_graph.values.mapping import processes
 from tests.phone import FOLDER, load
@@ -46,7 +46,7 @@ def begin(state=SHOP.state, tools=SHOP.tools):
 
 
 def move(origin, name, sources=(), /, **args):
-    return Move(origin, name, args, {(key,): Source(at, place) for key, at, place in sources})
+    return Move(origin, name, args, {(key,): ValueSource(at, place) for key, at, place in sources})
 
 
 BUY = move(0, "setCartLine", sku="TEA-100", quantity=2)

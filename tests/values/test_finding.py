@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 
-from gecko_graph.values.finding import Found, durations_of
+from gecko_graph.values.finding import Leaves, durations_of
 from gecko_graph.values.places import scalars
 from tests.any_schema import JSON
 
@@ -24,7 +24,7 @@ from tests.any_schema import JSON
     ],
 )
 def test_it_stands(value, document):
-    assert Found([None, document]).holds(value, "verbatim")
+    assert Leaves([None, document]).holds(value, "verbatim")
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_it_stands(value, document):
     ],
 )
 def test_it_does_not(value, document):
-    assert not Found([document]).holds(value, "verbatim")
+    assert not Leaves([document]).holds(value, "verbatim")
 
 
 @given(document=JSON)
@@ -51,16 +51,16 @@ def test_every_text_with_letters_and_every_number_of_a_document_stands_in_it(doc
         if isinstance(value, dict | list):
             stack += value.values() if isinstance(value, dict) else value
         elif isinstance(value, str):
-            assert Found([document]).holds(value, "verbatim") == any(
+            assert Leaves([document]).holds(value, "verbatim") == any(
                 map(str.isalnum, " ".join(value.casefold().split()))
             )
         else:
-            assert Found([document]).holds(value, "verbatim") == (value is not None and not isinstance(value, bool))
+            assert Leaves([document]).holds(value, "verbatim") == (value is not None and not isinstance(value, bool))
 
 
 def test_a_text_in_a_huge_document_is_looked_for_in_bounded_time():
     documents = ["hay " * 1_000_000 + "needle", json.loads("[" * 900 + "]" * 900)]
-    assert not Found(documents).holds("needle", "verbatim")
+    assert not Leaves(documents).holds("needle", "verbatim")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_text_in_a_huge_document_is_looked_for_in_bounded_time():
 )
 def test_strictness_says_what_counts_as_the_same(value, document, strictness):
     ways = ["verbatim", "normal", "loose"]
-    held = [each for each in ways if Found([document]).holds(value, each)]
+    held = [each for each in ways if Leaves([document]).holds(value, each)]
     assert held == (ways[ways.index(strictness) :] if strictness else [])
 
 

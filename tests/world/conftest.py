@@ -10,7 +10,7 @@ import pytest
 from gecko_graph import GeckoContext
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.models.answer import perform
-from gecko_graph.models.ask import Reply, Where, Work
+from gecko_graph.models.ask import FunctionCall, Reply, Where
 from gecko_graph.testing import reply_to
 from gecko_graph.tools.spec import ToolSpec
 from gecko_graph.world.rung import RungRequest
@@ -66,7 +66,7 @@ def told():
                 assert not waiting, f"{len(waiting)} replies were not asked for"
                 return Told(done.value, asks)
             asks += asked
-            sent = [_worked(ask) if isinstance(ask, Work) else reply_to(ask, waiting.pop(0)) for ask in asked]
+            sent = [_worked(ask) if isinstance(ask, FunctionCall) else reply_to(ask, waiting.pop(0)) for ask in asked]
 
     return drive
 

@@ -157,7 +157,7 @@ def test_effects_that_the_contract_does_not_know_are_told():
     ):
         one = world(contract)
         (why,) = record(one, {"paid": 60})["unclear"]
-        assert "what it changes is not known" in why
+        assert "its changes are not known" in why
         assert one.state == {"balance": 100}
         assert one.log[0]["outcome"]["unclear"] == [why]
 

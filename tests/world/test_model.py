@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gecko_graph.errors import PatchConflict
 from gecko_graph.models.reply import schema_of
 from gecko_graph.models.roles import SimulatedEffect, SimulatedResponse, SimulatedWrite, StateChange
-from gecko_graph.models.view import View
+from gecko_graph.models.view import StateView
 from gecko_graph.world.ladder import climb
 from gecko_graph.world.model import NOT_GUESSED, NOT_KNOWN, ONLY_READS, model_rung, reply_schema
 from gecko_graph.world.model_patch import read_patch, view_for
@@ -185,8 +185,8 @@ def test_no_part_of_the_simulator_s_prompt_is_unbounded(question, told):
     assert {name for name, text in ask.variables.items() if len(text) > 500} == {"tool", "call", "state", "facts"}
 
 
-SHOWN = View("", lambda path: True)
-HIDDEN = View("", lambda path: False)
+SHOWN = StateView("", lambda path: True)
+HIDDEN = StateView("", lambda path: False)
 
 
 def read(patch, state, *, view=SHOWN, args=None):

@@ -134,7 +134,7 @@ def test_an_observation_never_breaks_an_invariant():
     shop = world(get=OBSERVES, invariants=[rule])
     outcome = called(shop, "get_order", id="7")
     assert outcome["status"] == "ok"
-    assert outcome["undocumented"] == ["what it shows is not booked: no orders today"]
+    assert outcome["undocumented"] == ["its observation is not booked: no orders today"]
     assert shop.state == {"orders": {}}
 
 

@@ -10,7 +10,7 @@ from langgraph.types import Command, interrupt
 
 from gecko_graph import GeckoContext, GeckoError, Rung, Tool, Toolkit, create_gecko
 from gecko_graph.context import LADDER
-from gecko_graph.models.ask import Ask, Work
+from gecko_graph.models.ask import Ask, FunctionCall
 from gecko_graph.models.roles import SimulatedResponse
 from gecko_graph.world.ladder import RUNGS, climb, ladder_of, rungs_of
 from gecko_graph.world.rung import Answer, Pass
@@ -92,14 +92,14 @@ def driven(question, told, rung, *replies, **more):
 
 def asks_first(request):
     (reply,) = yield [Ask("simulator", {}, SimulatedResponse, request.where)]
-    (done,) = yield (Work(function=lambda: reply.value.result + 1),)
+    (done,) = yield (FunctionCall(function=lambda: reply.value.result + 1),)
     return Answer("ok", done.value, [])
 
 
 def test_a_rung_may_ask_models_and_run_functions(question, told):
     outcome, asks = driven(question, told, Rung("own", asks_first, invents=True), {"status": "ok", "result": 1})
     assert (outcome["rung"], outcome["result"], outcome["invented"]) == ("own", 2, True)
-    assert [type(ask) for ask in asks] == [Ask, Work]
+    assert [type(ask) for ask in asks] == [Ask, FunctionCall]
 
 
 def yields_nonsense(request):

@@ -115,7 +115,7 @@ def test_what_a_model_has_made_up_has_no_way_back():
     world = World(tools, state=START, model=scripted())
     outcome = {"status": "ok", "result": 1, "patch": [], "rung": "model", "simulated": True, "passed": []}
     found = UndoFinder(tools).find({"id": "1", "name": "nothing", "args": {"name": "a"}}, outcome, START, START)
-    assert (found["status"], found["reason"]) == ("none", "no rule says what it changes")
+    assert (found["status"], found["reason"]) == ("none", "no rule knows its changes")
     assert world.log == []
 
 

@@ -1,4 +1,4 @@
-"""Python's own functions and methods in the contract language, counted and strict, and a few beside them."""
+"""Python's own functions and methods in the contract language, counted and strict, and a few more."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNSET = Missing("the default")
 TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "str": (str,), "int": (int, bool), "float": (float,), "bool": (bool,), "list": (list,), "dict": (dict,),
 }  # fmt: skip
-"""What `isinstance` takes; a flag is a whole number, as in Python."""
+"""The types for `isinstance`; a flag is a whole number, as in Python."""
 
 _REPLACEMENT: Final = 8
 """Bytes counted per replacement besides its text: many small ones take time that the deadline cannot interrupt."""

@@ -236,7 +236,7 @@ class _Compiler:
         return run
 
     def _rounds(self, clauses: Sequence[ast.comprehension], then: Callable[[], Made]) -> tuple[Rounds, Made]:
-        """Return the loop of a comprehension's clauses, and what `then` makes with their names."""
+        """Return the loop of a comprehension's clauses, and the results of `then` with their names."""
         clause, *more = clauses
         if clause.is_async:
             raise SyntaxFault("async is not part of the language")
@@ -344,4 +344,4 @@ _HANDLERS: dict[type, Callable[[_Compiler, Any], Run]] = {
     ast.Compare: _Compiler.comparison, ast.IfExp: _Compiler.conditional,
     ast.ListComp: _Compiler.listed, ast.GeneratorExp: _Compiler.listed, ast.DictComp: _Compiler.mapped,
 }  # fmt: skip
-"""The whitelist: what else `ast` knows is refused at load."""
+"""The whitelist: any other node of `ast` is refused at load."""

@@ -1,6 +1,6 @@
-"""Whether what an expression asks of a collection has been read, where reads have shown only a part of it.
+"""Whether the parts of a collection that an expression uses have been read, if reads have shown only some of them.
 
-A key that is there was shown. All things of which a condition asks were shown where a read has shown a part that holds
+A key that is there was shown. All things of which a condition asks were shown if a read has shown a part that holds
 them: `[b.amount for b in state.bills.values() if b.owner == args.owner]` needs the bills of that owner, and no others.
 Every other use needs the whole collection.
 """
@@ -22,7 +22,7 @@ Loops: TypeAlias = tuple[Rounds, ...]
 
 
 class Use(NamedTuple):
-    """What an expression asks of a collection: one key, the things with these values in their fields, or all."""
+    """The use of a collection by an expression: one key, the things with these values in their fields, or all."""
 
     root: str
     loops: Loops = ()
@@ -31,12 +31,12 @@ class Use(NamedTuple):
 
 
 def uses_of(parts: Sequence[str | ast.expr]) -> tuple[Use, ...]:
-    """Return what an expression asks of the collections at the root of its state."""
+    """Return an expression's uses of the collections at the root of its state."""
     return tuple(use for part in parts if not isinstance(part, str) for use in _uses(part))
 
 
 def find_unshown(uses: Sequence[Use], scope: Scope) -> str | None:
-    """Return the first collection of which a use needs what no read has shown."""
+    """Return the first collection of which a use needs an unread part."""
     return next((use.root for use in uses if use.root in scope.partial and not _is_shown(use, scope)), None)
 
 
@@ -128,7 +128,7 @@ def _keyed(node: ast.AST) -> tuple[ast.expr | None, ast.expr | None, Sequence[as
 
 
 def _listed(clause: ast.comprehension) -> tuple[ast.expr, str | None]:
-    """Return what a loop goes over, as `x` of `x.values()` and `x.items()`, and its name for each thing of it."""
+    """Return the collection that a loop goes over, `x` of `x.values()` and `x.items()`, and its name for each thing."""
     match clause.iter, clause.target:
         case ast.Call(func=ast.Attribute(value=owner, attr="values")), ast.Name(id=name):
             return owner, name
@@ -140,7 +140,7 @@ def _listed(clause: ast.comprehension) -> tuple[ast.expr, str | None]:
 
 
 def _equalities(node: ast.expr, item: str | None, own: set[str], *, is_denied: bool | None) -> dict[str, ast.expr]:
-    """Return the fields that must equal a value where a condition holds; with `is_denied`, where it does not."""
+    """Return the fields that must equal a value if a condition holds; with `is_denied`, if it does not."""
     match node:
         case ast.UnaryOp(op=ast.Not()):
             return _equalities(node.operand, item, own, is_denied=not is_denied)

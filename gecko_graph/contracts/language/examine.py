@@ -1,4 +1,4 @@
-"""What is known of a value before any call, by schema, example or text, and what in it can never be evaluated."""
+"""The known shape of a value before any call, by schema, example or text; and impossible expressions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .sandbox import kind, shown
 from .syntax import names_of
 
 Key = str | int | None
-"""A key or an index; None where it is computed."""
+"""A key or an index; None if it is computed."""
 
 _TYPES = {
     "string": "a text", "integer": "a number", "number": "a number", "boolean": "true or false", "null": "None",
@@ -29,10 +29,10 @@ _MOST_CHOICES = 16
 _NEAR = 0.75
 
 
-class Shape:
+class AnyShape:
     """A value of which nothing is known.
 
-    `kinds` are the types that it may have, as `sandbox.kind` names them, None where they are not known; `keys` are
+    `kinds` are the types that it may have, as `sandbox.kind` names them, None if they are not known; `keys` are
     those that it is known to have.
     """
 
@@ -43,30 +43,30 @@ class Shape:
         self.kinds = frozenset(kinds) if kinds is not None else None
         self.keys = list(keys)
 
-    def member(self, key: Key) -> Shape | None:
-        """Return what stands under a key; None where there can be nothing."""
+    def member(self, key: Key) -> AnyShape | None:
+        """Return the shape under a key; None if there can be nothing."""
         return ANY
 
 
-ANY = Shape()
+ANY = AnyShape()
 
 
-class Plain(Shape):
+class Plain(AnyShape):
     """A value of known types, with the shape of all of its members or of each by name."""
 
-    def __init__(self, *kinds: str, inner: Shape = ANY, members: Mapping[Any, Shape] | None = None) -> None:
+    def __init__(self, *kinds: str, inner: AnyShape = ANY, members: Mapping[Any, AnyShape] | None = None) -> None:
         super().__init__(kinds, members or ())
         self._inner, self._members = inner, members
 
     @override
-    def member(self, key: Key) -> Shape | None:
+    def member(self, key: Key) -> AnyShape | None:
         if self._members is not None and key is not None:
             return self._members.get(key, ANY if isinstance(key, int) else None)
         return self._inner if {"a list", "an object", "a text"} & (self.kinds or set()) else None
 
 
-class _Either(Shape):
-    def __init__(self, shapes: Sequence[Shape]) -> None:
+class _Either(AnyShape):
+    def __init__(self, shapes: Sequence[AnyShape]) -> None:
         kinds = [shape.kinds for shape in shapes]
         known = None if None in kinds else frozenset[str]().union(*filter(None, kinds))
         super().__init__(known, (key for shape in shapes for key in shape.keys))
@@ -74,12 +74,12 @@ class _Either(Shape):
         self.is_example = any(shape.is_example for shape in shapes)
 
     @override
-    def member(self, key: Key) -> Shape | None:
+    def member(self, key: Key) -> AnyShape | None:
         found = [one for shape in self.shapes if (one := shape.member(key)) is not None]
         return either(found) if found else None
 
 
-def either(shapes: Sequence[Shape]) -> Shape:
+def either(shapes: Sequence[AnyShape]) -> AnyShape:
     """Return the shape of one of several values; of many nothing is known, as each part of each would be followed."""
     flat = [one for shape in shapes for one in (shape.shapes if isinstance(shape, _Either) else [shape])]
     if len(flat) == 1:
@@ -87,10 +87,10 @@ def either(shapes: Sequence[Shape]) -> Shape:
     return _Either(flat) if 1 < len(flat) <= _MOST_CHOICES and ANY not in flat else ANY
 
 
-class Schema(Shape):
+class Schema(AnyShape):
     """A value that fits a JSON Schema without alternatives.
 
-    An object has no other keys than its properties where the schema says so, and none that are almost one of them.
+    An object has no other keys than its properties if the schema says so, and none that are almost one of them.
     """
 
     def __init__(self, schema: Mapping[str, Any], root: Any) -> None:
@@ -105,12 +105,12 @@ class Schema(Shape):
         self.required = schema["required"] if isinstance(schema.get("required"), list) else ()
 
     @override
-    def member(self, key: Key) -> Shape | None:
+    def member(self, key: Key) -> AnyShape | None:
         found = list(self._members(key))
         return of_schema({"anyOf": found}, self._root) if found else None
 
     def _members(self, key: Key) -> Iterator[Any]:
-        """Yield the schemas of what may stand under a key; True where anything may."""
+        """Yield the schemas of the possible values under a key; True if any value is possible."""
         kinds = self.kinds or {"a list", "an object"}
         if "a list" in kinds and not isinstance(key, str):
             yield self._schema.get("items", True)
@@ -128,13 +128,13 @@ class Schema(Shape):
         yield from [True] if "patternProperties" in self._schema else [more] if more else []
 
 
-def of_state(schema: JsonObject | None) -> Shape:
-    """Return what is known of the task state by its schema."""
+def of_state(schema: JsonObject | None) -> AnyShape:
+    """Return the known shape of the task state by its schema."""
     return ANY if schema is None else of_schema(leave_room(schema))
 
 
-def of_schema(schema: Any, root: Any = None) -> Shape:
-    """Return the shape of what fits a JSON Schema; what it says of the whole by `allOf` may stand in any part."""
+def of_schema(schema: Any, root: Any = None) -> AnyShape:
+    """Return the shape of values that fit a JSON Schema; keywords on the whole may be in any part of an `allOf`."""
     root = schema if root is None else root
     parts, found = Said(schema, root).parts(), list[Schema]()
     if not parts or len(parts) > _MOST_STEPS:
@@ -147,8 +147,8 @@ def of_schema(schema: Any, root: Any = None) -> Shape:
     return either(found) if found else ANY
 
 
-class Example(Shape):
-    """Values of an example: what none of them has is there in no other."""
+class Example(AnyShape):
+    """Values of an example: a key that none of them has is in no other."""
 
     is_example = True
 
@@ -158,7 +158,7 @@ class Example(Shape):
         super().__init__(map(kind, self._values) if values else None, keys)
 
     @override
-    def member(self, key: Key) -> Shape | None:
+    def member(self, key: Key) -> AnyShape | None:
         found: list[Json] = []
         for value in self._values:
             if isinstance(value, dict):
@@ -169,8 +169,8 @@ class Example(Shape):
         return Example(found) if found else None if is_known else ANY
 
 
-def find_misfit(made: Shape, wanted: Shape, place: str = "$") -> str | None:
-    """Return what a value of one shape can never have of another, with its place; None where it may fit."""
+def find_misfit(made: AnyShape, wanted: AnyShape, place: str = "$") -> str | None:
+    """Return the first place where a value of one shape can never fit another, and why; None if it may fit."""
     if isinstance(made, _Either):
         return next(filter(None, (find_misfit(one, wanted, place) for one in made.shapes)), None)
     if made.kinds and wanted.kinds and not made.kinds & wanted.kinds:
@@ -194,12 +194,12 @@ _ORDER = frozenset(("a number", "a text"))
 _COUNTED = frozenset(("a list", "a text", "an object"))
 
 
-def _inner(shape: Shape) -> Shape:
+def _inner(shape: AnyShape) -> AnyShape:
     return shape.member(None) or ANY
 
 
-_Gives = Callable[[Shape], Shape]
-_FUNCTIONS: Final[dict[str, tuple[frozenset[str] | None, Shape | _Gives]]] = {
+_Gives = Callable[[AnyShape], AnyShape]
+_FUNCTIONS: Final[dict[str, tuple[frozenset[str] | None, AnyShape | _Gives]]] = {
     **dict.fromkeys(("date", "time", "shift", "weekday", "new_id"), (TEXT.kinds, TEXT)),
     **dict.fromkeys(("money", "random_int", "random_float", "abs", "round"), (NUMBER.kinds, NUMBER)),
     **dict.fromkeys(("str", "json"), (None, TEXT)),
@@ -211,39 +211,39 @@ _FUNCTIONS: Final[dict[str, tuple[frozenset[str] | None, Shape | _Gives]]] = {
     "byte_count": (TEXT.kinds, NUMBER),
     "walk": (None, Plain("a list", inner=Plain("an object", members={"path": LIST, "key": ANY, "value": ANY}))),
 }  # fmt: skip
-"""Function to what its arguments must be, and what it gives, perhaps by the first of them."""
+"""Function to the shapes of its arguments and its result, perhaps by the first argument."""
 
-_METHODS: Final[dict[str, tuple[frozenset[str] | None, Shape | _Gives]]] = {
+_METHODS: Final[dict[str, tuple[frozenset[str] | None, AnyShape | _Gives]]] = {
     **dict.fromkeys(("split", "splitlines"), (TEXT.kinds, _TEXTS)),
     **dict.fromkeys(("startswith", "endswith", "isdigit"), (TEXT.kinds, TRUTH)),
     "keys": (_OBJECT, _TEXTS), "get": (_OBJECT, ANY),
     "values": (_OBJECT, lambda owner: Plain("a list", inner=_inner(owner))),
     "items": (_OBJECT, lambda owner: Plain("a list", inner=Plain("a list", members={0: TEXT, 1: _inner(owner)}))),
 }  # fmt: skip
-"""Method to what it is of, and what it gives; all others make texts of texts."""
+"""Method to the shape of its object and its result; all others make texts of texts."""
 
 
-def _known(named: Any) -> Shape:
-    shape: Shape = named if isinstance(named, Shape) else named()
+def _known(named: Any) -> AnyShape:
+    shape: AnyShape = named if isinstance(named, AnyShape) else named()
     return shape
 
 
-def name_parts(names: Sequence[str], item: Shape) -> dict[str, Shape]:
-    """Return what is known of a loop's names: of the item, or of each of its parts."""
+def name_parts(names: Sequence[str], item: AnyShape) -> dict[str, AnyShape]:
+    """Return the known shapes of a loop's names: of the item, or of each of its parts."""
     if len(names) == 1:
         return {names[0]: item}
     return {name: item.member(place) or ANY for place, name in enumerate(names)}
 
 
 class Inference:
-    """Infers the shapes of one expression's parts; what can never be evaluated is reported in a line, with its text."""
+    """Infers the shapes of one expression's parts; a part that can never be evaluated is reported with its text."""
 
     def __init__(self, names: Names, report: Callable[[str], None]) -> None:
         self._names = names
         self._report = report
 
-    def shape(self, node: ast.AST | None, guarded: bool = False) -> Shape:
-        """Return what is known of a node's value; of a `guarded` one an example without it proves nothing."""
+    def shape(self, node: ast.AST | None, guarded: bool = False) -> AnyShape:
+        """Return the known shape of a node's value; for a `guarded` one an example without it proves nothing."""
         if node is None:
             return ANY
         if handler := _HANDLERS.get(type(node)):
@@ -252,8 +252,8 @@ class Inference:
             self.shape(child)
         return TRUTH if isinstance(getattr(node, "op", None), ast.Not) else ANY
 
-    def member(self, owner: Shape, key: Any, what: str | ast.expr, *, guarded: bool) -> Shape:
-        """Return what stands under a key, and report where there can be nothing."""
+    def member(self, owner: AnyShape, key: Any, what: str | ast.expr, *, guarded: bool) -> AnyShape:
+        """Return the shape under a key, and report if there can be nothing."""
         found = owner.member(key)
         if found is not None:
             return found
@@ -265,15 +265,15 @@ class Inference:
             self._report(f"unknown {noun} {text}{hint or known}")
         return ANY
 
-    def expect(self, shape: Shape, kinds: frozenset[str] | None, what: str) -> None:
+    def expect(self, shape: AnyShape, kinds: frozenset[str] | None, what: str) -> None:
         """Report a value that has none of these types."""
         if kinds is not None and shape.kinds is not None and not shape.kinds & (kinds | {"something undefined"}):
             self._report(f"{what} needs {' or '.join(sorted(kinds))}, not {' or '.join(sorted(shape.kinds))}")
 
-    def _name(self, node: ast.Name, _: bool) -> Shape:
+    def _name(self, node: ast.Name, _: bool) -> AnyShape:
         return _known(self._names.get(node.id, ANY))
 
-    def _part(self, node: ast.Attribute | ast.Subscript, guarded: bool) -> Shape:
+    def _part(self, node: ast.Attribute | ast.Subscript, guarded: bool) -> AnyShape:
         owner = self.shape(node.value, guarded)
         if isinstance(node, ast.Attribute):
             return self.member(owner, node.attr, node, guarded=guarded)
@@ -283,7 +283,7 @@ class Inference:
         key: Any = node.slice.value if isinstance(node.slice, ast.Constant) else None
         return self.member(owner, key, node, guarded=guarded)
 
-    def _call(self, node: ast.Call, guarded: bool) -> Shape:
+    def _call(self, node: ast.Call, guarded: bool) -> AnyShape:
         if isinstance(node.func, ast.Attribute):
             return self._method(node, node.func)
         name = getattr(node.func, "id", "")
@@ -302,18 +302,18 @@ class Inference:
         takes, gives = _FUNCTIONS.get(name) or (None, _known(self._names.get(f"{name}/{len(node.args)}", ANY)))
         for shape in shapes:
             self.expect(shape, takes, name)
-        return gives if isinstance(gives, Shape) else gives(shapes[0])
+        return gives if isinstance(gives, AnyShape) else gives(shapes[0])
 
-    def _method(self, node: ast.Call, func: ast.Attribute) -> Shape:
+    def _method(self, node: ast.Call, func: ast.Attribute) -> AnyShape:
         owner = self.shape(func.value)
         shapes = [self.shape(argument) for argument in (*node.args, *(each.value for each in node.keywords))]
         takes, gives = _METHODS.get(func.attr, (TEXT.kinds, TEXT))
         self.expect(owner, takes, f".{func.attr}()")
         if func.attr == "join":
             self.expect(shapes[0], LIST.kinds, ".join()")
-        return gives if isinstance(gives, Shape) else gives(owner)
+        return gives if isinstance(gives, AnyShape) else gives(owner)
 
-    def _ordered(self, node: ast.Call, name: str) -> Shape:
+    def _ordered(self, node: ast.Call, name: str) -> AnyShape:
         items, *more = [self.shape(argument) for argument in node.args]
         inner = _inner(items)
         if not more:
@@ -326,7 +326,7 @@ class Inference:
                 inner = either([inner, self.shape(value)])
         return items if name == "sorted" else either([items, *more]) if more else inner
 
-    def _loop(self, node: ast.ListComp | ast.GeneratorExp | ast.DictComp, _: bool) -> Shape:
+    def _loop(self, node: ast.ListComp | ast.GeneratorExp | ast.DictComp, _: bool) -> AnyShape:
         inside = self
         for clause in node.generators:
             items = inside.shape(clause.iter)
@@ -340,7 +340,7 @@ class Inference:
             return Plain("an object", inner=inside.shape(node.value))
         return Plain("a list", inner=inside.shape(node.elt))
 
-    def _at(self, name: str, args: Sequence[ast.expr], guarded: bool, has_default: bool) -> Shape:
+    def _at(self, name: str, args: Sequence[ast.expr], guarded: bool, has_default: bool) -> AnyShape:
         value = self.shape(args[0] if args else None, guarded=True)
         path: Any = args[1] if len(args) > 1 else ast.List([])
         if not isinstance(path, ast.List):
@@ -356,7 +356,7 @@ class Inference:
             self.shape(default)
         return value if path.elts and not has_default else ANY
 
-    def _arithmetic(self, node: ast.BinOp, _: bool) -> Shape:
+    def _arithmetic(self, node: ast.BinOp, _: bool) -> AnyShape:
         left, right = self.shape(node.left), self.shape(node.right)
         is_sum = isinstance(node.op, ast.Add)
         allowed = frozenset(("a number", "a text", "a list")) if is_sum else NUMBER.kinds
@@ -367,11 +367,11 @@ class Inference:
             return left if left.kinds == right.kinds else ANY
         return NUMBER
 
-    def _match(self, left: Shape, right: Shape, allowed: frozenset[str] | None, what: str) -> None:
+    def _match(self, left: AnyShape, right: AnyShape, allowed: frozenset[str] | None, what: str) -> None:
         if left.kinds and right.kinds and not left.kinds & right.kinds & (allowed or set()):
             self._report(f"{what} {' or '.join(sorted(left.kinds))} and {' or '.join(sorted(right.kinds))}")
 
-    def _compare(self, node: ast.Compare, _: bool) -> Shape:
+    def _compare(self, node: ast.Compare, _: bool) -> AnyShape:
         left = self.shape(node.left)
         for op, side in zip(node.ops, node.comparators, strict=True):
             right = self.shape(side)
@@ -382,14 +382,14 @@ class Inference:
             left = right
         return TRUTH
 
-    def _conditional(self, node: ast.IfExp, _: bool) -> Shape:
+    def _conditional(self, node: ast.IfExp, _: bool) -> AnyShape:
         self.shape(node.test)
         return either([self.shape(node.body), self.shape(node.orelse)])
 
 
 _SIGNS = {ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"}
 
-_HANDLERS: dict[type, Callable[..., Shape]] = {
+_HANDLERS: dict[type, Callable[..., AnyShape]] = {
     ast.Name: Inference._name, ast.Constant: lambda _, node, __: Plain(kind(node.value)),
     ast.JoinedStr: lambda self, node, _: [TEXT, *map(self.shape, node.values)][0],
     ast.Attribute: Inference._part, ast.Subscript: Inference._part, ast.Call: Inference._call,

@@ -54,7 +54,7 @@ class Expression:
         self._run = code.run
         self._uses: tuple[Use, ...] | None = None
         self.shape = ANY if len(code.parts) == 1 else TEXT
-        """What is known of its value; more where it is examined."""
+        """The known shape of its value; more is known after an examination."""
 
     @classmethod
     def compile(cls, source: str, *, names: Collection[str], where: str, is_text: bool = False) -> Expression:
@@ -100,7 +100,7 @@ class Expression:
 
     @property
     def uses(self) -> tuple[Use, ...]:
-        """What it asks of the collections of its state."""
+        """Its uses of the collections of its state."""
         if self._uses is None:
             self._uses = uses_of(self.code.parts)
         return self._uses
@@ -139,7 +139,7 @@ class Expression:
 
 
 def _explain_unknown(name: str, names: Collection[str]) -> str:
-    """Return what is unknown, with the nearest name: a let with parameters stands among the names as `price/2`."""
+    """Return the unknown name with the nearest one: a let with parameters is listed as `price/2`."""
     function, _, count = name.partition("/")
     own = {each.partition("/")[0]: each.partition("/")[2] for each in names if "/" in each}
     if function in own and count:
@@ -172,7 +172,7 @@ Step = str | int
 
 
 def raise_error(error: ContractError) -> NoReturn:
-    """Raise it: what a location reports to where the first mistake ends everything."""
+    """Raise it: the `report` of a location if the first mistake ends everything."""
     raise error
 
 
@@ -183,7 +183,7 @@ class Origin(NamedTuple):
     tokens: tuple[Step, ...]
 
     def find_line(self, path: tuple[Step, ...]) -> int | None:
-        """Return the line of a part of the contract; None where there is no such file."""
+        """Return the line of a part of the contract; None if there is no such file."""
         from ...values.documents import find_line  # here, because it imports yaml
 
         if not path or not str(path[0]).startswith("x-contract-"):
@@ -198,10 +198,10 @@ class Location:
 
     Args:
         where: Document, tool and part, for messages.
-        names: Each name with what is known of its value.
+        names: Each name with the known shape of its value.
         path: The part's keys and indexes in the contract.
         origin: Where the contract stands.
-        report: Takes what can never be evaluated; without it expressions are not examined for that.
+        report: Takes expressions that can never be evaluated; without it they are not examined for that.
     """
 
     where: str
@@ -265,6 +265,6 @@ class Location:
         return expression
 
     def tell(self, why: str) -> None:
-        """Report what can never be evaluated here."""
+        """Report an expression that can never be evaluated here."""
         if self.report is not None:
             self.report(self.error(why))

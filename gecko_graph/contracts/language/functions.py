@@ -214,7 +214,7 @@ def _below(scope: Scope, path: list[str | int], value: Any) -> Iterator[tuple[li
 
 
 def _index_of(scope: Scope, values: Any, value: Any) -> Any:
-    missing = Missing("the index of what is not there")
+    missing = Missing("the index of an absent item")
     if isinstance(values, str):
         position = values.find(a_text(value, "index of a text"))
         return missing if position < 0 else position

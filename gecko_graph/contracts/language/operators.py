@@ -140,7 +140,7 @@ def make_object(scope: Scope, *pairs: Json) -> dict[str, Json]:
 
 
 def member(value: Any, key: Any, what: str | ast.expr) -> Any:
-    """Return `value.key` or `value[key]`: a key of an object, an index of a list or a text; Missing where it is absent.
+    """Return `value.key` or `value[key]`: a key of an object, an index of a list or a text; Missing if it is absent.
 
     Missing stays Missing. `what` is the expression, for the message if the value is needed.
     """

@@ -1,4 +1,4 @@
-"""What an expression may access and what it may cost.
+"""The access and the cost that an expression is allowed.
 
 Expressions are evaluated by closures of our own over plain JSON values, so attributes of Python objects cannot be
 reached, and every operation that can build or read much counts its cost: bytes of text and items, and time by a clock
@@ -39,7 +39,7 @@ class Fault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an evaluation may cost.
+    """The budget of an evaluation.
 
     Args:
         seconds: Time of one evaluation, or of one phase of a contract (its requirements, its effects, its ensures).
@@ -64,7 +64,7 @@ class Scope:
 
     Args:
         values: Name to JSON value. A dict is used as it is, so that a subclass can supply names lazily (`__missing__`).
-        limits: What evaluations may cost.
+        limits: The budget of evaluations.
         seed: Seed of `new_id`.
         call_id: Makes the identifiers of this call unique; a function where computing it costs time.
     """
@@ -87,7 +87,7 @@ class Scope:
         self.call_id = call_id
         self.lets: dict[str, Any] = self.values
         self.trusts: Callable[[list[str | int]], bool] | None = None
-        self.holes: list[Hole] | None = None
+        self.holes: list[OpenPart] | None = None
         """Takes the parts of a value that the contract does not know; without it the whole is not known."""
         self.unread: frozenset[str] = frozenset()
         """Root keys of the state that only reads show, and none has shown."""
@@ -98,7 +98,7 @@ class Scope:
         self.assumes = False
         """Whether a thing counts as there of which nothing is known."""
         self.doubts: list[str] = []
-        """What may make the values wrong that were found, for the mark of the result."""
+        """Reasons why found values may be wrong, for the mark of the result."""
         self._made: dict[str, int] = {}
         self.place = ""
         self.start()
@@ -186,11 +186,11 @@ class Missing:
 
     @property
     def what(self) -> str:
-        """What is absent, as the expression writes it."""
+        """The absent part, as the expression writes it."""
         return shown(self._what)
 
     def fail(self) -> NoReturn:
-        """Raise Fault, naming what is missing."""
+        """Raise Fault, naming the missing part."""
         raise Fault(f"{self.what} is undefined")
 
     def __bool__(self) -> bool:
@@ -198,7 +198,7 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class Hole:
+class OpenPart:
     """A part of a result that the contract leaves open, with the reason."""
 
     reason: str
@@ -206,7 +206,7 @@ class Hole:
 
 @dataclass(frozen=True, slots=True)
 class Blank:
-    """A value that stands where nothing is known, so that a result has its form."""
+    """A value in the place of an unknown one, so that a result has its form."""
 
     value: Json
 
@@ -330,6 +330,6 @@ def copy_json(scope: Scope, value: Any, depth: int = 0) -> Json:
             made.append(member)
         scope.take(size)
         return made if is_list else dict(zip(value, made, strict=True))
-    if type(given(value)) in _PLAIN or type(value) in (Hole, Blank):
+    if type(given(value)) in _PLAIN or type(value) in (OpenPart, Blank):
         return value
     raise Fault(f"{type(value).__name__} is not a JSON value")

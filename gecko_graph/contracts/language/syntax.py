@@ -1,6 +1,6 @@
-"""From source to tree, and what a tree reads: expressions of Python, and texts with `{{ }}`.
+"""From source to tree, and the reads of a tree: expressions of Python, and texts with `{{ }}`.
 
-`ast` parses one expression to the end of the source; `compiler` accepts only what is on its whitelist. Nothing is
+`ast` parses one expression to the end of the source; `compiler` accepts only nodes on its whitelist. Nothing is
 looked up by name at run time but the names of the scope.
 """
 
@@ -146,7 +146,7 @@ StatePath = tuple[str, ...]
 
 
 class Reads(NamedTuple):
-    """What one expression reads.
+    """The reads of one expression.
 
     Attributes:
         places: Paths of the state, each with the member that is tested, as in `'bills' in state.trays`, or with
@@ -164,7 +164,7 @@ class Reads(NamedTuple):
 
 @lru_cache(maxsize=8192)
 def reads_of(source: str) -> Reads:
-    """Return what an expression reads of `state` and `before`, which calls, and its text literals."""
+    """Return an expression's reads of `state` and `before`, its calls, and its text literals."""
     tree = parse_expression(source)
     names, texts, positions = set[str](), set[str](), set[int]()
     for node in ast.walk(tree):

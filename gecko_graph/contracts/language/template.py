@@ -20,14 +20,14 @@ from typing import Any, Self, cast
 from ...errors import EvaluationFailed, NotKnown
 from ...state import Json
 from .compiler import constant
-from .examine import ANY, LIST, TEXT, Plain, Shape, either, name_parts
+from .examine import ANY, LIST, TEXT, AnyShape, Plain, either, name_parts
 from .expression import Expression, Location, one_line
 from .operators import find_rounds, key_of
-from .sandbox import MAX_DEPTH, Blank, Fault, Hole, Missing, Scope, a_text, copy_json, given, kind, text
+from .sandbox import MAX_DEPTH, Blank, Fault, Missing, OpenPart, Scope, a_text, copy_json, given, kind, text
 from .syntax import is_name, is_template
 
 Raw = Callable[[Scope], Any]
-Loaded = tuple[Raw, Shape]
+Loaded = tuple[Raw, AnyShape]
 
 ITEM = "item"
 
@@ -37,7 +37,7 @@ class Template:
 
     __slots__ = ("_raw", "expressions", "has_blanks", "shape", "where")
 
-    def __init__(self, raw: Raw, expressions: tuple[Expression, ...], where: str, shape: Shape = ANY) -> None:
+    def __init__(self, raw: Raw, expressions: tuple[Expression, ...], where: str, shape: AnyShape = ANY) -> None:
         self._raw = raw
         self.has_blanks = False
         self.expressions = expressions
@@ -78,7 +78,7 @@ class Template:
         try:
             return self.fill(scope), bool(scope.holes)
         except NotKnown as unknown:
-            return cast("Json", Hole(str(unknown))), True
+            return cast("Json", OpenPart(str(unknown))), True
         finally:
             scope.holes = None
 
@@ -123,7 +123,7 @@ class _Loader:
         self.has_blanks = False
 
     def value(self, data: Any, place: Location, depth: int) -> Loaded:
-        """Return the closure of a value, and what is known of it."""
+        """Return the closure of a value, and its known shape."""
         if depth > MAX_DEPTH:
             raise place.error(f"nested more than {MAX_DEPTH} levels deep")
         if isinstance(data, str):
@@ -226,7 +226,9 @@ class _Loader:
 
         return raw, either([shape for _, _, shape in loaded if shape is not None])
 
-    def _case(self, case: Any, place: Location, last: bool, depth: int) -> tuple[Expression | None, Raw, Shape | None]:
+    def _case(
+        self, case: Any, place: Location, last: bool, depth: int
+    ) -> tuple[Expression | None, Raw, AnyShape | None]:
         gives = "pass" if isinstance(case, Mapping) and "pass" in case else "value"
         place.check_fields(case, (gives,), ("when",))
         if "when" not in case and not last:
@@ -237,7 +239,7 @@ class _Loader:
 
 
 def _fill(known: Any, blank: Any) -> Any:
-    """Return what is known, with blanks for the members that it lacks."""
+    """Return the known value, with blanks for the members that it lacks."""
     if not isinstance(known, dict) or not isinstance(blank, dict):
         return known
     lacking = {key: Blank(each) for key, each in blank.items() if key not in known}
@@ -246,7 +248,7 @@ def _fill(known: Any, blank: Any) -> Any:
 
 
 def strip_blanks(value: Any, above: tuple[str, ...] = ()) -> tuple[Any, list[tuple[str, ...]]]:
-    """Return a value with its blanks as plain values, and where they stand."""
+    """Return a value with its blanks as plain values, and their places."""
     if type(value) is Blank:
         return value.value, [above]
     if not isinstance(value, dict | list):
@@ -272,7 +274,7 @@ def _member(member: Raw, scope: Scope, place: Location) -> Any:
     except NotKnown as unknown:
         if scope.holes is None:
             raise
-        scope.holes.append(Hole(str(unknown)))
+        scope.holes.append(OpenPart(str(unknown)))
         return scope.holes[-1]
     if type(value) is Missing:
         raise EvaluationFailed(f"{place.where}: {one_line(value.what, 300)} is undefined")

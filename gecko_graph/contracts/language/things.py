@@ -1,6 +1,6 @@
 """Functions on the things of the task state: whether one is there, which are there, what a call sends of one.
 
-What no call has made and no read has shown is unknown, by `runtime_state.shown` (`world/shown.py`): NotRead.
+A thing that no call has made and no read has shown is unknown, by `runtime_state.shown` (`world/shown.py`): NotRead.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...values.patch import pointer
 from .sandbox import Missing, Scope, a_list, a_text, an_object, given
 
 OPEN = "open"
-"""Key of the runtime state: places that a write of unknown effect may have changed, with what may have."""
+"""Key of the runtime state: places that a write of unknown effect may have changed, with the write."""
 
 _ORDER = re.compile(r"([-+]?)([\w.]+?)(?:[:\s_]+(asc|desc)(?:ending)?)?", re.IGNORECASE)
 _TESTS = {
@@ -23,7 +23,7 @@ _TESTS = {
     **dict.fromkeys(("ne", "not", "notin", "nin", "notany"), "not"),
     **dict.fromkeys(("like", "ilike", "contains"), "~"), "all": "all",
 }  # fmt: skip
-"""What operators of filters mean, by their names without case and signs."""
+"""The meaning of filters' operators, by their names without case and signs."""
 
 _BEYOND = 900_000
 _NONE = Missing("the default")
@@ -82,7 +82,7 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
 
 
 def _find(scope: Scope, keys: Sequence[str]) -> tuple[Any, int, bool]:
-    """Return what is known on the way to a place, how many keys lead to it, and whether all is known there."""
+    """Return the known values on the way to a place, the number of its keys, and whether all is known there."""
     scope.tick()
     return look(scope.values["state"], keys)
 
@@ -99,7 +99,7 @@ def look(state: JsonObject, keys: Sequence[str]) -> tuple[Any, int, bool]:
 
 
 def marks_of(state: JsonObject, key: str = "shown") -> dict[str, Any]:
-    """Return what the runtime state says of places: what is known of collections, or what is `open`."""
+    """Return the runtime state's notes on places: known parts of collections, or `open` places."""
     runtime = state.get(RUNTIME)
     return (runtime.get(key) if isinstance(runtime, dict) else None) or {}
 
@@ -113,7 +113,7 @@ def _refuse(keys: Sequence[str]) -> Any:
 
 
 def _doubt(scope: Scope, at: str, *, is_all: bool = False) -> None:
-    """Note what a write of unknown effect may have changed of a thing, or of the things below a place."""
+    """Note the possible changes by a write of unknown effect to a thing, or to the things below a place."""
     for place, by in _marks(scope, OPEN).items():
         if f"{at}/".startswith(f"{place}/") or (is_all and place.startswith(f"{at}/")):
             scope.doubts.append(f"{by} may have changed it")
@@ -179,7 +179,7 @@ def _fits(scope: Scope, known: JsonObject, blank: JsonObject, name: str, wanted:
 
 
 def _meets(scope: Scope, item: JsonObject, name: str, wanted: JsonObject) -> bool:
-    """Return whether a value is what operators say, `{"any_": [...]}`, or an object with such members."""
+    """Return whether a value satisfies operators, `{"any_": [...]}`, or an object with such members."""
     scope.tick()
     tests = {each: word for word in wanted if (each := re.sub(r"[^a-z]", "", word.lower())) in _TESTS}
     if len(tests) < len(wanted):

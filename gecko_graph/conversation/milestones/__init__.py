@@ -1,4 +1,4 @@
-"""Milestones and minefields: what must and must not happen in a conversation (ToolSandbox, section 2.3)."""
+"""Milestones and minefields: required and forbidden events of a conversation (ToolSandbox, section 2.3)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Whether an answer agrees with what a good one has said: it need not repeat it, but must not contradict or deny it.
+"""Whether an answer agrees with a good one: it need not repeat it, but must not contradict or deny it.
 
-`agrees` asks for no more. `answers` also asks for what the user wanted to know: the figures of the good answer that he
-has not given himself, where he asks for one. What an answer denies beside other things is for the role `claim_judge`.
+`agrees` asks for no more. `answers` also asks for the requested facts: the figures of the good answer that the user
+has not given, if the user asks for one. An answer that denies other things too is for the role `claim_judge`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..english import WORDS, pattern, phrase, plain, topic_of
 from ..quantities import Figure, find_figures, is_given, is_said, may_say
 from ..statements import read_clauses, split_sentences
 from .claims import judge_claim
-from .questions import Judged
+from .questions import ClaimVerdict
 
 Kind: TypeAlias = Literal["agrees", "answers"]
 
@@ -31,58 +31,58 @@ _POLAR = re.compile(r"(?:is|are|am|was|were|do|does|did|can|could|may|has|have|w
 _WORD = re.compile(r"[^\W\d_][\w'-]*")
 
 
-def judge_agreement(kind: Kind, claim: str, answer: str, asked: Sequence[str]) -> Judged:
+def judge_agreement(kind: Kind, claim: str, answer: str, asked: Sequence[str]) -> ClaimVerdict:
     """Judge an answer by a good one, or by a sentence that it must not contradict.
 
     Args:
-        kind: Whether it must also give what the user wanted to know.
+        kind: Whether it must also give the facts that the user asked for.
         claim: The good answer, or the sentence.
         answer: The agent's message.
         asked: The user's messages before it.
     """
     if not any(map(str.isalnum, answer)):
-        return Judged("broken", "", "the answer is empty")
+        return ClaimVerdict("broken", "", "the answer is empty")
     stated = [each for each in split_sentences(answer) if not each.endswith("?")]
     if stated and stated == [each for each in split_sentences(claim) if not each.endswith("?")]:
-        return Judged("holds", stated[0])
+        return ClaimVerdict("holds", stated[0])
     sentences = split_sentences(claim)
-    said = [judge_claim("says", each, answer, asked) for each in sentences] or [Judged("unsure")]
+    said = [judge_claim("says", each, answer, asked) for each in sentences] or [ClaimVerdict("unsure")]
     pairs = zip(sentences, said, strict=False)
     if contradicted := next((each for own, each in pairs if each.contradicts and _is_about(own, each.sentence)), None):
         return contradicted
     if (beside := _find_other_code(claim, answer, asked)) or all(each.verdict == "holds" for each in said):
-        return beside or Judged("holds", said[0].sentence)
+        return beside or ClaimVerdict("holds", said[0].sentence)
     lacking = _judge_wanted(claim, answer, asked) if kind == "answers" else None
     return lacking or _judge_denials(kind, claim, answer, asked)
 
 
-def _judge_denials(kind: Kind, claim: str, answer: str, asked: Sequence[str]) -> Judged:
-    """Judge an answer by what it denies of what the good one or the user speaks of, and what it tells beside that."""
+def _judge_denials(kind: Kind, claim: str, answer: str, asked: Sequence[str]) -> ClaimVerdict:
+    """Judge an answer by its denials of things that the good one or the user names, and by its other facts."""
     (told, denied, opened), (good, goods, _) = _split_parts(answer), _split_parts(claim)
     if goods:  # the good answer denies something too
         alike = denied and not (told or good)
-        return Judged("holds" if alike else "unsure", (denied or told or [answer])[0])
+        return ClaimVerdict("holds" if alike else "unsure", (denied or told or [answer])[0])
     about = _topics(" ".join([claim, *asked]))
     own = [each for each in denied if not (words := _topics(each)) or words & about]
     own = own or (denied if kind == "answers" and not told else [])
     if own and not told:
-        return Judged("broken", own[0], "it is denied", contradicts=True)
+        return ClaimVerdict("broken", own[0], "it is denied", contradicts=True)
     if own or (opened and not told):
-        return Judged("unsure", (own or opened)[0])
-    return Judged("holds", told[0] if told else "")
+        return ClaimVerdict("unsure", (own or opened)[0])
+    return ClaimVerdict("holds", told[0] if told else "")
 
 
-def _judge_wanted(claim: str, answer: str, asked: Sequence[str]) -> Judged | None:
-    """Judge whether an answer gives what the user wanted to know; None where nothing, or all of it, is said."""
+def _judge_wanted(claim: str, answer: str, asked: Sequence[str]) -> ClaimVerdict | None:
+    """Judge whether an answer gives the facts that the user asked for; None if it gives none, or all."""
     wanted = find_wanted_figures(claim, asked)
     said = [each for each in wanted if is_said(each, answer) or may_say(each, answer)]
     if not wanted or len(said) == len(wanted):
         return None
-    return Judged("unsure", answer[:80]) if said else Judged("broken", "", f"{wanted[0].text} is not said")
+    return ClaimVerdict("unsure", answer[:80]) if said else ClaimVerdict("broken", "", f"{wanted[0].text} is not said")
 
 
 def find_wanted_figures(claim: str, asked: Sequence[str]) -> list[Figure]:
-    """Return the figures of a good answer that the user has not given, where he asks for something to be told."""
+    """Return the figures of a good answer that the user has not given, if the user asks for a fact."""
     if not asked or not asks_to_know(asked[-1]):
         return []
     found = [each for each in find_figures(claim) if not any(is_given(each, text) for text in asked)]
@@ -114,24 +114,24 @@ def _split_parts(answer: str) -> tuple[list[str], list[str], list[str]]:
     return told, denied, opened
 
 
-def _find_other_code(claim: str, answer: str, asked: Sequence[str]) -> Judged | None:
-    """Find a sentence that names other codes beside the claim's, or one that denies the claim's."""
+def _find_other_code(claim: str, answer: str, asked: Sequence[str]) -> ClaimVerdict | None:
+    """Find a sentence that names other codes than the claim's, or one that denies the claim's."""
     own, known = {*find_codes(claim)}, {*find_codes(" ".join(asked))}
     for sentence in split_sentences(answer):
         named = {*find_codes(sentence)}
         if named & own and named - own - known:
-            return Judged("broken", sentence, "something else is named beside it", contradicts=True)
+            return ClaimVerdict("broken", sentence, "something else is named beside it", contradicts=True)
     denied = [each.text for each in read_clauses(answer) if each.negative and own & {*find_codes(each.text)}]
-    return Judged("broken", denied[0], "it is denied", contradicts=True) if denied else None
+    return ClaimVerdict("broken", denied[0], "it is denied", contradicts=True) if denied else None
 
 
 def find_codes(text: str) -> list[str]:
-    """Return identifiers and telephone numbers in a text, without what groups their digits."""
+    """Return identifiers and telephone numbers in a text, without separators between digits."""
     return ["".join(filter(str.isalnum, each.text)).casefold() for each in find_figures(text) if each.kind in CODES]
 
 
 def _is_about(claim: str, sentence: str) -> bool:
-    """Return whether a sentence speaks of a claim's things: not of an hour, where the claim names a price."""
+    """Return whether a sentence speaks of a claim's things: not of an hour, if the claim names a price."""
     kinds = ({each.kind for each in find_figures(text)} - {"number"} for text in (claim, sentence))
     return bool(_topics(claim) & _topics(sentence) or set.intersection(*kinds))
 

@@ -1,6 +1,6 @@
-"""Whether an answer makes a claim, denies it or asks for it: decided by rule where its sentences are plain.
+"""Whether an answer makes a claim, denies it or asks for it: decided by rule if its sentences are plain.
 
-What the clauses that are about a claim say decides. Where there is none, the answer may still say something else in
+The clauses about a claim decide. Where there is none, the answer may still say something else in
 its place, or nothing that could be meant by it; all else is unsure, and for the role `claim_judge`.
 """
 
@@ -12,23 +12,23 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from ..english import WORDS, pattern, phrase
 from ..quantities import Figure, find_figures, has_numeral, is_said, is_same, may_say, spell_figures
-from ..statements import Clause, read_clauses, split_sentences
+from ..statements import SentenceClause, read_clauses, split_sentences
 from .comparison import BARE, Comparison
-from .questions import Judged, Verdict, judge_question
+from .questions import ClaimVerdict, Verdict, judge_question
 
 Kind: TypeAlias = Literal["says", "denies", "asks"]
 
 _TAKEN_BACK = phrase(WORDS["phrases"]["taken_back"])
 _NEGATIVE = phrase(WORDS["phrases"]["negative"])
-"""What may be meant as a denial: more than denies anything."""
+"""Words that may be meant as a denial: more than those that certainly deny."""
 _OF_THEM = pattern("of_them")
-"""What may be said by telling each, or all: `Ann and Bob came, Cid did not`, 555-0177 for a number that ends in 77."""
+"""Facts that may be told one by one, or as a whole: `Ann and Bob came, Cid did not`, 555-0177 for `ends in 77`."""
 
 
 class _Read(NamedTuple):
     """How an answer stands to a part of a claim.
 
-    It is `replaced` where another figure, name or deed stands in its place, `absent` where it is only promised, is said
+    It is `replaced` if another figure, name or deed stands in its place, `absent` if it is only promised, is said
     of something else, or not at all.
     """
 
@@ -37,7 +37,7 @@ class _Read(NamedTuple):
     reason: str = ""
 
 
-def judge_claim(kind: Kind, claim: str, answer: str, asked: Sequence[str] = ()) -> Judged:
+def judge_claim(kind: Kind, claim: str, answer: str, asked: Sequence[str] = ()) -> ClaimVerdict:
     """Judge an answer by one claim.
 
     Args:
@@ -47,7 +47,7 @@ def judge_claim(kind: Kind, claim: str, answer: str, asked: Sequence[str] = ()) 
         asked: The user's messages before it: what stands there need not be said again.
     """
     if not any(map(str.isalnum, answer)):
-        return Judged("broken", "", "the answer is empty")
+        return ClaimVerdict("broken", "", "the answer is empty")
     if kind == "asks":
         return judge_question(claim, answer, " ".join(asked))
     parts = (Comparison(part, answer, " ".join(asked), denied=kind == "denies") for part in read_clauses(claim))
@@ -60,7 +60,7 @@ def judge_claim(kind: Kind, claim: str, answer: str, asked: Sequence[str] = ()) 
     elif stances == {"stated"} or (kind == "denies" and stances == {"denied"}):
         verdict = "holds" if (kind == "says") == (stances == {"stated"}) else "broken"
     sentence = reads[0].sentence or ("" if verdict == "broken" else find_nearest(claim, answer))
-    return Judged(verdict, sentence, reads[0].reason, contradicts=bool(stances & {"denied", "replaced"}))
+    return ClaimVerdict(verdict, sentence, reads[0].reason, contradicts=bool(stances & {"denied", "replaced"}))
 
 
 def find_nearest(claim: str, answer: str) -> str:
@@ -101,7 +101,7 @@ def _by_clauses(part: Comparison) -> _Read | None:
     return _Read("stated" if turn > 0 else "denied", clause.text, "" if turn > 0 else "the opposite is said")
 
 
-def _is_of_another(part: Comparison, clause: Clause) -> bool:
+def _is_of_another(part: Comparison, clause: SentenceClause) -> bool:
     """Return whether a clause names another than the request, of which another clause says another figure."""
     asked = {each for request in part.requests for each in request.names} - part.part.names
     others = [each for each in part.stated if each is not clause and asked & {*each.words} - {*clause.words}]
@@ -142,7 +142,7 @@ def _find_alternative(part: Comparison, wanted: Figure) -> str:
     return ""
 
 
-def _may_tell_figure(part: Comparison, clause: Clause) -> bool:
+def _may_tell_figure(part: Comparison, clause: SentenceClause) -> bool:
     """Return whether a figure of a clause may be one of the part's things."""
     if any(is_said(each, clause.text) for each in part.figures):
         return True

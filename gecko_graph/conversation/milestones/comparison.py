@@ -1,4 +1,4 @@
-"""A part of a claim beside an answer: which of its words, names and figures a clause has, and whether it says them.
+"""A part of a claim compared with an answer: which of its words, names and figures a clause has and asserts.
 
 A clause is about the part where it has all that the part names, or leaves out only what the request or the clause
 before it names and then adds nothing of its own: so that a lie, which puts one thing in the place of another, is not
@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from ..english import IMPLIED, KIN, PLACES, PREDICATES, WORDS, pattern, phrase, topic_of
 from ..quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures, word_before
-from ..statements import Clause, has_happened, is_crossed, nouns_of, read_clauses
+from ..statements import SentenceClause, has_happened, is_crossed, nouns_of, read_clauses
 
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
 _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
@@ -44,7 +44,7 @@ _CAPITAL = re.compile(r"(?<= )[A-Z]\w*")
 
 
 class Comparison:
-    """A part of a claim beside an answer.
+    """A part of a claim, to be compared with an answer.
 
     Args:
         part: The clause of the claim.
@@ -53,7 +53,7 @@ class Comparison:
         denied: Whether the part is to be denied.
     """
 
-    def __init__(self, part: Clause, answer: str, asked: str, *, denied: bool = False) -> None:
+    def __init__(self, part: SentenceClause, answer: str, asked: str, *, denied: bool = False) -> None:
         self.part, self.answer, self.asked, self.denied = part, answer, asked, denied
         self.words = {*part.words}
         self.figures = _find_meant(part.text, f"{answer} {asked}")
@@ -73,8 +73,8 @@ class Comparison:
         self.stated = [each for each in told if others or not _OTHERS.match(each.text)]
         self._titles = _find_titles(part, self.figures)
 
-    def turn_in(self, clause: Clause) -> int:
-        """Return 1 where a clause says the part, -1 for the opposite, 0 where it may be about other things."""
+    def turn_in(self, clause: SentenceClause) -> int:
+        """Return 1 if a clause says the part, -1 for the opposite, 0 if it may be about other things."""
         if (
             clause.limited != self.part.limited
             or self._is_of_owner(clause)
@@ -87,14 +87,14 @@ class Comparison:
         whole = (self.is_full(clause) or (self._is_carried(clause) and not other)) and self._has_figures(clause)
         return self.turn_of(clause) if whole and self._has_names(clause) else 0
 
-    def _is_none(self, clause: Clause) -> bool:
+    def _is_none(self, clause: SentenceClause) -> bool:
         """Return whether a clause says of none of the part's things what the part says of some."""
         counted = any(each.kind == "number" for each in self.figures) and not self.part.negative
         of_them = self.is_full(clause) or (self.words and not self.missing(clause) - self.known)
         return bool(counted and of_them and _NONE.search(clause.text)) and self.turn_of(clause) < 0
 
-    def turn_of(self, clause: Clause) -> int:
-        """Return 1 where a clause has the part's polarity, -1 for the opposite, 0 where that is not clear."""
+    def turn_of(self, clause: SentenceClause) -> int:
+        """Return 1 if a clause has the part's polarity, -1 for the opposite, 0 if that is not clear."""
         part = self.part
         named = self.part.signs.keys() & {PREDICATES[word][0] for word in clause.words if word in PREDICATES}
         own = self.kin | {PREDICATES[word][0] for word in part.words if word in PREDICATES}
@@ -108,12 +108,12 @@ class Comparison:
         if turn < 0 and _NOTHING.search(clause.text) and {*clause.words} - self.words - self.known:
             return 0  # nothing on her calendar: she is free
         if turn > 0 and is_noun and all(1 in signs for signs in part.signs.values()):
-            return 0  # `your refund hasn't been issued`: what is negated is not known
+            return 0  # `your refund hasn't been issued`: it is not known which word is negated
         apart = (part.apart ^ clause.apart) & self.words & {*clause.words}
         late = apart or has_happened(part, clause) or self._is_of_before(clause)
         return 0 if turn > 0 and late else turn
 
-    def _turn_by(self, name: str, signs: frozenset[int], clause: Clause) -> int:
+    def _turn_by(self, name: str, signs: frozenset[int], clause: SentenceClause) -> int:
         said = clause.signs.get(name) or frozenset([-1] if name in clause.excluded else ())
         said = said or frozenset([-1] if clause.negated & self.words and WITHOUT.search(clause.text) else ())
         named = any(PREDICATES.get(word, ("",))[0] == name for word in clause.words)
@@ -136,56 +136,56 @@ class Comparison:
         now = not clause.signs and _NOW.search(clause.text)
         return int(bool(now and (told or given or len(self.words) > 1)))
 
-    def _turn_by_negation(self, clause: Clause) -> int:
+    def _turn_by_negation(self, clause: SentenceClause) -> int:
         turned = bool(clause.negated & self.words)
         if not turned and (clause.negative or (self.part.negative and (clause.signs or self.strange(clause)))):
             return 0
         return 1 if turned == self.part.negative else -1
 
-    def _is_of_before(self, clause: Clause) -> bool:
-        """Return whether a clause says what was so, is so still, or was so already."""
+    def _is_of_before(self, clause: SentenceClause) -> bool:
+        """Return whether a clause is about an earlier, an unchanged, or an existing state."""
         part = self.part
         was = _WAS.search(clause.text) and not (part.signs or _WAS.search(part.text))
         still = STILL.search(clause.text) and not STILL.search(part.text) and (self.event or not part.signs)
         return bool(was or still or (self.event and _ALREADY.search(clause.text)))
 
     # words
-    def is_full(self, clause: Clause) -> bool:
-        """Return whether a clause has all words of the part, and one that says more than of what sort it is."""
+    def is_full(self, clause: SentenceClause) -> bool:
+        """Return whether a clause has all words of the part, and one that says more than its sort."""
         said = [each for each in self.figures if is_said(each, clause.text)]
         told = [each for each in said if each.kind != "number" or len(each.text) > 2]
         alike = bool(told and self.part.signs.keys() & clause.signs.keys()) or len(told) == len(self.figures) > 1
         both = BARE.match(clause.text) and BARE.match(self.part.text) and self.part.signs.keys() <= clause.signs.keys()
         return bool(alike or self.words or both) and not self.missing(clause)
 
-    def is_near(self, clause: Clause) -> bool:
+    def is_near(self, clause: SentenceClause) -> bool:
         """Return whether a clause may be about the part's things: it shares a word with it, or has none of its own."""
         words = {*clause.words}
         rivals = any(rivals_of(wanted, clause.text, [self.part.text]) for wanted in self.figures)
         other = self.words - words and (words - self.words - PLACES) & self.known  # the hall's light for the kitchen's
         return not (rivals or other) and bool(self.words & words or not self.strange(clause))
 
-    def touches(self, clause: Clause) -> bool:
+    def touches(self, clause: SentenceClause) -> bool:
         """Return whether a clause shares a word or a predicate with the part."""
         return bool(self.words & {*clause.words} or self.part.signs.keys() & clause.signs.keys())
 
-    def agrees(self, clause: Clause) -> bool:
+    def agrees(self, clause: SentenceClause) -> bool:
         """Return whether a clause has a predicate of the part with its sign."""
         return any(signs == clause.signs.get(name) for name, signs in self.part.signs.items())
 
-    def missing(self, clause: Clause) -> set[str]:
+    def missing(self, clause: SentenceClause) -> set[str]:
         """Return the part's words that a clause does not have, nor implies."""
         done = {word for word in self.words if PREDICATES.get(word, ("",))[0] in clause.signs}  # an order: ordered
         done = set() if self.strange(clause) & nouns_of(clause.text) else done
         told = {word for each in self.figures if is_said(each, clause.text) for word in IMPLIED.get(each.kind, ())}
         return self.words - {*clause.words} - done - told - self._modifiers(clause)
 
-    def strange(self, clause: Clause) -> set[str]:
+    def strange(self, clause: SentenceClause) -> set[str]:
         """Return the words of a clause that neither the part nor the request has."""
         return {word for word in clause.words if word not in self.words and word not in PLACES} - self.known
 
-    def _modifiers(self, clause: Clause) -> set[str]:
-        """Return words that only say of what sort the one after them is, where that is said without another sort."""
+    def _modifiers(self, clause: SentenceClause) -> set[str]:
+        """Return words that only name the sort of the next word, if that is said without another sort."""
         found = set()
         for word, head in pairwise(self.part.words):
             if word in clause.words or head not in clause.words or {word, head} & self.part.names:
@@ -197,14 +197,14 @@ class Comparison:
                 found.add(word)
         return found - self.known
 
-    def _inherited(self, clause: Clause) -> set[str]:
+    def _inherited(self, clause: SentenceClause) -> set[str]:
         """Return the words of the clause before one that goes on about the same."""
         before = self.clauses[place - 1] if (place := self.clauses.index(clause)) else None
         goes_on = _PRONOUN.match(clause.text) or not clause.words
         return {*before.words} if before and (goes_on or before.text.endswith(":")) else set()
 
-    def _is_carried(self, clause: Clause) -> bool:
-        """Return whether what a clause leaves out is known, and it adds nothing."""
+    def _is_carried(self, clause: SentenceClause) -> bool:
+        """Return whether the words that a clause omits are known, and it adds nothing."""
         inherited = self._inherited(clause)
         if self.words and inherited & self.known and not inherited & self.words:
             return False  # `it` is something else of the request
@@ -225,7 +225,7 @@ class Comparison:
         shared = self.words & {*clause.words} or not missing or named == {*clause.words} or _IT.search(clause.text)
         return bool(figures or (shared and self.touches(clause)))
 
-    def _stands_elsewhere(self, words: set[str], clause: Clause) -> bool:
+    def _stands_elsewhere(self, words: set[str], clause: SentenceClause) -> bool:
         """Return whether another clause that states something has one of some words."""
         place = self.clauses.index(clause)
         before = self.clauses[place - 1] if place and self._inherited(clause) else None
@@ -234,13 +234,13 @@ class Comparison:
             others = [each for each in others if self.kin & each.signs.keys()]
         return any(words & {*each.words} for each in others if each.signs or find_figures(each.text))
 
-    def _foreign_figures(self, clause: Clause) -> list[Figure]:
+    def _foreign_figures(self, clause: SentenceClause) -> list[Figure]:
         own = (any(is_same(each, other) for other in self.figures) for each in find_figures(clause.text))
         pairs = zip(find_figures(clause.text), own, strict=True)
         return [each for each, mine in pairs if not mine and not is_given(each, self.asked)]
 
-    def _subject_of(self, clause: Clause) -> set[str]:
-        """Return the part's subject where a clause names it as the user did in a short request."""
+    def _subject_of(self, clause: SentenceClause) -> set[str]:
+        """Return the part's subject if a clause names it as the user did in a short request."""
         found = _SUBJECT.match(self.part.text)
         if not found or self.part.names:
             return set()
@@ -251,20 +251,20 @@ class Comparison:
         named = {*clause.words} & self.known or self._is_of_request(clause)
         return {topic_of(found[1].lower())} if named else set()
 
-    def _is_of_request(self, clause: Clause) -> bool:
-        """Return whether a clause says what the request asks for, of the thing that it gives by a code, or of none."""
+    def _is_of_request(self, clause: SentenceClause) -> bool:
+        """Return whether a clause states the requested fact, of the thing named by a code or of none."""
         codes = any(each.kind == "code" and is_given(each, self.asked) for each in find_figures(clause.text))
         agrees = self.part.signs.keys() & clause.signs.keys() & self.requests[0].signs.keys()
         return bool(agrees and (codes or not clause.words))
 
     # names and figures
-    def _is_of_owner(self, clause: Clause) -> bool:
-        """Return whether a clause speaks of what belongs to a thing of the part: of `Ann's number`, not of Ann."""
+    def _is_of_owner(self, clause: SentenceClause) -> bool:
+        """Return whether a clause is about a possession of a thing of the part: `Ann's number`, not Ann."""
         owned = [tuple(topic_of(each.lower()) for each in pair) for pair in _OWNED.findall(clause.text)]
         own = self.words if " of " in self.part.text or "'s" in self.part.text else set[str]()
         return any(owner in self.words and thing not in own | {""} for owner, thing in owned)
 
-    def _has_names(self, clause: Clause) -> bool:
+    def _has_names(self, clause: SentenceClause) -> bool:
         """Return whether a clause has all names of the part in their order, or none and no other name either."""
         if self._names_another(clause) or not spelt_in(self.part, clause.text):
             return False
@@ -276,7 +276,7 @@ class Comparison:
         left = [word for word in own if word in said or word not in self.known & whole]
         return said in (own, left) or not (said or clause.names & self.strange(clause))
 
-    def _names_another(self, clause: Clause) -> bool:
+    def _names_another(self, clause: SentenceClause) -> bool:
         """Return whether a clause names another than the request: Bergen for Oslo, Dr Mayer for Dr May."""
         deeds = [each for each in self.requests if self.kin & each.signs.keys()]
         asked = frozenset[str]().union(*(each.names for each in deeds or self.requests))
@@ -289,7 +289,7 @@ class Comparison:
         others = [pair for pair in _PAIR.findall(clause.text) if pair[1] not in known and topic_of(pair[1].lower())]
         return any(re.search(rf"\b{word}\.? [A-Z]", self.asked) for word, _ in others)
 
-    def _has_figures(self, clause: Clause) -> bool:
+    def _has_figures(self, clause: SentenceClause) -> bool:
         """Return whether a clause has the part's figures in their order, and no others in their place."""
         text = clause.text + clause.tail
         sentence = " ".join(each.text for each in self.clauses if each.sentence == clause.sentence)
@@ -315,7 +315,7 @@ class Comparison:
         found = rivals_of(wanted, text, [self.asked, self.part.text])
         return [each for each in found if not any(is_same(own, each) for own in self.figures)]
 
-    def is_miscounted(self, clause: Clause) -> bool:
+    def is_miscounted(self, clause: SentenceClause) -> bool:
         """Return whether a clause has another number of the things that the part counts: `2 red mugs and 4 cups`."""
         text = spell_figures(clause.text).lower()
         for wanted in (each for each in self.figures if each.kind == "number" and each.labels):
@@ -327,7 +327,7 @@ class Comparison:
                 return True
         return False
 
-    def is_counted_as(self, wanted: Figure, rival: Figure, clause: Clause) -> bool:
+    def is_counted_as(self, wanted: Figure, rival: Figure, clause: SentenceClause) -> bool:
         """Return whether both are a number of the same things, or of the same thing: `hall 2`."""
         before = {word_before(wanted, self.part.text), word_before(rival, clause.text)}
         whole = all(each[:5] in wanted.labels for each in self.missing(clause))
@@ -335,7 +335,7 @@ class Comparison:
             return True
         return bool(wanted.labels & rival.labels) or (len(before) == 1 and "" not in before)
 
-    def _foreign_signs(self, clause: Clause) -> set[str]:
+    def _foreign_signs(self, clause: SentenceClause) -> set[str]:
         """Return the predicates of a clause that the part has not; of one with all its words only negative ones."""
         foreign = clause.signs.keys() - self.kin - {"know", "exist"}
         if self.event or not self.words or self.missing(clause):
@@ -347,8 +347,8 @@ def _is_followed(word: str, head: str, text: str) -> bool:
     return bool(re.search(rf"\b{re.escape(word)}\w* {re.escape(head)}", text, re.I))
 
 
-def _find_titles(part: Clause, figures: Sequence[Figure]) -> set[str]:
-    """Return the words that only say of what sort a figure or name is: `order 4471`, `the plumber Hugo`."""
+def _find_titles(part: SentenceClause, figures: Sequence[Figure]) -> set[str]:
+    """Return the words that only name the sort of a figure or name: `order 4471`, `the plumber Hugo`."""
     text = spell_figures(part.text)
     marks = [re.escape(each.text) for each in figures] + [rf"(?-i:{each})" for each in _CAPITAL.findall(part.text)]
     found = (re.search(rf"([^\W\d_]+)(?: of| number)? ['\"#]?{each}(?: ([^\W\d_]+))?", text, re.I) for each in marks)
@@ -356,7 +356,7 @@ def _find_titles(part: Clause, figures: Sequence[Figure]) -> set[str]:
     return {topic_of(word) for word in words if word.islower()} - {"", *part.names}
 
 
-def spelt_in(part: Clause, text: str) -> bool:
+def spelt_in(part: SentenceClause, text: str) -> bool:
     """Return whether a text has no name that differs from one of the part by its ending alone: Kovac and Kovacs."""
     own, said = ({word.removesuffix("'s") for word in _WORDS.findall(each.lower())} for each in (part.text, text))
     strange = {topic_of(word) for word in said - own}

@@ -28,14 +28,14 @@ from .tables import MESSAGE, REST, SEEN, WRITES, Snapshot, Table
 Kind: TypeAlias = Literal["snapshot", "addition", "removal", "update", "includes", "lacks", "guardrail"]
 
 THRESHOLD = 0.9
-"""The similarity from which on a milestone is reached, where it names no other."""
+"""The similarity from which on a milestone is reached, if it names no other."""
 NOISE = 1e-9
 START = "start"
 """The reference of a constraint that compares with the conversation's first snapshot."""
 
 
 class Missed(TypedDict):
-    """One part of a snapshot beside what is wanted; of a minefield, what is forbidden.
+    """One part of a snapshot and its wanted value; of a minefield, the forbidden one.
 
     `part` is `call` (none of that name), `argument`, a column of the message, `seen`, `unseen`, `rows` (how many),
     `column`, `guard` (a table changed) or `order`; `place` the tool, argument, column, or path in the task state.
@@ -49,13 +49,13 @@ class Missed(TypedDict):
     unsure: NotRequired[bool]
     """True for a claim that could not be decided."""
     reason: NotRequired[str]
-    """Why a claim does not hold, where rule or `claim_judge` has said so."""
+    """Why a claim does not hold, if a rule or `claim_judge` has decided so."""
 
 
 class Reached(TypedDict):
-    """A milestone or minefield with the snapshot that was matched to it; None where there is none.
+    """A milestone or minefield with the snapshot that was matched to it; None if there is none.
 
-    `missed` says what keeps it below its threshold, in the snapshot `nearest`; of a minefield what has stepped on it.
+    `missed` lists the reasons for a score below its threshold, in the snapshot `nearest`; of a minefield the hits.
     """
 
     id: str
@@ -94,15 +94,15 @@ class Constraint:
 
     Args:
         table: `message`, or a path in the task state.
-        kind: The table's rows, or what was added, removed or changed since the reference; a guardrail: nothing was.
+        kind: The table's rows, or those added, removed or changed since the reference; a guardrail: no changes.
             `includes` and `lacks`: the rows are among those that are new or changed, gone or changed.
         rows: The rows that are wanted; only their columns are compared.
-        measures: Name of the measure by column, `exact` where there is none.
+        measures: Name of the measure by column, `exact` if there is none.
         tolerance: How far numbers may be off, by column and name.
         reference: Id of the milestone that the table is compared with, or `START`.
         fill: Values of the reference's message to put into the row.
         permits: Calls whose own changes a guardrail permits.
-        frees: Tools; where one of their calls has changed the table, the guardrail does not count.
+        frees: Tools; if one of their calls has changed the table, the guardrail does not count.
     """
 
     table: str
@@ -118,7 +118,7 @@ class Constraint:
     def compare(self, now: Snapshot, then: Snapshot | None) -> float:
         """Return the similarity of a snapshot, from 0 to 1.
 
-        `then` is the snapshot of the constraint's reference; None where none was matched to it.
+        `then` is the snapshot of the constraint's reference; None if none was matched to it.
         """
         table, before = now.get(self.table, ()), (then or {}).get(self.table, ())
         if self.kind == "guardrail":
@@ -141,7 +141,7 @@ class Constraint:
         return any(is_same_change((before, now.get(self.table, ())), change) for change in changes)
 
     def explain(self, now: Snapshot, then: Snapshot | None) -> list[Missed]:
-        """Return what keeps a snapshot from being wholly alike, each part by the measure that compares it."""
+        """Return the differences of a snapshot, each part by the measure that compares it."""
         if self.compare(now, then) >= 1 - NOISE:
             return []
         table, before = now.get(self.table, ()), (then or {}).get(self.table, ())
@@ -185,7 +185,7 @@ class Constraint:
                 yield _miss("column", f"{_path(self.table)}/{column}", target, row.get(column), similarity)
 
     def show(self, now: Snapshot, then: Snapshot | None) -> list[Missed]:
-        """Return what a minefield forbids, beside what is there."""
+        """Return a minefield's forbidden parts, with the values found."""
         found = self._select(now.get(self.table, ()), (then or {}).get(self.table, ())) or ()
         if self.table != MESSAGE or not found:
             return [_miss("rows", _path(self.table), [*self.rows], [*found], 1.0)]
@@ -280,7 +280,7 @@ def _explain_arguments(args: JsonObject, wanted: JsonObject, tolerance: Mapping[
 
 
 def explain_change(table: str, before: Table, now: Table) -> list[Missed]:
-    """Return how a table has changed that should not have: of rows that changed only what differs in them."""
+    """Return how a table has changed that should not have: of changed rows only the differing values."""
     gone, new = subtract(before, now), subtract(now, before)
     if len(gone) != len(new):
         return [_miss("guard", _path(table), gone, new)]
@@ -296,7 +296,7 @@ def explain_change(table: str, before: Table, now: Table) -> list[Missed]:
 
 
 def distance(missed: Sequence[Missed]) -> tuple[int, float]:
-    """Return how far off a snapshot is: first by what is another thing altogether, then by how alike the rest is."""
+    """Return a snapshot's distance: first by the parts that differ in identity, then by the similarity of the rest."""
     strange = sum(each["part"] in ("call", "sender", "recipient", "rows", "order") for each in missed)
     return strange, sum(1 - each["similarity"] for each in missed)
 
@@ -307,7 +307,7 @@ class Milestone:
 
     Args:
         id: Its name.
-        constraints: What the snapshot must show; the similarity is their geometric mean.
+        constraints: Conditions on the snapshot; the similarity is their geometric mean.
         after: Ids of the milestones that must be reached before.
         last: It is compared with the last snapshot, which another one may share.
         threshold: From which similarity on it is reached.
@@ -347,7 +347,7 @@ class Milestone:
     def explain(
         self, trajectory: Sequence[Snapshot], index: int, places: Mapping[str, int], *, bad: bool = False
     ) -> list[Missed]:
-        """Return what keeps a snapshot from being wholly alike; with `bad`, what a minefield forbids in it."""
+        """Return the differences of a snapshot; with `bad`, its parts that a minefield forbids."""
         pairs = [(each, _find_reference(each, trajectory, places)) for each in self.constraints]
         told = (each.show if bad else each.explain for each, _ in pairs)
         return [one for explain, (_, then) in zip(told, pairs, strict=True) for one in explain(trajectory[index], then)]

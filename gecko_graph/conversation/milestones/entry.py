@@ -1,4 +1,4 @@
-"""What all parts of a scenario's file have in common: `Entry`, and what is said of one that is wrong."""
+"""The base of all parts of a scenario's file, `Entry`, and its error messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def join_problems(where: str, problems: Sequence[str], error: type[GeckoError]) 
 
 
 def describe_problems(error: ValidationError) -> list[str]:
-    """Return what pydantic has found wrong, a line each, with its place."""
+    """Return pydantic's errors, a line each, with its place."""
     found = error.errors(include_url=False, include_context=False)
     return list(dict.fromkeys(f"{_format_place(each['loc'])}: {_format_reason(each)}" for each in found))
 

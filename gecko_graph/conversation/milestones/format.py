@@ -41,9 +41,9 @@ MeasureName: TypeAlias = Annotated[str, AfterValidator(_check_measure)]
 
 
 class ClaimEntry(Entry):
-    """What an answer must say, deny, ask the user for, or at least not contradict, as a plain sentence.
+    """A sentence that an answer must say, deny, ask the user for, or at least not contradict.
 
-    `answers` is what a good answer has said: another one must give what the user asked for in accord with it.
+    `answers` is the text of a good answer: another one must give the requested facts in accord with it.
     """
 
     says: str | None = Field(None, pattern=r"\w")
@@ -60,7 +60,7 @@ class ClaimEntry(Entry):
 
 
 class MessageEntry(Entry):
-    """What a message must be like; one with claims is the agent's to the user."""
+    """Conditions on a message; one with claims is the agent's to the user."""
 
     sender: Party | None = None
     recipient: Party | None = None
@@ -92,7 +92,7 @@ class CallEntry(Entry):
 
 
 class TableEntry(Entry):
-    """What a table of the task state must be like, or how it must have changed since a milestone."""
+    """Conditions on a table of the task state, or on its changes since a milestone."""
 
     at: str = Field(min_length=1)
     snapshot: list[JsonObject] | None = None
@@ -157,9 +157,9 @@ class MilestoneEntry(Entry):
 
 
 def name_entries(entries: Sequence[MilestoneEntry]) -> list[tuple[str, MilestoneEntry, list[str]]]:
-    """Return entries with their ids and what they come after: the one before, unless they say otherwise.
+    """Return entries with their ids and their predecessors: the entry before, unless they say otherwise.
 
-    One without an id is named by what it asks for, or forbids.
+    One without an id is named by its condition.
     """
     ids: list[str] = []
     for entry in entries:
@@ -185,7 +185,7 @@ def _describe(entry: MilestoneEntry) -> str:
 
 
 def find_problems(entries: Sequence[MilestoneEntry], state: JsonObject, *, part: str) -> Iterator[str]:
-    """Yield what is wrong with milestones beside each other and the state, each with its place."""
+    """Yield the problems of milestones with each other and with the state, each with its place."""
     named = name_entries(entries)
     ids = [id_ for id_, _, _ in named]
     for number, (id_, entry, after) in enumerate(named):
@@ -222,7 +222,7 @@ def _find_mistakes(entry: MilestoneEntry, state: JsonObject) -> Iterator[str]:
 
 
 def build_goal(milestones: Sequence[MilestoneEntry], minefields: Sequence[MilestoneEntry], state: JsonObject) -> Goal:
-    """Build what is scored from entries without problems.
+    """Build the goal from entries without problems.
 
     A minefield's call counts as soon as it is attempted, its content exactly; the tables of the start state are
     guarded.
@@ -277,7 +277,7 @@ def _build_row(entry: MilestoneEntry, column: str) -> tuple[JsonObject, dict[str
 
 
 def find_values(message: JsonObject, *, source: SourceEntry, rounded: bool) -> list[JsonObject]:
-    """Return the values that the calls of a message returned at a path; rounded too, where a text is to hold them."""
+    """Return the values that the calls of a message returned at a path; rounded too, if a text is to hold them."""
     found = []
     for call in message.get("calls", ()):
         if source.call in (None, call["name"]):

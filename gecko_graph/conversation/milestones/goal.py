@@ -1,4 +1,4 @@
-"""What must and must not happen in a conversation, its score, and the best mapping of milestones to snapshots.
+"""The required and forbidden events of a conversation, its score, and the best mapping of milestones to snapshots.
 
 ToolSandbox, section 2.3 and appendix A.7, equations 1 and 2. Each milestone is matched to a snapshot of its own or to
 none, and to a later one than the milestones before it. Where the best free assignment keeps the order, it is the
@@ -24,7 +24,7 @@ from .measures import check_installed
 from .tables import MESSAGE, WRITES, Snapshot, number_versions
 
 WIDEST = 1_000
-"""States that are kept at a snapshot; where there were more, the score may be too low, and is marked."""
+"""States that are kept at a snapshot; if there were more, the score may be too low, and is marked."""
 
 _NARROW = 4
 _NOISE = 1e-12
@@ -36,7 +36,7 @@ Seen: TypeAlias = tuple[tuple[int, int], ...]
 class Score(TypedDict):
     """The score of one conversation.
 
-    `similarity` is None without milestones: nothing was asked of the agent, and nothing is known of it.
+    `similarity` is None without milestones: the agent had no goal, so it has no score.
     """
 
     v: int
@@ -46,12 +46,12 @@ class Score(TypedDict):
     milestones: list[Reached]
     minefields: list[Reached]
     inexact: NotRequired[bool]
-    """True where there were too many orders to look at all: the true score may be higher."""
+    """True if there were too many orders to look at all: the true score may be higher."""
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What must and must not happen: milestones and minefields, each in the order of their edges."""
+    """Milestones and minefields, each in the order of their edges."""
 
     milestones: tuple[Milestone, ...] = ()
     minefields: tuple[Milestone, ...] = ()
@@ -82,7 +82,7 @@ class Goal:
 
 
 def build_score(reached: list[Reached], stepped: list[Reached], plus: float | None, minus: float) -> Score:
-    """Return a score from what was reached and stepped on, and the means of their similarities."""
+    """Return a score from the reached milestones and the hit minefields, and the means of their similarities."""
     return {
         "v": VERSION,
         "similarity": 0.0 if minus else plus,
@@ -112,7 +112,7 @@ def _match(milestones: Sequence[Milestone], trajectory: Sequence[Snapshot]) -> t
 
 
 def build_reached(milestone: Milestone, similarity: float, snapshot: int | None) -> Reached:
-    """Return a milestone with what was matched to it."""
+    """Return a milestone with the snapshot matched to it."""
     return {"id": milestone.id, "similarity": similarity, "snapshot": snapshot, "threshold": milestone.threshold}
 
 
@@ -125,7 +125,7 @@ def _free(one: Milestone, writes: Collection[tuple[str, str]]) -> Milestone:
 def _explain(
     milestones: Sequence[Milestone], reached: Sequence[Reached], trajectory: Sequence[Snapshot], *, bad: bool = False
 ) -> Iterator[Reached]:
-    """Yield milestones with what they miss in the snapshot that comes nearest, minefields with what steps on them."""
+    """Yield milestones with their differences from the nearest snapshot, minefields with their hits."""
     places = {each["id"]: each["snapshot"] for each in reached if each["snapshot"] is not None}
     for milestone, one in zip(milestones, reached, strict=True):
         if not trajectory or (not one["similarity"] if bad else is_reached(one)):
@@ -214,7 +214,7 @@ class _Similarities:
         return self.row(index, seen)[places[index]]
 
     def is_allowed(self, places: Mapping[int, int]) -> bool:
-        """Return whether an assignment keeps the order, and loses nothing by what its references are matched to."""
+        """Return whether an assignment keeps the order, and loses nothing by the matches of its references."""
         return all(
             all(places.get(before, -1) < place for before in self.before[index])
             and self.similarity(index, places) >= self.most[index][place] - _NOISE
@@ -286,6 +286,6 @@ def _search(table: _Similarities, *, widest: int, floor: float) -> tuple[dict[in
 
 
 def _find_needed(table: _Similarities, places: Mapping[int, int], decided: frozenset[int]) -> Seen:
-    """Return what stands for the snapshots of matched milestones that undecided ones refer to."""
+    """Return a key for the snapshots of matched milestones that undecided ones refer to."""
     needed = {each for index, all_ in enumerate(table.references) if index not in decided for each in all_}
     return tuple((each, table.stands_for[each][places[each]]) for each in sorted(needed) if each in places)

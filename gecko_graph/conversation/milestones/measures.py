@@ -12,11 +12,11 @@ from typing import Any, TypeAlias, cast
 from ...errors import GeckoError, install
 from ...state import Json, JsonObject
 from ...values.digest import digest, pack
-from ...values.finding import Found, atoms_of, forms_of
+from ...values.finding import Leaves, atoms_of, forms_of
 from ...values.patch import same_value
 from .agreement import judge_agreement
 from .claims import judge_claim
-from .questions import Judged
+from .questions import ClaimVerdict
 from .tables import Table
 
 Measure: TypeAlias = Callable[[Json, Json, Mapping[str, float]], float]
@@ -31,7 +31,7 @@ INSTALL = install("milestones")
 
 
 def check_installed() -> None:
-    """Raise GeckoError where the extra `milestones` is not installed."""
+    """Raise GeckoError if the extra `milestones` is not installed."""
     if find_spec("numpy") is None or find_spec("scipy") is None:
         raise GeckoError(f"to score milestones, scipy is needed: {INSTALL}")
 
@@ -42,14 +42,14 @@ def exact(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
 
 
 def contains(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
-    """Return 1.0 where a text contains the target, or a list has it as an item."""
+    """Return 1.0 if a text contains the target, or a list has it as an item."""
     if isinstance(cell, list):
         return float(any(same_value(item, target) for item in cell))
     return float(isinstance(cell, str) and isinstance(target, str) and target in cell)
 
 
 def close(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
-    """Return 1.0 where two numbers differ by no more than `tolerance[COLUMN]` (0 without one)."""
+    """Return 1.0 if two numbers differ by no more than `tolerance[COLUMN]` (0 without one)."""
     return float(is_close(cell, target, tolerance.get(COLUMN, 0.0)))
 
 
@@ -87,16 +87,16 @@ def mentions(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
     `1,240.50` is 1240.5, `May 15, 2024` is `2024-05-15`, and a number may be rounded to a whole one or to three places.
     """
     wanted = target if isinstance(target, list) else [target]
-    held = Found([cell], keys=False)
+    held = Leaves([cell], keys=False)
     return sum(held.holds(value, "loose") for value in wanted) / len(wanted) if wanted else 1.0
 
 
 CLAIM_SCORES: Mapping[str, float] = {"holds": 1.0, "unsure": 1e-3, "broken": 0.0}
-"""What is unsure keeps its milestone below any threshold, and is still matched before what is broken."""
+"""An unsure claim keeps its milestone below any threshold, and is still matched before a broken one."""
 
 
 def claims(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
-    """Return 1.0 where an answer makes all claims, next to nothing where one is unsure, 0.0 where one is broken.
+    """Return 1.0 if an answer makes all claims, next to nothing if one is unsure, 0.0 if one is broken.
 
     The cell is a message's `{"answer", "asked", "decided"}`, a claim `{"says"}`, `{"denies"}` or `{"asks"}`.
     """
@@ -106,15 +106,15 @@ def claims(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
     return min((CLAIM_SCORES[judge_answer(each, cell).verdict] for each in wanted), default=1.0)
 
 
-def judge_answer(claim: JsonObject, cell: JsonObject) -> Judged:
+def judge_answer(claim: JsonObject, cell: JsonObject) -> ClaimVerdict:
     """Judge an answer by a claim: as the role `claim_judge` has decided, else by rule."""
     kind: Any
     ((kind, text),) = claim.items()
     answer, asked = cell["answer"], tuple(cell["asked"])
     if decided := cell["decided"].get(claim_key(claim, cell)):
-        return Judged(*decided)
+        return ClaimVerdict(*decided)
     judge: Any = judge_agreement if kind in ("agrees", "answers") else judge_claim
-    return cast("Judged", judge(kind, text, answer, asked))
+    return cast("ClaimVerdict", judge(kind, text, answer, asked))
 
 
 Verdicts: TypeAlias = Mapping[str, Sequence[str]]
@@ -123,12 +123,12 @@ NONE: Verdicts = {}
 
 
 def claim_key(claim: JsonObject, cell: JsonObject) -> str:
-    """Return what a verdict on a claim is found by."""
+    """Return the key of a verdict on a claim."""
     return digest([claim, cell["answer"], cell["asked"]])
 
 
 def call(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
-    """Return 1.0 where one of the calls of a message is one of the target's: the same name, every argument equal.
+    """Return 1.0 if one of the calls of a message is one of the target's: the same name, every argument equal.
 
     A call is `{"name", "args"}`. Arguments that the target does not name may have any value; numbers may be off by the
     tolerance of their argument.
@@ -228,7 +228,7 @@ def least_mean(costs: list[list[float]]) -> float:
 
 
 def find_added(table: Table, before: Table) -> Table | None:
-    """Return the rows that were added to a table, whatever their order; None where one of those before is gone."""
+    """Return the rows that were added to a table, whatever their order; None if one of those before is gone."""
     return None if subtract(before, table) else subtract(table, before)
 
 
@@ -255,5 +255,5 @@ def subtract(table: Table, other: Table) -> list[JsonObject]:
 
 
 def row_key(row: Any) -> bytes:
-    """Return what rows of the same values have in common."""
+    """Return the common key of rows with equal values."""
     return pack(dict(sorted(row.items())))

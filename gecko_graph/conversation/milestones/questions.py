@@ -1,4 +1,4 @@
-"""Whether an answer asks for what a claim names: by the slot of its question, and what else the question is about."""
+"""Whether an answer asks for a claim's item: by the slot of its question, and the question's other words."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ..statements import concepts_of, read_clauses, split_sentences
 Verdict: TypeAlias = Literal["holds", "broken", "unsure"]
 
 
-class Judged(NamedTuple):
-    """A verdict, with the sentence that decided it (empty where none did), and why.
+class ClaimVerdict(NamedTuple):
+    """A verdict, with the sentence that decided it (empty if none did), and why.
 
     Of a claim that is to be said, `contradicts` tells a denial, or another thing in its place, from its absence.
     """
@@ -25,7 +25,7 @@ class Judged(NamedTuple):
 
 _SLOT = {name: phrase(words) for name, words in WORDS["slots"].items()}
 _OPEN_SLOTS = ("reason", "birth", "content")
-"""Slots that are asked for in other words than the claim's: what was done wrong for the reason of a return."""
+"""Slots that are asked for in other words than the claim's, such as the fault for the reason of a return."""
 _ALIKE = ({"birth", "time", "duration"}, {"amount", "size"}, {"name", "content", "place"})
 """Slots of which a question of one may ask for the other."""
 _COUNTABLE = set_of("countable")
@@ -42,34 +42,34 @@ _CONSENT = pattern("consent")
 _RHETORICAL = re.compile(r"^\W*(?:(?:did|didn't|do|don't) (?:you|i) (?:remember|know|see|say)|remember|guess)\b", re.I)
 
 
-def judge_question(claim: str, answer: str, asked: str) -> Judged:
-    """Judge whether an answer asks for what a claim names, such as `which day` or `the order number`."""
+def judge_question(claim: str, answer: str, asked: str) -> ClaimVerdict:
+    """Judge whether an answer asks for a claim's item, such as `which day` or `the order number`."""
     asking = [each for each in split_sentences(answer) if each.rstrip("\"') ").endswith("?") or _REQUEST.search(each)]
     if not asking:
-        return Judged("unsure") if _MAY_ASK.search(answer) else Judged("broken", "", "nothing is asked")
+        return ClaimVerdict("unsure") if _MAY_ASK.search(answer) else ClaimVerdict("broken", "", "nothing is asked")
     if all(OFFER.search(each) for each in asking):
-        return Judged("broken", asking[0], "it only offers more help")
+        return ClaimVerdict("broken", asking[0], "it only offers more help")
     last = split_sentences(answer)[-1]
     direct = [each for each in asking if (each is asking[-1] and each == last) or _DIRECT.search(each)]
     direct = [each for each in direct if not _RHETORICAL.match(each)]
     if found := next(
         (each for each in direct if _asks_which(claim, each, answer, asked) or _asks_for(claim, each, asked)), None
     ):
-        return Judged("holds", found)
+        return ClaimVerdict("holds", found)
     if _WHETHER.match(claim) and (consent := next((each for each in direct if _CONSENT.search(each)), None)):
         known = _topics(f"{asked} {answer.partition(consent)[0]}")
         wanted, said = (_topics(_CONSENT.sub(" ", _WHETHER.sub(" ", each))) for each in (claim, consent))
         if wanted <= known | said and said <= known | wanted:
-            return Judged("holds", consent)
+            return ClaimVerdict("holds", consent)
     slot, other = _slot_of(claim), _slot_of(asking[0])
     alike = any({slot, other} <= group for group in _ALIKE)
     which = slot in ("time", "duration", "amount", "place", "heat", "size") and _WHICH.search(asking[0])
     named = _topics(_SLOT_WORDS.sub(" ", claim)) & (_topics(asking[0]) | _topics(answer))
     if len(asking) == 1 and not slot and other in ("time", "heat", "size") and not named:
-        return Judged("broken", asking[0], "something else is asked")
+        return ClaimVerdict("broken", asking[0], "something else is asked")
     if len(asking) == 1 and slot and ((other and not alike) or which) and not _SLOT[slot].search(asking[0]):
-        return Judged("broken", asking[0], "something else is asked")
-    return Judged("unsure", asking[0])
+        return ClaimVerdict("broken", asking[0], "something else is asked")
+    return ClaimVerdict("unsure", asking[0])
 
 
 def _asks_which(claim: str, sentence: str, answer: str, asked: str) -> bool:
@@ -87,7 +87,7 @@ def _slot_of(text: str) -> str:
 
 
 def _asks_for(claim: str, sentence: str, asked: str) -> bool:
-    """Return whether a sentence asks for what a claim names, and for nothing that is strange beside it."""
+    """Return whether a sentence asks for a claim's item, and for nothing unrelated."""
     slot, plain, own = _slot_of(claim), _SLOT_WORDS.sub(" ", sentence), _SLOT_WORDS.sub(" ", claim)
     said, wanted, known = _topics(plain), _topics(own), _topics(asked)
     if slot:

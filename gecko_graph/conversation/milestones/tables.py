@@ -14,7 +14,7 @@ Snapshot: TypeAlias = Mapping[str, Table]
 
 MESSAGE = "message"
 SEEN = "(seen)"
-"""What the agent has read so far, one row: `texts` holds the user's messages, and all results but those of reads with
+"""The agent's reads so far, one row: `texts` holds the user's messages, and all results but those of reads with
 made-up arguments; `unseen` these reads, and the figures of the agent's message that are not in the texts."""
 WRITES = "(writes)"
 """The calls of a message that have changed tables: `name`, `args`, and by their names `tables` before and after."""
@@ -47,7 +47,7 @@ def find_table(state: Json, path: str) -> Table:
 
 
 def _leave_out(value: Json, paths: Sequence[Sequence[str]]) -> Json:
-    """Return a value without what stands at these paths; what they do not lead through is shared."""
+    """Return a value without the values at these paths; the parts off these paths are shared."""
     if not isinstance(value, dict):
         return value
     below = {key: [path[1:] for path in paths if path[0] == key] for key in {path[0] for path in paths}}
@@ -69,7 +69,7 @@ def _as_rows(value: Json) -> Table:
 
 
 def number_versions(trajectory: Sequence[Snapshot], name: str) -> list[int]:
-    """Return a number from 0 for each snapshot, equal where a table has the same rows in whatever order.
+    """Return a number from 0 for each snapshot, equal if a table has the same rows in whatever order.
 
     Most messages change nothing, and what is equal is compared once.
     """

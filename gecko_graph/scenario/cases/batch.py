@@ -70,7 +70,7 @@ class Planned:
     trial: int
 
     def key(self, setting: str) -> str:
-        """Return what it is found by in a file of finished ones: its content, and what it is held with."""
+        """Return its key in a file of finished conversations: its content, and the settings of its run."""
         return digest([self.scenario.where, self.content, self.augmentation, self.trial, setting])
 
 

@@ -1,4 +1,4 @@
-"""A case from one conversation: its user, what it has come to as milestones, and a sentence on each."""
+"""A case from one conversation: its user, its result as milestones, and a sentence on each."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ INVENTED = ("schema", "model")
 LONGEST_VALUE = 120
 
 _UNKNOWN = (
-    "what {names} answered is invented.\nLet their own functions answer (gecko_graph.tools.with_data, "
+    "the answers of {names} are invented.\nLet their own functions answer (gecko_graph.tools.with_data, "
     "docs/conversations.md), or give them a contract\nor simulate=; then make the case again, with --from THIS FILE."
 )
 
 
-class Draft(NamedTuple):
+class CaseDraft(NamedTuple):
     """A case that can be written: `head` is all but its milestones, `obstacle` why these do not say more."""
 
     head: JsonObject
@@ -56,11 +56,11 @@ def _plain(text: str) -> str:
     return mask("".join(letter if letter.isprintable() else " " for letter in text))
 
 
-def draft_case(toolkit: Toolkit, conversation: Mapping[str, Any], *, goal: str, tools: Json) -> Draft:
-    """Return a conversation (as `create_conversation` does) as a case: what its user has said, and what it has come to.
+def draft_case(toolkit: Toolkit, conversation: Mapping[str, Any], *, goal: str, tools: Json) -> CaseDraft:
+    """Return a conversation (as `create_conversation` returns it) as a case: the user's lines, and its result.
 
-    `goal` is what the user wants, else the first message; `tools` is how the file names the tools. Raises GeckoError
-    where the user has said nothing.
+    `goal` is the user's goal, by default the first message; `tools` is how the file names the tools. Raises GeckoError
+    if the user has said nothing.
     """
     if not (said := find_user_texts(conversation["messages"])):
         raise GeckoError("no case: the user has said nothing")
@@ -69,15 +69,15 @@ def draft_case(toolkit: Toolkit, conversation: Mapping[str, Any], *, goal: str, 
     head = {"version": VERSION, "name": name, "tools": tools, "state": conversation["world"]["start"], "user": user}
     score = conversation.get("score", {"end": "ended"})
     if score["end"] != "ended":
-        return Draft(head, [], f"No milestones: the conversation ended early ({score['end']}: {score['reason']}).")
+        return CaseDraft(head, [], f"No milestones: the conversation ended early ({score['end']}: {score['reason']}).")
     try:
-        return Draft(head, _derive(toolkit, conversation), "")
+        return CaseDraft(head, _derive(toolkit, conversation), "")
     except GeckoError as error:
-        return Draft(head, [*_find_calls(conversation)], f"The milestones only say which calls are made: {error}")
+        return CaseDraft(head, [*_find_calls(conversation)], f"The milestones only say which calls are made: {error}")
 
 
 def _derive(toolkit: Toolkit, conversation: Mapping[str, Any]) -> list[JsonObject]:
-    """Return milestones that the conversation meets. Raises GeckoError, with what stands in the way."""
+    """Return milestones that the conversation meets. Raises GeckoError with the obstacle."""
     answered = [step for step in conversation["world"]["log"] if is_planned(step)]
     if names := {step["call"]["name"] for step in answered if step["outcome"]["rung"] in INVENTED}:
         raise GeckoError(_UNKNOWN.format(names=", ".join(sorted(names))))
@@ -121,7 +121,7 @@ _CLAIMS = {
 
 
 def explain(entry: JsonObject) -> str:
-    """Return one sentence on what a milestone wants, as a file has it."""
+    """Return one sentence on a milestone, as a file has it."""
     begin = "At the end" if entry.get("last") else f"After {' and '.join(entry['after'])}" if entry.get("after") else ""
     message = entry.get("message") or {}
     calls = [f"{call['name']}{_show(call.get('args', {}))}" for call in _list(entry.get("call"))]

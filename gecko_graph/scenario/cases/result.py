@@ -1,4 +1,4 @@
-"""One conversation as a test, and what came of it in plain JSON; what many come to: similarity, turns, pass^k, cost."""
+"""One conversation as a test, its result as plain JSON; of many: similarity, turns, pass^k, cost."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ VALUE_CHARS = 300
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CaseResult:
-    """A finished conversation. `record` is all of it as plain JSON; the rest is read from there."""
+    """A finished conversation. `record` is the whole of it as plain JSON; the properties read from there."""
 
     record: JsonObject
 
     @property
     def score(self) -> float | None:
-        """The similarity, from 0 to 1; None where nothing was scored."""
+        """The similarity, from 0 to 1; None if nothing was scored."""
         return cast("float | None", self.record["score"]["similarity"])
 
     @property
@@ -54,7 +54,7 @@ class CaseResult:
 
     @property
     def passed(self) -> bool:
-        """True where every milestone is at its threshold, no minefield was stepped on, and no secret was given away."""
+        """True if every milestone is at its threshold, no minefield was stepped on, and no secret was given away."""
         return is_passed(self.record)
 
     @property
@@ -80,7 +80,7 @@ class CaseResult:
         return self.explain()
 
     def explain(self) -> str:
-        """Return what was missed, and the conversation from the first missed milestone on."""
+        """Return the missed milestones, and the conversation from the first of them on."""
         score = self.record["score"]
         milestones: list[Reached] = score["milestones"]
         missed = [number for number, each in enumerate(milestones) if not is_reached(each)]
@@ -99,7 +99,7 @@ class CaseResult:
 
 
 def find_fault(record: Mapping[str, Any]) -> str:
-    """Return what was wrong with the user, not with the agent: leaks, and what the auditor found; empty of none."""
+    """Return the user's faults, not the agent's: leaks, and the auditor's findings; empty if there are none."""
     score = record["score"]
     audit = score.get("audit") or {}
     leaks = [f"gave away {leak['text']!r} (message {leak['message']})" for leak in score["leaks"]]
@@ -116,7 +116,7 @@ def _format_reached(what: str, one: Reached) -> list[str]:
 
 
 def format_missed(missed: Missed) -> str:
-    """Return what was wanted beside what was found, in one line."""
+    """Return the wanted and the found value in one line."""
     wanted, found = (mask(format_json(missed[key], budget=VALUE_CHARS)) for key in ("wanted", "found"))
     match missed["part"]:
         case "guard":
@@ -152,7 +152,7 @@ def run_case(
     augmentation: str | None = None,
     trial: int = 0,
 ) -> CaseResult:
-    """Run a scenario's conversation; what the role `claim_judge` decides is kept beside the scenario's file.
+    """Run a scenario's conversation; the verdicts of the role `claim_judge` are kept beside the scenario's file.
 
     Args:
         scenario: The case, with a user.
@@ -179,7 +179,7 @@ def run_case(
 
 
 def describe_case(scenario: Scenario, augmentation: str, trial: int) -> JsonObject:
-    """Return what a conversation's record begins with: what it is of."""
+    """Return the head of a conversation's record: its scenario and settings."""
     named = {"case": scenario.name, "file": scenario.where, "categories": list(scenario.categories)}
     tools = {"tools": sorted(scenario.tools.names), "invents": []}
     changed = dict.fromkeys(filter(None, (augmentation, *scenario.faults)))
@@ -187,7 +187,7 @@ def describe_case(scenario: Scenario, augmentation: str, trial: int) -> JsonObje
 
 
 def find_invented(toolkit: Toolkit, model: ModelsLike) -> list[str]:
-    """Return the tools whose answers are made up to fit a schema: nothing says what they do, and no model simulates."""
+    """Return the tools whose answers are made up to fit a schema: they have no rules, and no model simulates."""
     if Models.of(model).only_named("simulator").has("simulator"):
         return []
     known = {each.name for each in toolkit if each.contract or each.simulate or each.examples or each.opened}
@@ -195,7 +195,7 @@ def find_invented(toolkit: Toolkit, model: ModelsLike) -> list[str]:
 
 
 def format_invented(tools: Iterable[str], invents: Iterable[str]) -> str:
-    """Return how many tools answer with invented data, and which; empty where none does."""
+    """Return how many tools answer with invented data, and which; empty if none does."""
     named = sorted(set(invents))
     return f"{len(named)} of {len({*tools})} tools answer with invented data: {', '.join(named)}" if named else ""
 
@@ -248,7 +248,7 @@ ALL = "all"
 
 
 class Group(NamedTuple):
-    """The mean of some conversations; None where none of them counts.
+    """The mean over some conversations; None if none of them counts.
 
     `idle` is the score of doing nothing, `at_fault` how many failed by what their user did.
     """

@@ -33,7 +33,7 @@ _EXPECTED = (
     "{'url': ...}, several of them by name, or a server object"
 )
 McpTools = tuple[list[ToolSpec], list[Problem]]
-"""The tools that were read, and what could not be read of them."""
+"""The tools that were read, and their unreadable parts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -62,7 +62,7 @@ class Background:
         return loop
 
     def submit(self, work: Any) -> Future[Any]:
-        """Run a coroutine on the loop. Raises NotMade where it is closed."""
+        """Run a coroutine on the loop. Raises NotMade if it is closed."""
         if self._loop.is_closed() or not self._loop.is_running():
             work.close()
             raise NotMade("the connection to the MCP server is closed: nothing was sent")
@@ -125,7 +125,7 @@ async def aread_servers(server: Any, given: JsonObject) -> McpTools:
     try:
         target = server.session if isinstance(server, Client) else server
     except RuntimeError:
-        raise ToolkitError("the client is not open: `async with client:`, or pass what it connects to") from None
+        raise ToolkitError("the client is not open: `async with client:`, or pass its server's address") from None
     connection = McpConnection("(open session)", target, timeout_s=options.timeout_s)
     function = McpFunction("", connection, Background([], asyncio.get_running_loop()))
     listed = await connection.list_tools()

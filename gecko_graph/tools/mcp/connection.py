@@ -4,7 +4,7 @@
   calls, or no longer knows the session) is sent once more, over a new connection.
 - A call that was sent and has no usable answer (time-out, connection lost, 5xx, an answer that is broken or too large)
   raises `InDoubt`, whatever the server claims of the tool, and is not sent again from here.
-- What the server refuses (4xx, an error of the request itself) is an error result. So is `isError`, which leaves open
+- A refusal by the server (4xx, an error of the request itself) is an error result. So is `isError`, which leaves open
   what a write has done.
 - Headers and environment variables are read from their sources at each use, and removed from whatever comes back.
 """
@@ -48,7 +48,7 @@ _UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 @dataclass(slots=True)
 class _Exchange:
-    """What is known of one call, or of one connection, while it is under way."""
+    """The state of one call, or of one connection, while it is under way."""
 
     secrets: dict[str, str]
     is_sent: bool = False
@@ -60,7 +60,7 @@ _EXCHANGE: ContextVar[_Exchange] = ContextVar("gecko_mcp_exchange")
 
 
 class _HttpTransport(httpx2.AsyncHTTPTransport):
-    """Puts the credentials on each request, and keeps what goes wrong with one from ending the connection of all."""
+    """Puts the credentials on each request, and keeps a failure of one from ending the connection of all."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         exchange = _EXCHANGE.get()
@@ -159,7 +159,7 @@ class McpConnection:
     target: Any
     """Address, command, a server in this process, or an open session."""
     sources: Mapping[str, Credential] = field(default_factory=dict)
-    """HTTP header, or environment variable of the command, to where its value comes from."""
+    """HTTP header, or environment variable of the command, to the source of its value."""
     auth: Any = None
     """An `httpx2.Auth` that signs HTTP requests."""
     timeout_s: float = 30.0
@@ -187,7 +187,7 @@ class McpConnection:
         raise GeckoError(f"MCP server {self.label}: its tools cannot be listed: {why}")
 
     async def call(self, name: str, args: JsonObject, *, deadline: float) -> ToolMessage:
-        """Call a tool; its answer is a message, of status `error` where the server refuses.
+        """Call a tool; its answer is a message, of status `error` if the server refuses.
 
         Nothing is sent after the deadline (`time.monotonic`), at which the call must be over.
 
@@ -324,7 +324,7 @@ class McpConnection:
         return True
 
     def _reason(self, error: BaseException, exchange: _Exchange) -> str:
-        """Return what went wrong, without credentials: the text of an unknown error may hold an address or headers."""
+        """Return the failure, without credentials: the text of an unknown error may hold an address or headers."""
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         status = f"HTTP {exchange.status}" if (exchange.status or 0) >= 400 else ""
@@ -365,7 +365,7 @@ class McpConnection:
 
 
 def _find_break(result: JsonObject, version: str) -> str:
-    """Return how a list of tools breaks the protocol; nothing where it does not."""
+    """Return how a list of tools breaks the protocol; nothing if it does not."""
     try:
         validate_server_result("tools/list", version, result)
     except ValidationError as error:

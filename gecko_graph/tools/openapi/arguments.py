@@ -6,7 +6,7 @@ object (a list, text, a map, a choice of schemas, an object with further conditi
 binding says where each argument travels. Headers that the protocol or the security scheme sets (Accept, Content-Type,
 Authorization, API keys) are left out: the client sets them. So is an idempotency key's: the executor fills it.
 
-What a body requires is required, also where the document forgets to say that the body itself is.
+What a body requires is required, also if the document forgets to say that the body itself is.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class ArgumentReader:
     def _body(
         self, operation: JsonObject, place: Place, taken: Collection[str]
     ) -> tuple[list[Argument], JsonObject, JsonObject]:
-        """Return the body's arguments, its schema where each is a member of it, and how it is written.
+        """Return the body's arguments, its schema if each is a member of it, and how it is written.
 
         `taken` are the names of the other arguments.
         """
@@ -189,7 +189,7 @@ class ArgumentReader:
         return found
 
     def _follow(self, value: Any, place: Place) -> tuple[Any, Place]:
-        """Return what a reference to examples leads to; nothing, and a note, where it leads nowhere."""
+        """Return what a reference to examples leads to; nothing, and a note, if it leads nowhere."""
         try:
             return self._documents.follow(value, place)
         except ToolkitError as error:
@@ -360,7 +360,7 @@ def pair_examples(arguments: dict[str, Argument], response: Media) -> tuple[Tool
 
 
 def _as_schema_type(argument: Argument, value: Json) -> Json:
-    """Return the value as the schema wants it: numbers as text and text as JSON, where only the writing differs."""
+    """Return the value as the schema wants it: numbers as text and text as JSON, if only the writing differs."""
     if not _is_text(argument.schema):
         return open_json(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

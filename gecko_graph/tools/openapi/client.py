@@ -53,7 +53,7 @@ def default_client() -> httpx.Client:
 
 
 class _Failed(Exception):
-    """An exchange without an answer; `sent` is False where the server cannot have acted on the request."""
+    """An exchange without an answer; `sent` is False if the server cannot have acted on the request."""
 
     def __init__(self, why: str, *, sent: bool = True) -> None:
         super().__init__(why)
@@ -69,7 +69,7 @@ class _Answer(NamedTuple):
 
 
 class HttpFunction:
-    """The real function of one tool: takes its arguments by name, and `idempotency_key` where a header carries one."""
+    """The real function of one tool: takes its arguments by name, and `idempotency_key` if a header carries one."""
 
     def __init__(self, tool: ToolSpec, base: str, credentials: Credentials, client: httpx.Client | None = None) -> None:
         binding = tool.binding
@@ -93,7 +93,7 @@ class HttpFunction:
         return hash((self._where, self._base))
 
     def __call__(self, /, **args: Any) -> Any:
-        """Send the request and return the result; a `ToolMessage` with status `error` where it fails.
+        """Send the request and return the result; a `ToolMessage` with status `error` if it fails.
 
         Raises:
             InDoubt: A write may have taken effect.
@@ -121,7 +121,7 @@ class HttpFunction:
         return ToolMessage(content, status="error", tool_call_id="", additional_kwargs=more)
 
     def _exchange(self, request: httpx.Request, secrets: Secrets) -> _Answer:
-        """Send the request, and again where it is redirected to. Raises _Failed."""
+        """Send the request, and again if it is redirected to. Raises _Failed."""
         client = self._client or default_client()
         timeout_s = client.timeout.read or TIMEOUT_S
         deadline = time.monotonic() + timeout_s
@@ -153,7 +153,7 @@ def read_answer(status: int, headers: httpx.Headers, content: bytes) -> tuple[Ca
 def add_functions(
     tools: Iterable[ToolSpec], *, server: Server | None, auth: Auth | None, client: httpx.Client | None
 ) -> list[ToolSpec]:
-    """Return the tools with their real functions, where a server is known. Raises ToolkitError."""
+    """Return the tools with their real functions, if a server is known. Raises ToolkitError."""
     given = list(tools)
     if client is not None and not isinstance(client, httpx.Client):
         raise ToolkitError(f"client: expected an httpx.Client, got {type(client).__name__}")
@@ -201,7 +201,7 @@ def _read_content(response: httpx.Response, deadline: float) -> bytes:
 
 
 def _follow_redirect(request: httpx.Request, answer: _Answer) -> httpx.Request | None:
-    """Return the request that a redirect asks for; None where there is none, or it leads elsewhere."""
+    """Return the request that a redirect asks for; None if there is none, or it leads elsewhere."""
     is_read, following = request.method in ("GET", "HEAD"), answer.following
     if following is None or answer.status not in ((301, 302, 303, 307, 308) if is_read else (303, 307, 308)):
         return None

@@ -40,7 +40,7 @@ class Composition:
         self._parents: dict[Place, frozenset[Place]] = {}
 
     def follow(self, reference: str, at: Place) -> tuple[Any, Place]:
-        """Return what a reference leads to, and where that is; nothing where it leads nowhere."""
+        """Return what a reference leads to, and where that is; nothing if it leads nowhere."""
         with suppress(ToolkitError):
             target = self._documents.resolve(reference, at)
             return self._documents.at(target), target
@@ -123,7 +123,7 @@ class Composition:
         return [one for one in dict.fromkeys([*found, *given.mapped]) if one != parent]
 
     def discriminator(self, value: Any, place: Place) -> Discriminator:
-        """Return what a discriminator says. Raises ToolkitError where it names no property."""
+        """Return what a discriminator says. Raises ToolkitError if it names no property."""
         name = value.get("propertyName") if isinstance(value, dict) else None
         if not isinstance(name, str):
             raise error_at(place, "must have a propertyName, which is text")
@@ -149,7 +149,7 @@ class Composition:
     def conditions(
         self, given: Discriminator, targets: dict[int, Place], parent: Place | None = None
     ) -> dict[int, JsonObject]:
-        """Return for each target, by its number, the condition under which it holds; none where that is not known."""
+        """Return for each target, by its number, the condition under which it holds; none if that is not known."""
         names: dict[int, list[Any]] = {}
         for number, target in targets.items():
             own = self._listed_values(self._documents.at(target), target, given.name, parent)

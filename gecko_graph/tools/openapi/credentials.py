@@ -140,7 +140,7 @@ class Credentials:
 
 
 def read_credential(source: Any, where: str) -> str:
-    """Return a credential from its source: the value, `env:NAME` or a function; empty where it is not set.
+    """Return a credential from its source: the value, `env:NAME` or a function; empty if it is not set.
 
     Raises:
         NotMade: The function fails, or the value is not a text of one line.
@@ -158,11 +158,11 @@ def read_credential(source: Any, where: str) -> str:
 
 
 def resolve_server(given: JsonObject | None, server: Server | None) -> str | None:
-    """Return the address that calls go to; None where the document names none that is absolute.
+    """Return the address that calls go to; None if the document names none that is absolute.
 
     Args:
         given: The document's server object.
-        server: The user's: an address, which replaces the document's; where it has no path of its own, and the
+        server: The user's: an address, which replaces the document's; if it has no path of its own, and the
             document's address is a path, that path follows it. Or values for the document's server variables.
 
     Raises:

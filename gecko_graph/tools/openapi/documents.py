@@ -84,7 +84,7 @@ def list_items(value: Any, place: Place) -> list[tuple[Any, Place]]:
 
 
 def member(holder: JsonObject, key: str, default: Json) -> Json:
-    """Return an object's value under a key; the default where it is missing or null, as in YAML's `parameters:`."""
+    """Return an object's value under a key; the default if it is missing or null, as in YAML's `parameters:`."""
     value = holder.get(key)
     return default if value is None else value
 
@@ -109,8 +109,8 @@ def _plain(value: Any) -> Any:
 class Documents:
     """The user's document (a path, an `https` address, a dict) and those that it refers to, each read once.
 
-    `label` names a dict in messages; `parsed` is what the file holds, where it has been read already. Raises
-    ToolkitError where the document cannot be read.
+    `label` names a dict in messages; `parsed` is what the file holds, if it has been read already. Raises
+    ToolkitError if the document cannot be read.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class Documents:
             self._values[name if name.startswith(_WEB) else self._beside(self.root, name)] = one
 
     def bundle(self) -> JsonObject:
-        """Return what an export has under `x-gecko` to hold the other documents; nothing where there are none."""
+        """Return what an export has under `x-gecko` to hold the other documents; nothing if there are none."""
         root, folder = self.root.document, os.path.dirname(self.root.document) or "."
         others = {name: one for name, one in self._values.items() if name != root}
         if not others or root.startswith(_WEB):
@@ -221,7 +221,7 @@ class Documents:
         return self._found[document]
 
     def at(self, place: Place) -> Any:
-        """Return the value at a place; `MISSING` where there is none."""
+        """Return the value at a place; `MISSING` if there is none."""
         value = self._values[place.document]
         for token in place.tokens:
             if isinstance(value, dict):

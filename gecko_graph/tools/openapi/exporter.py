@@ -8,10 +8,10 @@ own, `x-gecko`, an object with some of:
 | key | holds |
 | --- | --- |
 | `name`, `description`, `idempotency` | the tool's own |
-| `parameters`, `result` | the schema as it is; null where there is no result schema |
+| `parameters`, `result` | the schema as it is; null if there is no result schema |
 | `examples` | `[{args, result}]` |
 | `binding` | the fields of an `HttpBinding`; null for a tool without an endpoint |
-| `lets` | those of the contract, where they are not the document's |
+| `lets` | those of the contract, if they are not the document's |
 | `derived` | the contract that was derived of a document |
 
 At the root `x-gecko` holds the other `documents` that this one refers to, and the web `address` that they refer from.
@@ -59,7 +59,7 @@ def write_openapi(
     Raises:
         ToolkitError: A tool's schema is not JSON Schema; the message names the tool or the place in the document.
     """
-    writer = _Writer(tools, title)
+    writer = _DocumentWriter(tools, title)
     back = writer.read_back()
     if any([writer.describe(tool, back[tool.name]) for tool in tools]):
         back = writer.read_back()
@@ -75,7 +75,7 @@ def write_openapi(
     return writer.document
 
 
-class _Writer:
+class _DocumentWriter:
     """Writes tools as plain OpenAPI: those of one source in its document, the others beside them."""
 
     def __init__(self, tools: Sequence[ToolSpec], title: str) -> None:
@@ -127,7 +127,7 @@ class _Writer:
         return {"200": {"description": "What the tool answers.", **content}}
 
     def describe(self, tool: ToolSpec, back: ToolSpec) -> bool:
-        """Write what a tool is, does and answers where that is not what was read; return whether it was not."""
+        """Write what a tool is, does and answers if that is not what was read; return whether it was not."""
         operation, changed = self._operation(tool.name), JsonObject()
         if tool.description != back.description:
             operation.pop("summary", None)
@@ -142,7 +142,7 @@ class _Writer:
         return bool(changed)
 
     def read_back(self) -> dict[str, ToolSpec]:
-        """Return the tools that are read from the document. Raises ToolkitError where one is missing."""
+        """Return the tools that are read from the document. Raises ToolkitError if one is missing."""
         components = self.document.get("components") or {}
         if shared := self._schemas.components:
             self.document["components"] = {**components, "schemas": {**(components.get("schemas") or {}), **shared}}
@@ -175,7 +175,7 @@ class SchemaWriter:
         self.components: JsonObject = {}
 
     def write(self, schema: JsonObject) -> JsonObject:
-        """Return a schema as it is written; its definitions are shared where all of them are known already."""
+        """Return a schema as it is written; its definitions are shared if all of them are known already."""
         defs = schema.get("$defs", {})
         names = {name: name for name in defs}
         if any(not self._is_free(name, one) for name, one in defs.items()):

@@ -20,7 +20,7 @@ from ...schemas.reading import Said
 from ...state import Json, JsonObject
 from ..spec import HttpBinding, ToolSpec
 from .request import DELIMITERS, FORMS, JSON_MEDIA, PATH_STYLES, SEQUENCES, field_style, format_scalar, is_text
-from .spellings import Node, tokens_of
+from .spellings import SpelledNode, tokens_of
 
 _SPLIT = {"%20": r"%20|\+", "%7C": r"%7[Cc]|\|"}
 _SCALARS = frozenset({"string", "number", "integer", "boolean"})
@@ -61,7 +61,7 @@ class Field(NamedTuple):
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The types that a value may have; none where the schema does not say."""
+        """The types that a value may have; none if the schema does not say."""
         found = set[str]()
         for one in self.made_of():
             listed = [*one.get("enum", ()), *([one["const"]] if "const" in one else [])]
@@ -98,7 +98,7 @@ class Field(NamedTuple):
         return text
 
     def fit(self, value: Json) -> Json:
-        """Return a value of a body, its whole numbers without a fraction where only an integer may stand."""
+        """Return a value of a body, its whole numbers without a fraction if only an integer may stand."""
         if isinstance(value, dict):
             return {key: self.inner(key).fit(each) for key, each in value.items()}
         if isinstance(value, list):
@@ -134,7 +134,7 @@ class Field(NamedTuple):
                 found += [self.fit(load_json(text))] if text[:1] == "[" else []
         return next(filter(self.fits, found[1:]), found[0])
 
-    def tree(self, node: Node, decode: Decode) -> Json:
+    def tree(self, node: SpelledNode, decode: Decode) -> Json:
         """Return what the texts below a name stand for."""
         if node.texts:
             return self.read_all(node.texts, decode)
@@ -200,7 +200,7 @@ def fields_of(tool: ToolSpec, place: str) -> list[tuple[str, Field]]:
 
 
 def find_unsendable(tool: ToolSpec) -> str:
-    """Return why no request can carry a tool's body; nothing where one can."""
+    """Return why no request can carry a tool's body; nothing if one can."""
     body = tool.binding.body if tool.binding else {}
     media, fields = str(body.get("media", JSON_MEDIA)), fields_of(tool, "body")
     kind = media.partition(";")[0].strip().lower()
@@ -226,7 +226,7 @@ def read_pairs(
         below = [key for key in named if key.startswith(stem) and key not in wires and tokens_of(key, stem)]
         below = [] if below and one.kinds and not one.kinds & {"array", "object"} else below
         if below:
-            node = Node.of(stem, [(key, named.pop(key)) for key in [*below, *({wire} & named.keys())]])
+            node = SpelledNode.of(stem, [(key, named.pop(key)) for key in [*below, *({wire} & named.keys())]])
             found[one.name] = one.tree(node, decode)
         elif wire in named:
             found[one.name] = one.read_all(named.pop(wire), decode)

@@ -1,8 +1,8 @@
 """Tools from an OpenAPI document (3.0, 3.1, 3.2), or Swagger 2.0: every operation under `paths` is one tool.
 
-- Name: the `operationId`; made valid where a provider would refuse it, unique where it is given twice, made from
-  method and path where there is none (`get_pets_by_petId`).
-- Result: the schema of the lowest 2xx response that has one; `default` only where no 2xx is described; a lone 204 or
+- Name: the `operationId`; made valid if a provider would refuse it, unique if it is given twice, made from
+  method and path if there is none (`get_pets_by_petId`).
+- Result: the schema of the lowest 2xx response that has one; `default` only if no 2xx is described; a lone 204 or
   205 is null.
 - Effect: `x-effect` (`read`, `write` or `unknown`); else GET, HEAD, OPTIONS, QUERY read and POST, PUT, PATCH, DELETE
   write.
@@ -11,7 +11,7 @@
 - `x-gecko` of an operation: what `Toolkit.to_openapi` could not write otherwise; it overrides the rest.
 
 One broken part does not lose the rest: what of an operation's arguments and results cannot be read is open, an
-operation that is none is left out, and `problems` lists both. A document is refused where no operation can be read, or
+operation that is none is left out, and `problems` lists both. A document is refused if no operation can be read, or
 each needs another document that cannot be, or an `x-contract` or `x-gecko` is broken. The document is kept with the
 operations that were read, as their tools' `source`.
 
@@ -98,7 +98,7 @@ def read_openapi(
     """Return all tools of an OpenAPI document: a YAML or JSON file, a dict, or an `https` address.
 
     References to the web are followed, and an address is read, where `allow_remote` is True; `parsed` is what the file
-    holds, where it has been read already.
+    holds, if it has been read already.
 
     Raises:
         ToolkitError: It is no such document, or no operation is whole; the message names the place.
@@ -130,7 +130,7 @@ class _DocumentReader:
         self._place = documents.root
         self._problems: list[Problem] = []
         self._broken: ToolkitError | None = None
-        """The error to raise where no operation can be read whole."""
+        """The error to raise if no operation can be read whole."""
         self._is_any_whole = False
         self._source: JsonObject = {**root, "paths": {}}
         """The document to keep; operations are added as they are read."""
@@ -215,7 +215,7 @@ class _DocumentReader:
         return tool
 
     def _tool(self, one: _Operation, name: str) -> ToolSpec | None:
-        """Return an operation's tool; None where it is broken. A broken contract or `x-gecko` raises."""
+        """Return an operation's tool; None if it is broken. A broken contract or `x-gecko` raises."""
         path, method, item, place, *_ = one
         try:
             # OpenAPI has no references here, but documents in several files are written so
@@ -290,7 +290,7 @@ class _DocumentReader:
         return contract.fit(tool.parameters, state=self._state)
 
     def _response(self, operation: JsonObject, place: Place) -> Media | None:
-        """Return schema and examples of a success; None where the document has none."""
+        """Return schema and examples of a success; None if the document has none."""
         here = place / "responses"
         responses = expect_object(member(operation, "responses", {}), here)
         codes = sorted((one for one in responses if re.fullmatch(r"2(\d\d|XX|xx)", one)), key=str.upper)

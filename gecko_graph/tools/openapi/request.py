@@ -168,7 +168,7 @@ def _join(name: str, texts: list[str], separator: str, *, trims: bool = False) -
 
 
 def _check_members(name: str, value: Json, style: JsonObject, taken: set[str]) -> None:
-    """Raise CannotSend where a member of an object that is written apart would be read as another parameter."""
+    """Raise CannotSend if a member of an object that is written apart would be read as another parameter."""
     kind = style.get("style", "form")
     is_apart = style.get("explode", kind == "form") and kind != "deepObject" and "content" not in style
     if isinstance(value, dict) and is_apart:

@@ -80,7 +80,7 @@ def read_request(tool: ToolSpec, base: str, request: httpx.Request, *, unnamed: 
     added to it instead.
 
     Raises:
-        CannotRead: It is no request of this operation. Its `is_media` is True where the body's media type is not read.
+        CannotRead: It is no request of this operation. Its `is_media` is True if the body's media type is not read.
     """
     try:
         return _read_request(tool, base, request, unnamed)

@@ -4,12 +4,12 @@ What changes on the way:
 
 - `$ref` to anywhere becomes an entry of the schema's own `$defs`, or is written out where it stands (see `simplify`).
   What stands beside a `$ref` counts too; in OpenAPI 3.0 only what describes (its own rule: the rest is ignored).
-- OpenAPI 3.0: `nullable` becomes `type: [..., "null"]` or `anyOf` with null, and is heeded in 3.1 too, where people
+- OpenAPI 3.0: `nullable` becomes `type: [..., "null"]` or `anyOf` with null, and is heeded in 3.1 too, if people
   still write it; `exclusiveMinimum: true` becomes a number; `example` becomes `examples`.
 - Older drafts: a list in `items` becomes `prefixItems`; `required: true` of a property becomes the object's `required`.
 - A `discriminator` beside `oneOf` or `anyOf` becomes a condition on each of its branches: the property is required and
   has the branch's names. Where the branch itself lists other values for the property, the branch counts. Without
-  branches the children count that extend the schema by `allOf`, or that the mapping names, each where the property has
+  branches the children count that extend the schema by `allOf`, or that the mapping names, each if the property has
   one of its names (`dependentSchemas`); of another value only the schema itself holds. A child extends its parent
   without branches and children, or it would contain itself.
 - `readOnly` properties are left out of arguments, `writeOnly` ones out of results, whichever part of a composed schema
@@ -55,7 +55,7 @@ _NOT_READ = frozenset({"dependencies", "extends", "disallow", "divisibleBy"})
 _ANNOTATION_TYPES = {"title": str, "description": str, "examples": list}
 
 
-class _Use(NamedTuple):
+class _DefinitionUse(NamedTuple):
     """A definition: its place, the members that the schemas around it hide, whether its branches are left out."""
 
     place: Place
@@ -85,8 +85,8 @@ class SchemaReader:
         self._composition = Composition(documents)
         self._version = version
         self._types: dict[str, str | None] = {**{name: name for name in TYPES}, **(types or {})}
-        self._names: dict[_Use, str] = {}
-        self._uses: dict[str, _Use] = {}
+        self._names: dict[_DefinitionUse, str] = {}
+        self._uses: dict[str, _DefinitionUse] = {}
         self._definitions: dict[tuple[str, Direction], tuple[Any, list[str]]] = {}
         """Definitions with the names of those that they refer to."""
         self._finite: set[tuple[str, Direction]] = set()
@@ -221,7 +221,7 @@ class SchemaReader:
         if hidden:
             own = self._composition.hidden(self._documents.at(target), target, around.direction)
             hidden = (hidden - own) & self._composition.named(target) if hidden - own else frozenset()
-        use = _Use(target, hidden, self._composition.is_parent(target, around.child))
+        use = _DefinitionUse(target, hidden, self._composition.is_parent(target, around.child))
         if use not in self._names:
             stem = target.document.replace("\\", "/").rpartition("/")[2].partition(".")[0]
             wanted = re.sub(r"[^A-Za-z0-9_.-]", "_", target.tokens[-1] if target.tokens else stem) or "schema"
@@ -239,7 +239,7 @@ class SchemaReader:
         return self._types[name] or ANY
 
     def _apply_discriminator(self, schema: JsonObject, read: JsonObject, place: Place, around: _Around) -> None:
-        """Let each branch, or each child, hold where the property has one of its names."""
+        """Let each branch, or each child, hold if the property has one of its names."""
         try:
             given = self._composition.discriminator(schema["discriminator"], place / "discriminator")
         except ToolkitError as error:

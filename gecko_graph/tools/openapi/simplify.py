@@ -161,7 +161,7 @@ def _inline_refs(schema: Any, bodies: JsonObject) -> Any:
 
 
 def combine(body: Any, around: JsonObject) -> Any:
-    """Return one schema for `{"allOf": [body], **around}`, written flat where that means the same."""
+    """Return one schema for `{"allOf": [body], **around}`, written flat if that means the same."""
     if not around:
         return body
     if isinstance(body, dict) and around.keys() <= ANNOTATIONS:

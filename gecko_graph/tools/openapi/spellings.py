@@ -15,15 +15,15 @@ class TwoWays(ValueError):
 
 
 @dataclass(slots=True)
-class Node:
+class SpelledNode:
     """What is written under one name: texts, members by their names, or items without a number."""
 
     texts: list[str] = field(default_factory=list)
-    members: dict[str, Node] = field(default_factory=dict)
-    items: list[Node] = field(default_factory=list)
+    members: dict[str, SpelledNode] = field(default_factory=dict)
+    items: list[SpelledNode] = field(default_factory=list)
 
     @classmethod
-    def of(cls, stem: str, named: Iterable[tuple[str, Sequence[str]]]) -> Node:
+    def of(cls, stem: str, named: Iterable[tuple[str, Sequence[str]]]) -> SpelledNode:
         """Return what stands under names that begin with a stem. Raises TwoWays."""
         root = cls()
         for key, texts in named:
@@ -37,21 +37,23 @@ class Node:
         for at, token in enumerate(tokens, 1):
             node = path[-1]
             if not token and (not node.items or at == len(tokens) or node.items[-1]._has(tokens[at:])):
-                node.items.append(Node())  # as Rails reads it: a member that is there already begins the next item
-            path.append(node.members.setdefault(token, Node()) if token else node.items[-1])
+                node.items.append(
+                    SpelledNode()
+                )  # as Rails reads it: a member that is there already begins the next item
+            path.append(node.members.setdefault(token, SpelledNode()) if token else node.items[-1])
         path[-1].texts.append(text)
         if len(tokens) > MAX_DEPTH or any(sum(map(bool, (one.texts, one.members, one.items))) > 1 for one in path):
             raise TwoWays
 
     def _has(self, tokens: Sequence[str]) -> bool:
-        node: Node | None = self
+        node: SpelledNode | None = self
         for token in tokens:
             node = node.members.get(token) if node else None
         return node is not None
 
 
 def tokens_of(key: str, stem: str) -> list[str] | None:
-    """Return the names below a stem; None where it is no name of a part of it."""
+    """Return the names below a stem; None if it is no name of a part of it."""
     rest = key[len(stem) :]
     found = [*_TOKEN.finditer(rest)]
     if not key.startswith(stem) or "".join(each[0] for each in found) != rest:
