@@ -14,7 +14,6 @@ from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.messages.ai import UsageMetadata
 from pydantic import Field
 
 from gecko_graph.contracts.run import ContractAnswer
@@ -145,9 +144,7 @@ class Follower(RecordedModel):
             ranked = {"tools": [{"name": name, "score": 1 / place} for place, name in enumerate(names, 1)]}
             wanted = {"need": json.dumps(left[0])} if left else {"answer": "Done."}
             reply = AIMessage(json.dumps(ranked if role == "reranker" else wanted))
-        reply.usage_metadata = UsageMetadata(input_tokens=0, output_tokens=0, total_tokens=0)
-        reply.response_metadata = {"model_name": self.model_name, "estimated_usage": True}
-        return reply
+        return self._counted(reply, input_tokens=0, output_tokens=0)
 
     def _call(self, left: Sequence[JsonObject], tool: str, prefix: str) -> AIMessage:
         if not left or left[0]["call"] != tool:

@@ -116,8 +116,12 @@ class RecordedModel(BaseChatModel):
         else:
             message = _role_message(reply, kwargs.get("tools"))
         made = self._count(message, role, max(attempt - 1, 0) if role == "judge" else question)
-        given = prompt_tokens(messages, kwargs)
-        message.usage_metadata = UsageMetadata(input_tokens=given, output_tokens=made, total_tokens=given + made)
+        return self._counted(message, input_tokens=prompt_tokens(messages, kwargs), output_tokens=made)
+
+    def _counted(self, message: AIMessage, *, input_tokens: int, output_tokens: int) -> AIMessage:
+        tokens = input_tokens + output_tokens
+        usage = UsageMetadata(input_tokens=input_tokens, output_tokens=output_tokens, total_tokens=tokens)
+        message.usage_metadata = usage
         message.response_metadata = {"model_name": self.model_name, "estimated_usage": True}
         return message
 

@@ -215,7 +215,7 @@ class Judgement(LabelReply):
     feedback: str = ""
 
 
-class ConverterReply(_Reply):
+class ToolSchema(_Reply):
     """The converter's reply: the parts that a tool's source leaves open (paper, section 3.5 and appendix A.7)."""
 
     description: str
@@ -358,7 +358,7 @@ REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "bootstrapper": (InitialState,),
     "checklist": (Checklist,),
     "judge": (Judgement,),
-    "converter": (ConverterReply,),
+    "converter": (ToolSchema,),
     "searcher": (SearchWords,),
     "reasoner": (Reasoning,),
     "reranker": (Ranking,),

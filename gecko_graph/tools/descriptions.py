@@ -203,7 +203,7 @@ Conversion: TypeAlias = Generator[list[Ask], Sequence[Reply], tuple[Toolkit, lis
 TOOL_CHARS = 16_000
 
 
-class ToolSchema(roles.ConverterReply):
+class CheckedToolSchema(roles.ToolSchema):
     """The converter's reply, whose result must be a JSON Schema that constrains something."""
 
     @pydantic.field_validator("result")
@@ -225,7 +225,7 @@ class ToolSchema(roles.ConverterReply):
         return schema
 
 
-class ToolEffect(roles.ConverterReply):
+class ToolEffect(roles.ToolSchema):
     """The converter's reply if the result is known."""
 
     result: JsonObject = pydantic.Field(default_factory=dict)
@@ -246,7 +246,7 @@ def convert(toolkit: Toolkit) -> Conversion:
         Ask(
             "converter",
             {"tool": describe_tool(tool)},
-            ToolSchema if tool.result is None else ToolEffect,
+            CheckedToolSchema if tool.result is None else ToolEffect,
             Where(question=number),
         )
         for number, tool in enumerate(open_tools)
@@ -254,7 +254,7 @@ def convert(toolkit: Toolkit) -> Conversion:
     completed: list[ToolSpec] = []
     failures: list[str] = []
     for tool, reply in zip(open_tools, replies, strict=True):
-        if isinstance(given := reply.value, roles.ConverterReply):
+        if isinstance(given := reply.value, roles.ToolSchema):
             effect = tool.effect or (given.effect if given.effect != "unknown" else None)
             result = given.result if tool.result is None else tool.result
             description = tool.description.strip() or given.description.strip()

@@ -48,7 +48,7 @@ SAID = {
     "Checklist": {"items": [{"description": "tea is in the cart"}]},
     "SemanticVerdict": {"problems": []},
     "Judgement": {"items": [{"id": "item-1", "status": "success"}], "ask_user": False, "feedback": ""},
-    "ToolSchema": {"description": "Say hello.", "result": {"type": "string"}, "effect": "read"},
+    "CheckedToolSchema": {"description": "Say hello.", "result": {"type": "string"}, "effect": "read"},
 }
 
 

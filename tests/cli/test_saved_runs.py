@@ -85,7 +85,7 @@ def test_ctrl_c_says_how_to_go_on_and_history_shows_how_far_it_came(run, tmp_pat
     assert code == 130
     assert "[2] ok       cd" in out
     assert err == (
-        "gecko-graph: interrupted; what was done is saved. To resume:\n"
+        "gecko-graph: interrupted; the finished steps are saved. To resume:\n"
         f"  gecko-graph run {FILES} --save '{file}' --thread t --resume\n"
     )
     interrupt(7)

@@ -76,7 +76,7 @@ def test_convert_asks_a_model_for_what_is_missing(run, tmp_path, server):
 
 
 def test_convert_says_which_tools_a_model_could_not_complete(run, tmp_path, server, monkeypatch):
-    monkeypatch.setitem(server.said, "ToolSchema", {"description": 1})
+    monkeypatch.setitem(server.said, "CheckedToolSchema", {"description": 1})
     (tmp_path / "tools.json").write_text(json.dumps(FUNCTIONS))
     words = ("convert", tmp_path / "tools.json", "-o", tmp_path / "api.json", "--model", "openai:any")
     code, _, err = run(*words, "--base-url", server.url)

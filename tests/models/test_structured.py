@@ -13,13 +13,13 @@ from langchain_core.messages import AIMessage
 from gecko_graph.models.reply import MAX_REPLY_CHARS, Unreadable, find_storage_problem, read_reply, schema_of
 from gecko_graph.models.roles import (
     Checklist,
-    ConverterReply,
     InitialState,
     Judgement,
     SemanticVerdict,
     SimulatedEffect,
     SimulatedResponse,
     StateChange,
+    ToolSchema,
 )
 
 ALL = (
@@ -30,7 +30,7 @@ ALL = (
     InitialState,
     Checklist,
     Judgement,
-    ConverterReply,
+    ToolSchema,
 )
 
 json_values = st.recursive(
@@ -129,7 +129,7 @@ EXAMPLES = {
         "stopping_was_right": False,
         "feedback": "f",
     },
-    ConverterReply: {"description": "d", "result": {"type": "object"}, "effect": "read"},
+    ToolSchema: {"description": "d", "result": {"type": "object"}, "effect": "read"},
 }
 
 

@@ -166,8 +166,8 @@ def test_a_function_that_hangs_does_not_keep_the_process_from_ending():
     code = (
         "import asyncio, time\n"
         "from gecko_graph.models.answer import aperform, perform\n"
-        "from gecko_graph.models.ask import Work\n"
-        "hang = Work(function=time.sleep, args=(60,), timeout_s=0.05)\n"
+        "from gecko_graph.models.ask import FunctionCall\n"
+        "hang = FunctionCall(function=time.sleep, args=(60,), timeout_s=0.05)\n"
         "assert perform(hang).late and asyncio.run(aperform(hang)).late\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=55)

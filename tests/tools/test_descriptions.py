@@ -15,7 +15,7 @@ from gecko_graph.tools import Tool, ToolExample, Toolkit, ToolSpec
 from gecko_graph.tools.descriptions import (
     TOOL_CHARS,
     TOOLS_CHARS,
-    ToolSchema,
+    CheckedToolSchema,
     convert,
     describe_tool,
     format_tools,
@@ -74,7 +74,7 @@ def test_what_is_missing_is_filled_in_and_what_is_said_stays():
 )
 def test_a_schema_that_is_none_says_nothing_or_allows_nothing_is_refused(result, words):
     with pytest.raises(ValidationError, match=words):
-        ToolSchema.model_validate({"description": "d", "result": result})
+        CheckedToolSchema.model_validate({"description": "d", "result": result})
 
 
 def test_failures_are_reported_and_the_tool_stays():
