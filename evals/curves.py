@@ -101,10 +101,6 @@ def curves() -> dict[str, Curve]:
     """Return the pictures by file name."""
     retries = [(number(row[0]), number(row[1])) for row in rows("compare", r"\| \d retr")]
     sizes = [list(map(number, row)) for row in rows("speed", r"\| 1(0|00|,000) \|(.* s \|){2}(.* MB \|){2}$")[:3]]
-    alone, gated = (
-        [(number(row[7]), number(row[5])) for row in rows("policy", rf"\| 10% \| .* \| {by} \|")]
-        for by in ("the call alone", "with evidence")
-    )
     tasks, turns = r"\| BFCL, all \| held out \| ", r"\| BFCL, people's turns, all \| held out \| "
     tools = {
         "ours, held-out tasks": rows("retrieval", tasks + "ToolIndex, weights chosen")[0],
@@ -126,12 +122,6 @@ def curves() -> dict[str, Curve]:
             ([*decades[3:], (1000.0, "1,000")], decades),
             {"s of processor time": [(n, s) for n, s, *_ in sizes], "MB checkpointed": [(n[0], n[4]) for n in sizes]},
             is_log=True,
-        ),
-        "risk": Curve(
-            "Wrong writes made by a risk model that errs at 10 % (policy --risk)",
-            "right writes that a person is asked about, by wider and wider bands",
-            (percents(80, 20), percents(12, 3)),
-            {"risk model alone": alone, "contracts, then risk model": gated},
         ),
         "retrieval": Curve(
             "Right tools among the first k (retrieval)",
