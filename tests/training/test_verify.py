@@ -215,7 +215,7 @@ def test_a_model_judges_what_rules_have_not_refused():
 
 
 def test_what_a_model_does_not_know_is_open():
-    found = verify_samples(rows(2), toolkit=TOOLKIT, model=judge_with("unknown"))
+    found = verify_samples(rows(2), toolkit=TOOLKIT, model=judge_with(None, "unknown"))
     verdict = found.rows[1]["verdict"]
     assert (verdict["status"], verdict["by"]) == ("open", "model")
     assert verdict["reasons"][-1]["message"] == "it is not sure that the label is right: so"
