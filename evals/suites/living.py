@@ -93,7 +93,8 @@ def _stand_beside(options: argparse.Namespace) -> int:
     known = [row for name in found if name in KNOWN for row in found[name]]
     unseen = {name: rows for name, rows in found.items() if name not in (*KNOWN, *VARIANTS)}
     for name, rows in unseen.items():
-        print(f"{name} was unseen: {_share(rows, 'class')}, at least {UNSEEN:.0%}; at the first look {FIRST[name]}")
+        first = FIRST.get(name, "this one")
+        print(f"{name} was unseen: {_share(rows, 'class')}, at least {UNSEEN:.0%}; at the first look {first}")
     is_below = any(_rate(rows, "class") < UNSEEN for rows in unseen.values())
     return max(_print_table(known) if known else 0, int(is_below))
 
