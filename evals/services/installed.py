@@ -44,6 +44,16 @@ multiauth.policies = basicauth
 kinto.bucket_create_principals = system.Authenticated
 """
 
+AIRFLOW_TOKEN = """
+import json
+from pathlib import Path
+from airflow.api_fastapi.app import init_auth_manager
+from airflow.api_fastapi.auth.managers.simple.services.login import SimpleAuthManagerLogin
+init_auth_manager()
+token = SimpleAuthManagerLogin.create_token_all_admins()
+Path("token.json").write_text(json.dumps({"authorization": f"Bearer {token}"}))
+"""
+
 
 class Installed(NamedTuple):
     """A service as its package comes: what pip installs, how it is started, where its document is.
@@ -107,6 +117,31 @@ SERVICES: Mapping[str, Installed] = {
         ],
         "/openapi.json", "/healthz",
         variables={"PHOENIX_HOST": "127.0.0.1", "PHOENIX_TELEMETRY_ENABLED": "false"},
+    ),
+    "zenml": Installed(
+        ("zenml[server]==0.98.0",),
+        lambda bin, data, port: [
+            "env", f"ZENML_CONFIG_PATH={data}", f"ZENML_LOCAL_STORES_PATH={data / 'stores'}",
+            str(bin / "uvicorn"), "zenml.zen_server.zen_server_api:app", "--host", "127.0.0.1", "--port", str(port),
+        ],
+        "/openapi.json", "/health",
+        variables={
+            "ZENML_SERVER_AUTH_SCHEME": "NO_AUTH", "ZENML_SERVER_DEPLOYMENT_TYPE": "local",
+            "ZENML_SERVER_AUTO_ACTIVATE": "true", "ZENML_ANALYTICS_OPT_IN": "false",
+        },
+    ),
+    "airflow": Installed(
+        ("apache-airflow==3.3.2",),
+        lambda bin, data, port: [
+            "env", f"AIRFLOW_HOME={data}", "sh", "-c",
+            f"airflow db migrate && python sign.py && exec airflow api-server -H 127.0.0.1 -p {port} -w 1",
+        ],
+        "/openapi.json", "/api/v2/version",
+        variables={
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "false", "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "true",
+            "AIRFLOW__API_AUTH__JWT_SECRET": "not-secret" * 8,
+        },
+        headers={"Authorization": "any"}, key="token.json:authorization", files={"sign.py": AIRFLOW_TOKEN},
     ),
 }  # fmt: skip
 """The services; the versions are those that the figures in reports/living.md were measured with."""

@@ -19,12 +19,12 @@ def _of(make: Callable[[int], JsonObject]) -> Draw:
     return lambda source, number, mark: make(number)
 
 
-def _flow(make: Callable[[int, str], JsonObject]) -> Draw:
-    """Return a body that names a flow, if there is one."""
+def _flow(make: Callable[[int, str], JsonObject], resource: str = "flows") -> Draw:
+    """Return a body that names a flow, or a thing of another resource, if there is one."""
 
     def body(source: Random, number: int, mark: Callable[[str], str | None]) -> JsonObject | None:
-        flow = mark("flows")
-        return make(number, flow) if flow else None
+        found = mark(resource)
+        return make(number, found) if found else None
 
     return body
 
@@ -213,6 +213,95 @@ PHOENIX: Mapping[str, Resource] = {
     ),
 }  # fmt: skip
 
+COLORS = ("blue", "green", "orange", "red")
+
+
+def _zenml(name: str, body: Draw, changes: Draw, is_named: bool = False, **more: Json) -> Resource:
+    path = f"/api/v1/{name}"
+    return Resource(
+        f"POST {path}", f"{path}/{{}}", body, changes=changes, by="PUT", lists=f"GET {path}", pages=("size", "page"),
+        asks=_one("name", name, lambda mark: {"name": mark}),
+        aliases={f"{path}/{{}}": "name"} if is_named else {}, **more,
+    )  # fmt: skip
+
+
+def _in_project(name: str, changes: Draw) -> Resource:
+    return _zenml(name, _flow(lambda n, project: {"project": project, "name": f"{name}{n}"}, "projects"), changes)
+
+
+ZENML: Mapping[str, Resource] = {
+    "projects": _zenml(
+        "projects", _of(lambda n: {"name": f"project{n}", "description": "d"}),
+        _any(lambda n: {"name": f"renamed{n}"}, lambda n: {"description": f"u{n}"}), is_named=True,
+    ),
+    "tags": _zenml(
+        "tags", lambda source, n, mark: {"name": f"tag{n}", "color": source.choice(COLORS)},
+        _any(lambda n: {"name": f"renamed{n}"}, lambda n: {"color": COLORS[n % 4]}),
+    ),
+    "secrets": _zenml(
+        "secrets", _of(lambda n: {"name": f"secret{n}", "values": {"k": f"v{n}"}}),
+        _any(lambda n: {"name": f"renamed{n}"}, lambda n: {"values": {"k": f"u{n}"}}),
+    ),
+    "components": _zenml(
+        "components",
+        _of(lambda n: {"name": f"component{n}", "type": "orchestrator", "flavor": "local", "configuration": {}}),
+        _any(lambda n: {"name": f"renamed{n}"}, lambda n: {"labels": {f"z{n}": "x"}}),
+    ),
+    "users": _zenml(
+        "users", _of(lambda n: {"name": f"user{n}", "is_admin": False, "full_name": "f", "password": f"word{n}"}),
+        _of(lambda n: {"full_name": f"u{n}"}), is_named=True,
+    ),
+    "service_accounts": _zenml(
+        "service_accounts", _of(lambda n: {"name": f"account{n}", "active": True, "description": "d"}),
+        _any(lambda n: {"name": f"renamed{n}"}, lambda n: {"description": f"u{n}"}), is_named=True,
+    ),
+    "api_keys": replace(
+        _zenml(
+            "service_accounts/{}/api_keys", _of(lambda n: {"name": f"key{n}", "description": "d"}),
+            _any(lambda n: {"name": f"renamed{n}"}, lambda n: {"active": False}), is_named=True,
+            above="service_accounts",
+        ),
+        asks=_one("name", "api_keys", lambda mark: {"name": mark}),
+    ),
+    "models": _in_project("models", _any(lambda n: {"name": f"renamed{n}"}, lambda n: {"description": f"u{n}"})),
+    "artifacts": _in_project("artifacts", _of(lambda n: {"name": f"renamed{n}"})),
+    "pipelines": _in_project("pipelines", _of(lambda n: {"description": f"u{n}"})),
+}  # fmt: skip
+
+
+def _airflow(name: str, key: str, body: Draw, changes: Draw, pattern: str) -> Resource:
+    path = f"/api/v2/{name}"
+    return Resource(
+        f"POST {path}", f"{path}/{{}}", body, key, changes, lists=f"GET {path}", pages=("limit", "offset"),
+        asks=_one(key, name, lambda mark: {pattern: mark}), absent="no-such-thing",
+    )  # fmt: skip
+
+
+AIRFLOW: Mapping[str, Resource] = {
+    "pools": _airflow(
+        "pools", "name", lambda source, n, mark: {"name": f"pool{n}", "slots": source.randint(1, 5)},
+        _of(lambda n: {"pool": "{}", "slots": n, "description": f"u{n}", "include_deferred": False}),
+        "pool_name_pattern",
+    ),
+    "variables": _airflow(
+        "variables", "key", _of(lambda n: {"key": f"var{n}", "value": f"v{n}", "description": "d"}),
+        _any(
+            lambda n: {"key": "{}", "value": f"u{n}"},
+            lambda n: {"key": "{}", "value": f"u{n}", "description": f"d{n}"},
+        ),
+        "variable_key_pattern",
+    ),
+    "connections": _airflow(
+        "connections", "connection_id",
+        _of(lambda n: {"connection_id": f"conn{n}", "conn_type": "http", "host": f"h{n}"}),
+        _any(
+            lambda n: {"connection_id": "{}", "conn_type": "http", "host": f"u{n}"},
+            lambda n: {"connection_id": "{}", "conn_type": "http", "port": n},
+        ),
+        "connection_id_pattern",
+    ),
+}  # fmt: skip
+
 RESOURCES: Mapping[str, Mapping[str, Resource]] = {
     "langgraph": LANGGRAPH,
     "prefect": PREFECT,
@@ -220,4 +309,6 @@ RESOURCES: Mapping[str, Mapping[str, Resource]] = {
     "changedetection": CHANGEDETECTION,
     "kinto": KINTO,
     "phoenix": PHOENIX,
+    "zenml": ZENML,
+    "airflow": AIRFLOW,
 }

@@ -37,7 +37,7 @@ class Resource:
         one: The path of one; `{}` for the thing, after those above it.
         body: Draws a body that makes one.
         key: The member of an answer that names it.
-        changes: Draws a body for PATCH (or `by`) of one; None where nothing changes it.
+        changes: Draws a body for PATCH (or `by`) of one, with `{}` for its name; None where nothing changes it.
         by: The method that changes.
         lists: Method and path of the list; what is asked for is a query of GET, a body of POST.
         counts: Method and path that count.
@@ -208,6 +208,9 @@ class Walk:
             last = ("no-such-thing" if member != rule.key else absent) if absent else f"<{one.number}.{member}>"
         method_ = "" if path != rule.one else method
         call = f"{method} {self._path(path, one, last, method_)}"
+        if body:
+            named = last or f"<{one.number}.{rule.key}>"
+            body = {member: named if value == "{}" else value for member, value in body.items()}
         status, _ = self._call(name, verb, case, call, body=body, about=one.number, key=rule.key)
         return one if status < 300 else None
 
