@@ -13,12 +13,11 @@ from ..tools import Toolkit
 from .asked import Asked, arg, is_newest_first
 from .blanks import YES, around, as_key, blank_of, blanks_of, new_key, with_blanks
 from .kinds import STATEFUL, Kind, counter_of, find_kinds
-from .paths import VAR, Operation, Paths, Things, name_of, names_item
+from .paths import VAR, Operation, Paths, Things, either_of, name_of, names_item
 from .shapes import SchemaShape, matching, plain, singular
 
 _TWICE = frozenset(("getorcreate", "ifexists", "existok", "ifnotexists"))
 """Names of members of a request by which a thing that is already there is no error: without them it is one."""
-
 _UNIQUE = frozenset(("name", "slug", "key", "email", "username"))
 _AGAIN = re.compile(r"already exists?,[^.]*return", re.IGNORECASE)
 _MERGES = re.compile(r"\bmerge", re.IGNORECASE)
@@ -187,11 +186,12 @@ class _ContractWriter:
     def _find(self) -> None:
         """Let `place` be where the thing is that the call is about, which must exist."""
         by, is_in_path = self.kind.things, len(self.one.variables) > self.depth
-        named = "" if is_in_path else names_item(self.one, self.things) or ""
-        name = arg(self.one.variables[self.depth] if is_in_path else self.one.sent[named])
-        if by and by.of:  # another key of the same things
-            self.let["found"] = _text(f"things_at({self.shelf}, {self.named}, {{{by.key!r}: {name}}}, {{}})")
-            name = f"at(found, [0, {self.key!r}], '')"
+        named = self.one.variables[self.depth] if is_in_path else self.one.sent[names_item(self.one, self.things) or ""]
+        name, theirs = arg(named), by.key if by and by.of else None
+        if other := theirs or either_of(named, self.things):  # another key of the same things
+            self.let["found"] = _text(f"things_at({self.shelf}, {self.named}, {{{other!r}: {name}}}, {{}})")
+            is_id = "" if theirs else f"{name} if {name} in at(state, {self.shelf}, {{}}) else "
+            name = f"{is_id}at(found, [0, {self.key!r}], '')"
         self.id, self.let["place"] = name, _text(f"[{self.shelf}, {name}]")
         self.requires.append(_exists("place", self.things))
 

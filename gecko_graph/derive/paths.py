@@ -281,6 +281,14 @@ def _unwrapped(shape: SchemaShape) -> tuple[str, ...]:
     return (inner[0],) if len(inner) == 1 and only else ()
 
 
+def either_of(variable: str, things: Things) -> str | None:
+    """Return the second member that names an item if the variable says so, as `user_name_or_id`; else None."""
+    found = re.search(r"(?:^|_|-)([a-z]+)_?or_?([a-z]+)$", variable, re.IGNORECASE)
+    by = {plain(name): name for name in things.fields}
+    named = (by[word] for word in map(plain, found.groups() if found else ()) if word in by)
+    return next((name for name in named if name != things.key), None)
+
+
 def _key_of(found: Things) -> str | None:
     """Return the member that names an item: by the path's variable, else by what such members are called."""
     by, word = {plain(name): name for name in found.fields}, plain(found.singular)

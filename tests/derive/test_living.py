@@ -297,3 +297,23 @@ def test_texts_of_a_document_are_data(living, fields, envelope):
     assert set(made) == {"id", "name", *fields}
     assert ok(call("all")) == {envelope: [made]}
     assert ok(call("one", id="1")) == made
+
+
+def test_an_order_by_several_members_and_a_name_in_the_place_of_an_id(living):
+    box = documents.thing(["id", "name"], id=documents.TEXT, name=documents.TEXT, size=documents.WHOLE)
+    listed = documents.op("list_boxes", gives=documents.many(box))
+    by = {"type": "array", "items": documents.TEXT, "default": ["id"]}  # as Airflow 3 has it
+    listed["parameters"] = [{"name": "order_by", "in": "query", "schema": by}]
+    made = documents.op(
+        "make_box", body=documents.thing(["name"], name=documents.TEXT, size=documents.WHOLE), gives=box
+    )
+    where = [{"name": "box_name_or_id", "in": "path", "required": True, "schema": documents.TEXT}]  # as ZenML has it
+    one = {"get": documents.op("read_box", gives=box), "delete": documents.op("drop_box"), "parameters": where}
+    of = {"/boxes": {"get": listed, "post": made}, "/boxes/{box_name_or_id}": one}
+    call = living({"openapi": "3.1.0", "info": {"title": "boxes", "version": "1"}, "paths": of})
+    ids = {name: ok(call("make_box", name=name, size=size))["id"] for name, size in (("a", 1), ("c", 1), ("b", 2))}
+    assert [each["name"] for each in ok(call("list_boxes", order_by=["-size", "name"]))] == ["b", "a", "c"]
+    assert ok(call("read_box", box_name_or_id="c")) == ok(call("read_box", box_name_or_id=ids["c"]))
+    assert ok(call("drop_box", box_name_or_id="c")) is None
+    assert missing(call("read_box", box_name_or_id=ids["c"]))
+    assert missing(call("read_box", box_name_or_id="c"))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 from ...errors import NotRead
@@ -218,8 +219,10 @@ def _page(
 
 
 def _ordered(scope: Scope, items: Any, by: Any, direction: Any = None) -> list[Json]:
-    """Return things in an order as requests name it: `-price`, `price:desc`, or a name and a direction."""
+    """Return things in an order as requests name it: `-price`, `price:desc`, a name and a direction, or a list."""
     found = a_list(items, "ordered")
+    if isinstance(by, list):  # the first counts most
+        return reduce(lambda things, one: _ordered(scope, things, one, direction), reversed(by), found)
     named = _ORDER.fullmatch(a_text(by, "ordered")) if by is not None else None
     sign, field, way = named.groups() if named else ("", "", None)
     is_down = sign == "-" or str(way or given(direction) or "").lower().startswith(("desc", "-1"))
