@@ -90,10 +90,12 @@ def is_saved_at(standing: Standing) -> bool:
     Runs in a thread.
     """
     config, deadline = standing.config(min(standing.checkpoints, key=len)), time.monotonic() + SOON_S
+    pause = 0.0005  # mostly it is being written at this moment: every real call waits here
     while not (is_saved := standing.saver.get_tuple(config) is not None) and time.monotonic() < deadline:
         if standing.durability == "exit":
             break
-        time.sleep(0.002)
+        time.sleep(pause)
+        pause = min(1.5 * pause, 0.01)
     return is_saved
 
 
