@@ -7,7 +7,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from uuid import uuid4
@@ -315,7 +315,7 @@ class Sessions:
         if session.late is not None:
             raise HttpRefusal(503, _LATE)
         try:
-            async with asyncio.timeout(self.call_s):
+            async with asyncio.timeout(self.call_s) if session.lock.locked() else nullcontext():
                 await session.lock.acquire()
         except TimeoutError:
             raise HttpRefusal(503, _LATE) from None
