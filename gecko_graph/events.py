@@ -13,7 +13,7 @@ Each is a plain dict `{"v": 1, "type": "gecko.<name>", "attempt": int, ...}`:
 | `gecko.result` | `call`, `status`, `result`, `rung`, `simulated`, `passed`, `unclear`, `stale` | a rung answered it |
 | `gecko.change` | `call`, `patch`, `observed`, `refused`, `race` | a change was booked or refused, and its races |
 | `gecko.execute` | `call` | the agent makes a call for real (attempt 0, as the next two) |
-| `gecko.executed` | `call`, `status`, `result` | it was answered; `in_doubt` if it is open if it took effect |
+| `gecko.executed` | `call`, `status`, `result` | it was answered; `in_doubt` if nobody knows whether it took effect |
 | `gecko.sync` | `call`, `patch`, `drift` | the task state follows; what differed from the prediction |
 | `gecko.verdict` | `verdict`, `answer`, `stop`, `stop_reason` (its message) | the judge has given its verdict |
 

@@ -5,7 +5,7 @@ run = gecko.stream_events(task, version="v3", transformers=[Rehearsing])
 for step in run.extensions["steps"]: ...
 ```
 
-`Rehearsing` is passed if the run begins, also if that is a graph that embeds ours: LangGraph ignores what an
+Pass `Rehearsing` at the start of the run, even to a graph that embeds ours: LangGraph ignores what an
 embedded graph was compiled with. An agent with `GeckoMiddleware` has it already. Over a server each stream is the
 channel `custom:<name>`. A stream holds the run's own steps, and nothing of the turn before.
 """

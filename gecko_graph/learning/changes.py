@@ -180,7 +180,7 @@ Paths = Mapping[int, tuple[str, ...]]
 
 
 def _explain_path(paths: Paths, befores: Mapping[int, JsonObject], terms: Sequence[Term]) -> list[ValueTemplate] | None:
-    """Return how each token of a path comes about; it may begin if the state says that one works in a tree."""
+    """Return how each token of a path comes about; it may begin at the folder of a tree that one works in."""
     for cursor in (term for term in terms if term.path):
         said, steps = cursor.path or ((), [])
         if all(steps[row] and list(path[: len(steps[row])]) == steps[row] for row, path in paths.items()):

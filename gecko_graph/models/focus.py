@@ -56,7 +56,7 @@ MOST_UPPER = 40
 _MOST_KEYS = 10_000
 """Keys, from the root outwards, that are found in another spelling."""
 _FEW, _MANY = 80, 400
-"""Occurrences read of a word, and of those if it is a whole key or scalar; more of them add little."""
+"""Occurrences read of a word, and of those that are a whole key or scalar; more of them add little."""
 
 _CIRCUMSTANCE = re.compile(
     r"(?<![a-z])(?:users?|username|account|owner|login|logged|auth|authenticated|session|token|active|current|selected"

@@ -307,7 +307,7 @@ def is_embedded() -> bool:
 
 
 class Router(RunnableLambda[Any, Any]):
-    """A router that is called if it stands: under `ainvoke` LangGraph would send a plain function to a thread.
+    """A router that is called in the same thread: under `ainvoke` LangGraph would send a plain function to a thread.
 
     The function's annotations still show which keys it reads and where it leads, as Studio draws it.
     """

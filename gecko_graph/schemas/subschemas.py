@@ -101,7 +101,7 @@ DATA = frozenset({"enum", "const", "default", "example", "examples"})
 """Keywords whose values are no schemas."""
 
 TURNING = frozenset({"not", "oneOf", "if", "contains"})
-"""Keywords if a weaker rule inside can mean a stronger one outside: they are kept whole or removed."""
+"""Keywords inside which a weaker rule can mean a stronger one outside: they are kept whole or removed."""
 
 
 def is_number(value: Any) -> bool:

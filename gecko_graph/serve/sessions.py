@@ -58,7 +58,7 @@ class Session:
     users: int = 0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     drifts: dict[int, Drifts] = field(default_factory=dict)
-    """By the number of a real call if it was not as simulated."""
+    """By the number of a real call, the places where it was not as simulated."""
     late: asyncio.Task[Any] | None = None
     """Work that did not end in time: until it does, the session answers nothing else."""
 

@@ -69,7 +69,7 @@ def complete(held: Held | None, outcome: Outcome) -> Outcome:
 def fill_really(answer: ContractAnswer, real: Json, root: JsonObject) -> ContractAnswer:
     """Return a contract's answer with the real result in what it leaves open.
 
-    What the effects write under the same name is known, as if another rung fills the result.
+    What the effects write under the same name is known, as it is if another rung fills the result.
     """
     written = _written(answer.patch)
 
