@@ -102,6 +102,7 @@ def test_a_question_is_paid_for_once(tmp_path, monkeypatch):
 
 
 def test_files_folders_and_globs_go_to_shards_with_a_manifest(tmp_path):
+    pytest.importorskip("pyarrow", reason="the extra `training` is not installed")
     folder, all_ = tmp_path / "rows", list(rows(30))
     folder.mkdir()
     write(folder / "a.jsonl", all_[:11])
