@@ -218,7 +218,9 @@ def test_workers_share_a_port_and_one_that_is_killed_is_begun_again(address, tmp
     where = line.split(" tools at ")[1].split()[0]
 
     def children():
-        listed = subprocess.run(["ps", "-o", "pid,args", "--ppid", str(process.pid)], capture_output=True, text=True)
+        # -ww: with COLUMNS=80 a long path of Python cuts off what is looked for
+        command = ["ps", "-ww", "-o", "pid,args", "--ppid", str(process.pid)]
+        listed = subprocess.run(command, capture_output=True, text=True)
         return {int(each.split()[0]) for each in listed.stdout.splitlines() if "spawn_main" in each}
 
     def ask(method, path):
@@ -232,6 +234,7 @@ def test_workers_share_a_port_and_one_that_is_killed_is_begun_again(address, tmp
     try:
         assert ask("POST", CANCEL).status_code == 200
         first = children()
+        assert len(first) == 2
         for pid in first:
             os.kill(pid, signal.SIGKILL)
             assert ask("POST", CANCEL).status_code == 409
