@@ -8,35 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.floors import FLOORS, LEVEL, PACKAGE, room_of
 from tests.walk import carried_out, rehearsed
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "gecko_graph"
-
-# a room (a folder, or a file of the top level) imports only those on lower floors
-FLOORS = [
-    {"masking", "state"},
-    {"errors", "events"},
-    {"context", "stream", "values"},
-    {"schemas"},
-    {"contracts", "models"},
-    {"tools", "testing"},
-    {"derive", "retrieval", "world"},
-    {"nodes", "undo"},
-    {"graph", "real"},
-    {"agent", "conversation", "create", "learning", "middleware", "toolgate"},  # wings never import each other
-    {"scenario"},
-    {"training"},
-    {"display", "serve", "studio"},
-    {"cli", "pytest"},
-    {"__main__"},
-]
-LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
-
-
-def room_of(path: Path) -> str:
-    relative = path.relative_to(PACKAGE)
-    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
 
 
 @cache
@@ -87,6 +62,11 @@ def test_no_class_name_stands_for_two_things():
 def test_a_call_enters_few_rooms():
     assert len(rehearsed().rooms) <= 5
     assert len(carried_out().rooms) <= 6
+
+
+def test_a_call_climbs_at_most_twice():
+    assert len(rehearsed().climbs) <= 2
+    assert len(carried_out().climbs) <= 2
 
 
 def test_nodes_never_import_each_other():

@@ -17,6 +17,7 @@ from langgraph.types import Command
 import gecko_graph
 from gecko_graph import Models, Tool, Toolkit, create_gecko, create_gecko_agent
 from gecko_graph.testing import recorded
+from tests.floors import LEVEL, room_of
 
 ROOT = Path(gecko_graph.__file__).parent
 ITEMS = [{"description": "it is paid", "check": "True"}]
@@ -33,6 +34,8 @@ class Walk:
 
     def __init__(self) -> None:
         self.way: list[str] = []
+        self.climbs: list[str] = []
+        """Functions that a lower room called with the call, each `from → to`."""
         self.is_open = True
 
     def __call__(self, frame: Any, event: str, _: Any) -> None:
@@ -41,7 +44,13 @@ class Walk:
             return
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         if any(is_call(frame.f_locals.get(name)) for name in names):
-            self.way.append(Path(code.co_filename).relative_to(ROOT).with_suffix("").parts[0])
+            room, caller = room_of(Path(code.co_filename)), frame.f_back
+            while caller and not caller.f_code.co_filename.startswith(str(ROOT)):
+                caller = caller.f_back
+            above = room_of(Path(caller.f_code.co_filename)) if caller else room
+            if LEVEL.get(above, 0) < LEVEL.get(room, 0):
+                self.climbs.append(f"{above} → {room}: {code.co_name}")
+            self.way.append(room)
         self.is_open = code.co_name != "commit"
 
     @property
@@ -91,3 +100,4 @@ def carried_out() -> Walk:
 if __name__ == "__main__":
     for name, walk in (("rehearsed", rehearsed()), ("carried out", carried_out())):
         print(f"{name}: {len(walk.rooms)} rooms, {len(walk.way)} functions: {' → '.join(walk.rooms)}")
+        print(f"  {len(walk.climbs)} climbs", *walk.climbs, sep="\n    ")

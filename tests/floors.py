@@ -1,0 +1,32 @@
+"""The floors of the house: which room may import which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[1] / "gecko_graph"
+
+# a room (a folder, or a file of the top level) imports only those on lower floors
+FLOORS = [
+    {"masking", "state"},
+    {"errors", "events"},
+    {"context", "stream", "values"},
+    {"schemas"},
+    {"contracts", "models"},
+    {"tools", "testing"},
+    {"derive", "retrieval", "world"},
+    {"nodes", "undo"},
+    {"graph", "real"},
+    {"agent", "conversation", "create", "learning", "middleware", "toolgate"},  # wings never import each other
+    {"scenario"},
+    {"training"},
+    {"display", "serve", "studio"},
+    {"cli", "pytest"},
+    {"__main__"},
+]
+LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def room_of(path: Path) -> str:
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
