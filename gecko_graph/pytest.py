@@ -14,11 +14,12 @@ import pytest
 from _pytest.outcomes import Skipped
 
 from .conversation.agent import AgentLike
+from .conversation.result import CaseResult
 from .display.words import clean
 from .errors import GeckoError
 from .scenario import Scenario
 from .scenario.cases.batch import load_agent
-from .scenario.cases.result import CaseResult, run_case
+from .scenario.cases.run import run_case
 from .values.observation import Observer
 
 AGENT = "gecko_agent"

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 SHARE = 0.5
 _COMMON = frozenset(
-    """a an the of for to in on by as is are be it its this that from with and or not no if none return returns give make
-    get given one whether what each all any has have do does at who which there than then else so only""".split()  # noqa: SIM905
+    """a an the of for to in on by as is are be it its this that from with and or not no if none return returns give
+    make get given one whether what each all any has have do does at who which there than then else so only""".split()  # noqa: SIM905
 )
 _ENDINGS = re.compile(r"(?<=\w{3})(?:ies|ing|ed|es|s|e|y)$")
 

@@ -18,9 +18,9 @@ FLOORS = [
     {"nodes", "undo"},
     {"graph", "real"},
     {"agent", "conversation", "create", "learning", "middleware", "toolgate"},  # wings never import each other
-    {"scenario"},
+    {"display", "scenario"},
     {"training"},
-    {"display", "serve", "studio"},
+    {"serve", "studio"},
     {"cli", "pytest"},
     {"__main__"},
 ]

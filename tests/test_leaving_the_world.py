@@ -15,7 +15,7 @@ from gecko_graph import GeckoError, Scenario, Toolkit, create_conversation
 from gecko_graph.cli import main
 from gecko_graph.conversation.channels import read_envelope
 from gecko_graph.conversation.outside import LeftWorld
-from gecko_graph.scenario.cases.result import describe_messages
+from gecko_graph.conversation.result import describe_messages
 from gecko_graph.testing import scripted
 from tests.cases.test_cases import folder
 from tests.test_conversation import ANSWER, CONTRACTS, SCENARIO, WEATHER, WIFI, scenario

@@ -8,7 +8,7 @@ import pytest
 
 from gecko_graph.cli import main
 from gecko_graph.conversation.augment import AUGMENTATIONS, augment, find_faces
-from gecko_graph.scenario.cases.result import run_case
+from gecko_graph.scenario.cases.run import run_case
 from gecko_graph.testing import scripted
 from tests.live_library import Live, call
 from tests.phone import CASES, FOLDER, agents, converse, hasty, load, lost, rehearsing, rename

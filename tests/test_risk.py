@@ -25,7 +25,7 @@ from gecko_graph import (
     create_gecko_agent,
 )
 from gecko_graph.scenario import Scenario
-from gecko_graph.scenario.cases.result import run_case
+from gecko_graph.scenario.cases.run import run_case
 from gecko_graph.testing import recorded, scripted
 from tests.deciding import Decider
 from tests.milestones.test_claims_in_goals import OFF, VAGUE, scenario, write_case

@@ -15,8 +15,9 @@ from gecko_graph.conversation.augment import AUGMENTATIONS, augment, find_faces
 from gecko_graph.conversation.faults import FAULTS
 from gecko_graph.conversation.graph import create_conversation
 from gecko_graph.conversation.milestones.claims import judge_claim
+from gecko_graph.conversation.result import CaseResult
 from gecko_graph.scenario.cases.batch import find_cases
-from gecko_graph.scenario.cases.result import CaseResult, run_case
+from gecko_graph.scenario.cases.run import run_case
 from gecko_graph.state import JsonObject
 from gecko_graph.values.documents import read_document
 

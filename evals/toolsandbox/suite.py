@@ -13,7 +13,7 @@ from gecko_graph.conversation.augment import AUGMENTATIONS
 from gecko_graph.conversation.milestones.constraints import Reached
 from gecko_graph.models.factory import chat_model
 from gecko_graph.scenario.cases.batch import find_cases, load_agent
-from gecko_graph.scenario.cases.result import run_case
+from gecko_graph.scenario.cases.run import run_case
 from gecko_graph.state import JsonObject
 from gecko_graph.testing import scripted
 

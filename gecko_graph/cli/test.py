@@ -16,21 +16,13 @@ from rich.text import Text
 from ..conversation.agent import read_agent
 from ..conversation.augment import AUGMENTATIONS
 from ..conversation.faults import FAULTS
+from ..conversation.result import CaseResult, Group, Report, as_json, build_report, format_invented, is_passed
 from ..display.page import conversations_page
 from ..display.words import clean
 from ..errors import GeckoError
 from ..models.factory import Models
 from ..scenario.cases.batch import HoldCase, Planned, find_cases, load_agent, plan_cases, read_finished, run_cases
-from ..scenario.cases.result import (
-    CaseResult,
-    Group,
-    Report,
-    as_json,
-    build_report,
-    find_invented,
-    format_invented,
-    is_passed,
-)
+from ..scenario.cases.run import find_invented
 from ..state import JsonObject
 from ..values.mapping import threads
 from .inputs import build_models, check_files, find_map, screen, write_text

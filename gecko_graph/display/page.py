@@ -10,7 +10,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
 
-from ..scenario.cases.result import CaseResult, Report, build_report, is_passed, read_conversation
+from ..conversation.result import CaseResult, Report, build_report, is_passed, read_conversation
 from ..state import JsonObject
 from ..world.turn import task_of
 from . import RunText, rows, words

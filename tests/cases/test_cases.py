@@ -10,8 +10,8 @@ import pytest
 
 from gecko_graph import Models
 from gecko_graph.cli import main
+from gecko_graph.conversation.result import build_report, find_pass_k, format_missed
 from gecko_graph.scenario.cases.batch import read_finished
-from gecko_graph.scenario.cases.result import build_report, find_pass_k, format_missed
 from tests.live_library import Live
 
 pytest.importorskip("scipy.optimize")  # here: pytester forgets what is imported within it, and numpy loads but once
@@ -250,7 +250,7 @@ def test_the_plugin_collects_cases_and_prints_what_was_missed(folder, pytester, 
 def test_the_page_and_the_report_blame_the_user_where_the_auditor_does(folder):
     from gecko_graph.display.page import conversations_page
     from gecko_graph.scenario import Scenario
-    from gecko_graph.scenario.cases.result import run_case
+    from gecko_graph.scenario.cases.run import run_case
     from gecko_graph.testing import recorded, scripted
 
     scenario = Scenario.load(folder / "cases" / "deep" / "one.gecko.yaml")

@@ -14,7 +14,7 @@ from evals.fair.player import Player, find_failed
 from gecko_graph.conversation.augment import augment, find_faces
 from gecko_graph.conversation.graph import create_conversation
 from gecko_graph.scenario.cases.batch import find_cases
-from gecko_graph.scenario.cases.result import run_case
+from gecko_graph.scenario.cases.run import run_case
 
 PHONE, LIBRARY = (suite.ROOT / suite.WORLDS[name] for name in ("phone", "library"))
 

@@ -10,7 +10,7 @@ import pytest
 
 from gecko_graph import Models, Scenario, create_conversation
 from gecko_graph.conversation.derive import derive_milestones
-from gecko_graph.scenario.cases.result import run_case
+from gecko_graph.scenario.cases.run import run_case
 from gecko_graph.testing import recorded, scripted
 from gecko_graph.values.documents import read_document
 from tests.phone import FOLDER

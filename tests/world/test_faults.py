@@ -12,7 +12,7 @@ from gecko_graph.cli import main
 from gecko_graph.context import LADDER, GeckoContext
 from gecko_graph.conversation.faults import FAULTS, build_faults
 from gecko_graph.errors import ScenarioError
-from gecko_graph.scenario.cases.result import run_case
+from gecko_graph.scenario.cases.run import run_case
 from gecko_graph.testing import scripted
 from tests.cases.test_cases import CASE, folder
 

@@ -22,7 +22,7 @@ from ...values.digest import digest
 from ...values.mapping import Map, Work
 from .. import Scenario
 from ..tools import find_module, load_name
-from .result import describe_case, run_case
+from .run import describe_case, run_case
 
 PATTERN = "*.gecko.yaml"
 

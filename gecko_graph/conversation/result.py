@@ -1,32 +1,22 @@
-"""One conversation as a test, its result as plain JSON; of many: similarity, turns, pass^k, cost."""
+"""The result of a conversation as plain JSON; of many: similarity, turns, pass^k, cost."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import comb, fsum
 from typing import Any, NamedTuple, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from ...conversation.agent import AgentLike
-from ...conversation.augment import augment
-from ...conversation.channels import Status, read_envelope
-from ...conversation.faults import FAULTS
-from ...conversation.graph import create_conversation
-from ...conversation.milestones.constraints import Missed, Reached, is_reached
-from ...conversation.milestones.tables import MESSAGE, find_names, find_table
-from ...conversation.user import UserLike
-from ...masking import mask
-from ...models.factory import Models, ModelsLike
-from ...models.formatting import format_calls, format_json, format_single_change, text_of
-from ...state import VERSION, JsonObject
-from ...tools import Toolkit
-from ...values.difference import net_changes
-from ...values.origins import is_supposed
-from ...values.patch import booked_patch, fold_patches
-from .. import Scenario
-from ..verdicts import keep_verdicts
+from ..masking import mask
+from ..models.formatting import format_calls, format_json, format_single_change, text_of
+from ..state import VERSION, JsonObject
+from ..values.difference import net_changes
+from ..values.origins import is_supposed
+from ..values.patch import booked_patch, fold_patches
+from .channels import Status, read_envelope
+from .milestones.constraints import Missed, Reached, is_reached
 
 VALUE_CHARS = 300
 
@@ -143,57 +133,6 @@ def is_passed(record: Mapping[str, Any]) -> bool:
     return bool(record["score"]["status"] == "passed")
 
 
-def run_case(
-    scenario: Scenario,
-    agent: AgentLike,
-    *,
-    user: UserLike | None = None,
-    model: ModelsLike = None,
-    augmentation: str | None = None,
-    trial: int = 0,
-) -> CaseResult:
-    """Run a scenario's conversation; the verdicts of the role `claim_judge` are kept beside the scenario's file.
-
-    Args:
-        scenario: The case, with a user.
-        agent: As for `create_conversation`.
-        user: In the place of the scenario's.
-        model: Of the other roles; or `Models`, by role.
-        augmentation: One of `AUGMENTATIONS` or `FAULTS`; the needed tools are the scenario's `needs`.
-        trial: Added to the seed.
-
-    Raises:
-        GeckoError: Agent, user or augmentation cannot be used.
-    """
-    toolkit = None
-    if fault := next((each for each in FAULTS if each == augmentation), None):
-        scenario = replace(scenario, faults=tuple(dict.fromkeys((*scenario.faults, fault))))
-    elif augmentation:
-        toolkit = augment(scenario.tools, scenario.needs or scenario.tools.names, augmentation)
-    limits = scenario.limits.model_copy(update={"seed": scenario.limits.seed + trial})
-    graph = create_conversation(agent, toolkit, scenario=scenario, user=user, model=model, context=limits)
-    head = {**describe_case(scenario, augmentation or "", trial), "invents": find_invented(scenario.tools, model)}
-    result = read_conversation(graph.invoke({}), {**head, "idle": score_idle(scenario)})
-    keep_verdicts(scenario.where, result.record["score"])
-    return result
-
-
-def describe_case(scenario: Scenario, augmentation: str, trial: int) -> JsonObject:
-    """Return the head of a conversation's record: its scenario and settings."""
-    named = {"case": scenario.name, "file": scenario.where, "categories": list(scenario.categories)}
-    tools = {"tools": sorted(scenario.tools.names), "invents": []}
-    changed = dict.fromkeys(filter(None, (augmentation, *scenario.faults)))
-    return {"v": VERSION, **named, "augmentation": ", ".join(changed), "trial": trial, **tools}
-
-
-def find_invented(toolkit: Toolkit, model: ModelsLike) -> list[str]:
-    """Return the tools whose answers are made up to fit a schema: they have no rules, and no model simulates."""
-    if Models.of(model).only_named("simulator").has("simulator"):
-        return []
-    known = {each.name for each in toolkit if each.contract or each.simulate or each.examples or each.opened}
-    return sorted(set(toolkit.names) - known)
-
-
 def format_invented(tools: Iterable[str], invents: Iterable[str]) -> str:
     """Return how many tools answer with invented data, and which; empty if none does."""
     named = sorted(set(invents))
@@ -206,14 +145,6 @@ def read_conversation(output: Mapping[str, Any], head: Mapping[str, Any] | None 
     messages = describe_messages(output["messages"], output["world"])
     found = {"categories": [], "tools": [], "invents": [], "score": output["score"], "messages": messages}
     return CaseResult({**plain, **found, **(head or {})})
-
-
-def score_idle(scenario: Scenario) -> float | None:
-    """Return the score of an agent that does nothing and answers nothing."""
-    tables = find_names(scenario.state, scenario.goal.tables)
-    opening = {"sender": "user", "recipient": "agent", "content": "", "calls": [], "attempts": []}
-    start = {**{name: find_table(scenario.state, name) for name in tables}, MESSAGE: [opening]}
-    return scenario.goal.score([start])["similarity"]
 
 
 def describe_messages(messages: Sequence[AnyMessage], world: JsonObject) -> list[JsonObject]:
