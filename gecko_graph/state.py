@@ -62,7 +62,7 @@ class Complaint(TypedDict):
 
     tool: str
     path: str
-    """JSON path of the argument, `$` for the whole object: `$.items[0].quantity`."""
+    """JSON Pointer to the argument: `/items/0/quantity`; empty for the whole object."""
     expected: str
     got: str
     source: Literal["rule", "model"]
@@ -209,7 +209,7 @@ class MadeUp(TypedDict):
     """The call's id."""
     tool: str
     argument: str
-    """JSON path of the argument: `$.number`."""
+    """JSON Pointer to the argument: `/number`."""
     value: Json
     origin: Origin
 

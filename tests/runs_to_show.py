@@ -20,7 +20,7 @@ def step(name, args, status="ok", result=None, patch=(), **more):
     return {"v": 1, "call": {"id": f"{name}-1", "name": name, "args": args}, "outcome": outcome | more}
 
 
-def complaint(path="$.date", expected="a date", got='"soon"'):
+def complaint(path="/date", expected="a date", got='"soon"'):
     return {"tool": "book", "path": path, "expected": expected, "got": got, "source": "rule"}
 
 

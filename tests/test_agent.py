@@ -166,7 +166,7 @@ def test_a_result_that_differs_is_booked_as_drift_and_the_plan_goes_on(shop):
     shop.order.__doc__, shop.order.__name__ = honest.__doc__, "order"
     out = agent_of(shop, PLAN, interrupt_on="none").invoke(TASK, thread())
     first = out["execution"]["calls"][0]
-    assert first["drift"] == [{"kind": "value", "path": "$.item", "predicted": "pen", "real": "PEN"}]
+    assert first["drift"] == [{"kind": "value", "path": "/item", "predicted": "pen", "real": "PEN"}]
     assert out["execution"]["status"] == "done"
     assert out["execution"]["fidelity"]["order"] == {"calls": 2, "drifted": 2}
 
@@ -291,7 +291,7 @@ def test_an_answer_that_breaks_its_documented_schema_is_named_in_record_verdict_
     )
     agent = create_gecko_agent(tools, model=model, interrupt_on="none", checkpointer=InMemorySaver())
     out = agent.invoke({**TASK, "checklist": ["ink is ordered"]}, thread())
-    why = 'the result breaks its schema: at $.id: expected an integer, got "real-1001"'
+    why = 'the result breaks its schema: /id: expected an integer, got "real-1001"'
     (step,) = agent.get_state(thread()).values["bookkeeping"]["steps"]
     (entry,) = out["execution"]["calls"]
     assert step["outcome"]["undocumented"] == entry["undocumented"] == [why]

@@ -158,7 +158,7 @@ def test_what_came_otherwise_is_told_and_booked_by_a_model():
     decide(agent, APPROVE)
     assert model.asked()[-2:] == ["state_updater", "planner"]
     (entry,) = agent.get_state(THREAD).values["journal"]
-    assert [each["path"] for each in entry["drift"]] == ["$.total"]
+    assert [each["path"] for each in entry["drift"]] == ["/total"]
 
 
 def test_after_a_refusal_there_is_one_note_and_the_planner_s_own_question():

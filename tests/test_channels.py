@@ -143,7 +143,7 @@ def everything():
                 ],
                 [{"call": "put", "args": {"tray": "nowhere", "paper": "b"}}, {"say": "Done."}],
             ],
-            "validator": [{"problems": [{"argument": "$.paper", "problem": "is no paper"}]}, *[{"problems": []}] * 9],
+            "validator": [{"problems": [{"argument": "/paper", "problem": "is no paper"}]}, *[{"problems": []}] * 9],
             "checklist": [{"items": [{"description": "filed"}, {"description": "told"}]}],
             "judge": [{"items": [{"id": "item-1", "status": "failed", "reason": "no"}], "feedback": "again"}] * 2,
             "bootstrapper": [{"domain": {}, "runtime_state": {"user": "ann"}}],

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from gecko_graph.nodes.checks import judge_by_rule, unasked_changes
 from gecko_graph.values.digest import clone
-from gecko_graph.values.patch import apply_patch, pointer
+from gecko_graph.values.patch import apply_patch
+from gecko_graph.values.places import pointer
 
 ORDERS = {"orders": {f"o{n}": {"total": n} for n in range(50_000)}}
 

@@ -31,7 +31,7 @@ def test_the_text_of_a_run_has_its_attempts_result_plan_and_cost():
     for line in (
         '├── mkdir(name: "temp")  simulated by contract',
         "│   +  /tree/temp {}",
-        '│   refused $.date: expected a date, got "soon" (rule)',
+        '│   refused /date: expected a date, got "soon" (rule)',
         "│   error not done: credit below zero",
         "├── look()  run for real",
         "│   note not by contract: it cannot be evaluated: division by zero",
@@ -73,7 +73,7 @@ def test_what_is_long_is_cut_and_says_so():
 
 # what a run rests on ---------------------------------------------------------------------------------
 
-BY_MODEL = {"kind": "chosen", "from": "result", "path": "$.number", "step": 1, "rung": "model"}
+BY_MODEL = {"kind": "chosen", "from": "result", "path": "/number", "step": 1, "rung": "model"}
 NOWHERE = {"kind": "chosen", "from": "planner", "path": ""}
 
 
@@ -82,16 +82,16 @@ def made_up(argument, value, origin):
 
 
 JUDGED = verdict("accepted", "success", "not_asked_for", feedback="Look at the amount.") | {
-    "made_up": [made_up("$.number", "INV-1042", BY_MODEL), made_up("$.to.amount", 1240.5, NOWHERE)],
+    "made_up": [made_up("/number", "INV-1042", BY_MODEL), made_up("/to/amount", 1240.5, NOWHERE)],
     "unclear": ["pay: state.x is undefined"],
     "unasked_changes": ["remove /diary"],
 }
 ORIGINS = {
-    "find-1": {"$.x": [{"kind": "stated", "from": "state", "path": "/a"}]},
+    "find-1": {"/x": [{"kind": "stated", "from": "state", "path": "/a"}]},
     "pay-1": {
-        "$.number": [BY_MODEL],
-        "$.to.amount": [NOWHERE],
-        "$.to.who": [{"kind": "stated", "from": "task", "path": ""}],
+        "/number": [BY_MODEL],
+        "/to/amount": [NOWHERE],
+        "/to/who": [{"kind": "stated", "from": "task", "path": ""}],
     },
 }
 ATTEMPT = attempt(
@@ -109,10 +109,10 @@ RESTS = rehearsal(ATTEMPT) | {
     "supposed_state": {"paths": ["/a"], "state": {"a": [1]}, "unclear": ["find: state.a is a list"]},
 }
 EVERYWHERE = [
-    "accepted, 1 of 1; rests on 2 made-up values: number, to.amount; 1 point could not be checked; 1 unasked change",
+    "accepted, 1 of 1; rests on 2 made-up values: number, to/amount; 1 point could not be checked; 1 unasked change",
     "thing 2 holds",
     'number: "INV-1042" (pay), made up by model, step 1',
-    "to.amount: 1240.5 (pay), made up by the planner",
+    "to/amount: 1240.5 (pay), made up by the planner",
     "pay: state.x is undefined",
     "remove /diary",
     "Look at the amount.",
@@ -176,8 +176,8 @@ def test_clean_shows_what_it_cannot_keep():
 
 
 def test_what_others_wrote_is_no_markup_and_no_escape_sequence():
-    judged = JUDGED | {"made_up": [made_up(f"$.{NASTY}", NASTY, BY_MODEL | {"rung": NASTY})], "unclear": [NASTY]}
-    origins = {"pay-1": {f"$.{NASTY}": [{"kind": "chosen", "from": "planner", "path": "", "rung": NASTY}]}}
+    judged = JUDGED | {"made_up": [made_up(f"/{NASTY}", NASTY, BY_MODEL | {"rung": NASTY})], "unclear": [NASTY]}
+    origins = {"pay-1": {f"/{NASTY}": [{"kind": "chosen", "from": "planner", "path": "", "rung": NASTY}]}}
     run = rehearsal(attempt(1, [step("pay", {NASTY: NASTY})], judged, origins=origins))
     run |= {"origins": origins, "changes": [NASTY], "supposed_state": {"state": {NASTY: NASTY}}}
     for each in (run, nasty_run()):

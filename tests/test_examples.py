@@ -66,7 +66,7 @@ def test_calendar_an_argument_breaks_a_rule_then_the_user_is_asked(runs):
     (only,) = attempts(runs["calendar"])
     assert steps(only) == [("listEvents", "refused"), ("listEvents", "ok"), ("findPeople", "ok")]
     (complaint,) = only["steps"][0]["complaints"]
-    assert (complaint["path"], complaint["source"]) == ("$.date", "rule")
+    assert (complaint["path"], complaint["source"]) == ("/date", "rule")
     assert "2025-10-14" not in json.dumps(complaint), "a complaint never hands over the right value"
     assert only["verdict"]["status"] == "needs_user"
     assert only["answer"].endswith("?")

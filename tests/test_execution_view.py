@@ -26,7 +26,7 @@ def entry(name, status="ok", **more):
     return {"call": {"id": name, "name": name, "args": {"n": 1}}, "status": status, "tries": 1} | more
 
 
-DRIFT = {"kind": "value", "path": "$.price", "predicted": 5, "real": 6}
+DRIFT = {"kind": "value", "path": "/price", "predicted": 5, "real": 6}
 EXECUTION = {
     "v": 1,
     "turn": 1,
@@ -58,7 +58,7 @@ EXECUTION = {
 }
 ROWS = [
     ("ok", '{"price": 6}'),
-    ("drift", "value $.price: predicted → real 5 → 6"),
+    ("drift", "value /price: predicted → real 5 → 6"),
     ("ok", "written (a person's words)"),
     ("error", "no money"),
     ("departed", "not a list of orders"),
@@ -106,7 +106,7 @@ def test_a_page_says_first_what_was_really_done():
 
 
 def test_texts_of_reality_are_harmless():
-    drift = [{"kind": "value", "path": f"$.{NASTY}", "predicted": NASTY, "real": 6}]
+    drift = [{"kind": "value", "path": f"/{NASTY}", "predicted": NASTY, "real": 6}]
     nasty = entry("x", result={NASTY: NASTY}, departure={"code": "ensures", "message": NASTY}, drift=drift)
     output = {**OUTPUT, "execution": {**EXECUTION, "calls": [nasty]}}
     asked = {

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from gecko_graph.errors import PatchConflict
 from gecko_graph.values.origins import Mark, OriginMap, is_doubtful
-from gecko_graph.values.patch import apply_patch, pointer, tokens
+from gecko_graph.values.patch import apply_patch, tokens
+from gecko_graph.values.places import pointer
 from tests.values.any_patch import JSON, patches
 
 

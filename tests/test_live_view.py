@@ -71,7 +71,7 @@ def test_plain_lines_one_a_row():
     told = shown.file.getvalue().splitlines()
     assert told[1:3] == [
         '[1] call     book(date: "soon")',
-        '[1] refused  book: $.date: expected a date, got "soon" (rule)',
+        '[1] refused  book: /date: expected a date, got "soon" (rule)',
     ]
     assert "[1] change   mkdir: + /tree/temp {}" in told
     assert "[1] item     failed: thing 1 holds (rule)" in told

@@ -68,8 +68,8 @@ def test_the_second_turn_knows_what_the_first_one_found(make):
     seen = model.told("planner")[-2]
     assert [message.type for message in seen] == ["system", "human", "ai", "tool", "ai", "human"]
     (made,) = second["rehearsal"]["verdict"]["made_up"]
-    assert (made["argument"], made["value"], made["origin"]["rung"]) == ("$.flight", "F-7731", "model")
-    assert second["rehearsal"]["origins"][made["call"]] == {"$.flight": [made["origin"]]}
+    assert (made["argument"], made["value"], made["origin"]["rung"]) == ("/flight", "F-7731", "model")
+    assert second["rehearsal"]["origins"][made["call"]] == {"/flight": [made["origin"]]}
 
 
 @pytest.mark.parametrize("make", [gecko, embedded])
@@ -93,7 +93,7 @@ def test_what_a_rule_found_is_not_made_up_in_the_next_turn():
     for task in ("Find a flight", "Book it"):
         run = graph.invoke({"messages": [("user", task)]}, thread)
     assert run["rehearsal"]["verdict"]["made_up"] == []
-    ((origin,),) = (origins["$.flight"] for origins in run["rehearsal"]["origins"].values())
+    ((origin,),) = (origins["/flight"] for origins in run["rehearsal"]["origins"].values())
     assert (origin["from"], origin["rung"]) == ("conversation", "python")
 
 
@@ -155,7 +155,7 @@ def test_what_was_bootstrapped_is_made_up_whoever_reads_it():
     asked = {"messages": [("user", "Pay Miller's invoice of May")], "checklist": [{"id": "a", "check": "answer"}]}
     verdict = graph.invoke(asked)["rehearsal"]["verdict"]
     assert verdict["status"] == "accepted"
-    assert [each["argument"] for each in verdict["made_up"]] == ["$.number", "$.amount"]
+    assert [each["argument"] for each in verdict["made_up"]] == ["/number", "/amount"]
     assert verdict["made_up"][0]["origin"] == {"kind": "chosen", "from": "state", "path": "/invoices/0/number"}
     given = {**asked, "task_state": {**state["domain"], "runtime_state": {}}}
     assert graph.invoke(given)["rehearsal"]["verdict"]["made_up"] == []

@@ -111,7 +111,7 @@ def test_the_agent_s_notebook_shows_preview_execution_and_drift_in_a_real_kernel
     assert "from state" not in done, "the rehearsal is of the cell before"
     assert "Waiting for a decision on 1 call" in Part(asked_again[0]["text/html"]).text
     assert "predicted → real 96.0 → 77.4" in Part(acted_again[0]["text/html"]).text
-    assert "drift value $.balance" in " ".join(acted_again[0]["text/plain"].split())
+    assert "drift value /balance" in " ".join(acted_again[0]["text/plain"].split())
 
 
 def ask_first(state, tray, paper):

@@ -118,8 +118,8 @@ def test_no_tag_and_no_attribute_comes_from_data(template, text):
     run = nasty_run(text + ATTACK)
     run["supposed_state"] = {"paths": [], "state": {text: text, ATTACK: {text: ATTACK}}, "unclear": [text + ATTACK]}
     run["checklist"] = [{"id": "i", "description": text, "check": ATTACK + text}]
-    call = {"kind": "chosen", "from": "result", "path": "$", "rung": text + ATTACK}
-    run["attempts"][0]["origins"] = {f"{text}{ATTACK}-1": {f"$.{text}": [call]}}
+    call = {"kind": "chosen", "from": "result", "path": "", "rung": text + ATTACK}
+    run["attempts"][0]["origins"] = {f"{text}{ATTACK}-1": {f"/{text}": [call]}}
     drawn = template({**run, "title": text}, title=text + ATTACK) if template is html_page else template(run)
     page = Page(drawn)
     assert page.tags <= TAGS[template]

@@ -238,7 +238,7 @@ def test_validator(p, band, evidence):
     (step,) = made["attempts"][0]["steps"]
     assert len(validator.asked) == 1
     assert ("complaints" in step) == (word == "allow"), "a low probability that it fits is a complaint"
-    told = [f"file: $.tray: it is not sure that its value fits, p {p:.2f}"] if word == "ask" else []
+    told = [f"file: /tray: it is not sure that its value fits, p {p:.2f}"] if word == "ask" else []
     assert made["verdict"]["unclear"] == told
 
 

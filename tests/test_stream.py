@@ -185,7 +185,7 @@ def test_a_question_is_told_once_and_nothing_of_the_run_before_again():
     assert [change.get("drift") for change in of(second, "changes")] == [
         each["drift"] or None for each in out["execution"]["calls"]
     ]
-    assert of(second, "changes")[0]["drift"][0]["path"] == "$.item"
+    assert of(second, "changes")[0]["drift"][0]["path"] == "/item"
 
 
 def test_the_next_turn_of_a_thread_tells_nothing_of_the_turn_before():

@@ -118,7 +118,7 @@ def test_a_result_that_is_not_well_formed_is_not_committed_though_a_user_wrote_i
     )
     planner = [{"call": "look", "args": {}}]
     out, _ = act(tools, reasoner=one_need("Look"), planner=planner)
-    assert out["record"]["steps"][0]["outcome"]["refused"].startswith("the result breaks its schema: at $.left")
+    assert out["record"]["steps"][0]["outcome"]["refused"].startswith("the result breaks its schema: /left")
     assert out["task_state"]["till"] == 0
 
 

@@ -145,8 +145,8 @@ def test_an_opened_read_runs_for_real_and_nothing_else_does():
 def test_the_record_says_what_its_plan_rests_on():
     roles = {"reasoner": one_need(), "planner": [SELL | {"args": {"item": "pen", "price": 37.5}}]}
     record = act(shop.toolkit(), **roles)[0]["record"]
-    assert [(each["argument"], each["value"]) for each in record["made_up"]] == [("$.price", 37.5)]
-    assert record["origins"][record["plan"][0]["id"]]["$.item"][0]["from"] == "task"
+    assert [(each["argument"], each["value"]) for each in record["made_up"]] == [("/price", 37.5)]
+    assert record["origins"][record["plan"][0]["id"]]["/item"][0]["from"] == "task"
     given = act(shop.toolkit(), **roles, request="Sell a pen for 37.50")[0]["record"]
     assert given["made_up"] == []
 

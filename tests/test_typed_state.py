@@ -54,10 +54,10 @@ def test_a_change_that_breaks_the_schema_is_refused_whole():
     assert put(world, ["orders", "8"], {"amount": 1})["status"] == "ok"
     state = world.state
     for path, value, fault in [
-        (["orders", "9"], {"amount": -1}, '$.orders["9"].amount: expected a number of at least 0, got -1'),
-        (["orders", "7", "paid"], "yes", '$.orders["7"].paid: expected a boolean, got "yes"'),
-        (["orders", "7"], {"paid": True}, '$.orders["7"].amount: expected an integer; it is required'),
-        (["oders"], {}, "$.oders: expected nothing of this name"),
+        (["orders", "9"], {"amount": -1}, "/orders/9/amount: expected a number of at least 0, got -1"),
+        (["orders", "7", "paid"], "yes", '/orders/7/paid: expected a boolean, got "yes"'),
+        (["orders", "7"], {"paid": True}, "/orders/7/amount: expected an integer; it is required"),
+        (["oders"], {}, "/oders: expected nothing of this name"),
     ]:
         outcome = put(world, path, value)
         assert outcome["status"] == "error"
@@ -71,9 +71,9 @@ def test_a_change_that_breaks_the_schema_is_refused_whole():
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        ({"orders": {"7": {"amount": "3"}}, "cash": 5}, 'state: at $.orders["7"].amount: expected an integer, got "3"'),
+        ({"orders": {"7": {"amount": "3"}}, "cash": 5}, 'state: /orders/7/amount: expected an integer, got "3"'),
         ({**START, "cash": -1}, "state: it breaks an invariant: the till is empty"),
-        ({}, "$.orders: expected an object; it is required"),
+        ({}, "/orders: expected an object; it is required"),
     ],
 )
 def test_a_start_that_breaks_a_rule_is_refused(state, message):
@@ -178,9 +178,9 @@ def test_mounted_and_merged_toolkits_have_one_schema():
     rules = StateRules(both.state_schema)
     assert rules.faults({"shop": START, "a/b": {"files": {"cwd": []}}}) == []
     (fault,) = rules.faults({"shop": START, "a/b": {"files": {"cwd": "x"}}})
-    assert "files.cwd: expected an array" in fault
+    assert "files/cwd: expected an array" in fault
     (fault,) = rules.faults({"shop": {**START, "cash": "x"}, "a/b": {"files": {}}})
-    assert "$.shop.cash: expected a number" in fault
+    assert "/shop/cash: expected a number" in fault
 
 
 def test_the_agent_keeps_what_reality_breaks_and_goes_on_from_it():
@@ -207,10 +207,10 @@ def test_the_agent_keeps_what_reality_breaks_and_goes_on_from_it():
     assert out["task_state"] == {"sold": {"real-1000": "ink"}}
     (entry,) = out["execution"]["calls"]
     assert entry["departure"]["code"] == "state"
-    assert "$.sold" in entry["departure"]["message"]
+    assert "/sold" in entry["departure"]["message"]
     out = agent.invoke({"messages": [("user", "What was sold?")], "checklist": sold}, thread)
     assert out["messages"][-1].text == "Ink."
-    with pytest.raises(StateError, match=r"task_state: at \$.sold"):  # a state of the caller's own is refused
+    with pytest.raises(StateError, match=r"task_state: /sold"):  # a state of the caller's own is refused
         agent.invoke({"messages": [("user", "And?")], "task_state": {"sold": {"by hand": "ink"}}}, thread)
 
 

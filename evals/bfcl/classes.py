@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from gecko_graph.state import Json, JsonObject
-from gecko_graph.values.patch import pointer
+from gecko_graph.values.places import pointer
 
 from . import package
 from .folders import read_folders, write_folders

@@ -9,7 +9,7 @@ from gecko_graph.schemas.findings import KINDS
 from gecko_graph.schemas.reading import Said
 from gecko_graph.state import Complaint, Json, JsonObject
 from gecko_graph.tools.spec import ToolSpec
-from gecko_graph.values.places import excerpt, json_path
+from gecko_graph.values.places import excerpt, pointer
 
 
 def find_floats(tool: ToolSpec, args: JsonObject) -> list[Complaint]:
@@ -17,7 +17,7 @@ def find_floats(tool: ToolSpec, args: JsonObject) -> list[Complaint]:
     return [
         {
             "tool": tool.name,
-            "path": json_path(place),
+            "path": pointer(place),
             "expected": KINDS["integer"],
             "got": excerpt(value),
             "source": "rule",

@@ -17,7 +17,7 @@ from langchain_core.messages import MessageLikeRepresentation
 from gecko_graph import Toolkit, ToolSpec
 from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.state import JsonObject
-from gecko_graph.values.places import path_tokens
+from gecko_graph.values.places import pointer_tokens
 
 from ..harness.options import EvalError, find, read_jsonl
 from . import ALL_MULTI_TURN, LONG_CONTEXT, MULTI_TURN, package
@@ -164,7 +164,9 @@ def for_truth(task: Task, turn: int, toolkit: Toolkit, spec_of: Callable[[str], 
 
 def widened(spec: ToolSpec, given: Sequence[JsonObject]) -> ToolSpec:
     """Return the tool with any value allowed for those arguments whose rule some given arguments break."""
-    wrong = {token for args in given for each in find_complaints(spec, args) for token in path_tokens(each["path"])[:1]}
+    wrong = {
+        token for args in given for each in find_complaints(spec, args) for token in pointer_tokens(each["path"])[:1]
+    }
     if not wrong:
         return spec
     properties = {key: {} if key in wrong else rule for key, rule in spec.parameters["properties"].items()}

@@ -20,7 +20,7 @@ from gecko_graph.models.node import AskNode
 from gecko_graph.schemas.complaints import find_complaints, unknown_tool
 from gecko_graph.state import Call, Complaint, JsonObject
 from gecko_graph.tools.function_dicts import spec_of_dict
-from gecko_graph.values.places import value_at
+from gecko_graph.values.places import pointer_tokens, value_at
 from gecko_graph.world.check import validator
 
 from ..bfcl.strict import find_floats
@@ -148,7 +148,7 @@ def cause_of(complaint: Complaint, calls: Iterable[Mapping[str, Any]], tools: To
 
 def _rule_at(schema: JsonObject, path: str) -> JsonObject:
     rule: Any = schema
-    for name in path.replace("]", "").replace("[", ".").split(".")[1:]:
+    for name in pointer_tokens(path):
         rule = rule.get("items", {}) if name.isdecimal() else rule.get("properties", {}).get(name, {})
     return rule if isinstance(rule, dict) else {}
 

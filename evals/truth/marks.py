@@ -24,7 +24,7 @@ from gecko_graph.nodes.checks import find_may_refuse
 from gecko_graph.state import Attempt, JsonObject, Rehearsal, Step
 from gecko_graph.tools.descriptions import PROSE_WORDS, Offered
 from gecko_graph.values.origins import find_untrusted
-from gecko_graph.values.places import Place, json_path, scalars
+from gecko_graph.values.places import Place, pointer, scalars
 from gecko_graph.world.provenance import Traced, is_planned, trace_with
 
 from ..harness.figures import Table, share
@@ -149,7 +149,7 @@ class Planted(NamedTuple):
 
     def is_marked(self, toolkit: Toolkit) -> bool:
         """Return whether provenance calls it made up."""
-        call, path = self.turn.attempt["steps"][self.number]["call"]["id"], json_path(self.place)
+        call, path = self.turn.attempt["steps"][self.number]["call"]["id"], pointer(self.place)
         made_up = self.turn.trace(toolkit, self.steps()).made_up
         return any(each["call"] == call and each["argument"] == path for each in made_up)
 

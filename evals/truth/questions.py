@@ -14,7 +14,7 @@ from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.models.node import NodeScope
 from gecko_graph.state import JsonObject
 from gecko_graph.tools.spec import ToolSpec
-from gecko_graph.values.places import path_tokens, value_at
+from gecko_graph.values.places import place_at, value_at
 from gecko_graph.world.check import SHOWN_STEPS, validator
 
 SCOPE = NodeScope(GeckoContext(), lambda event: None, lambda role: True)
@@ -136,9 +136,9 @@ def _step(content: str) -> JsonObject:
 
 
 def replaced(args: JsonObject, place: str, value: Any) -> JsonObject:
-    """Return arguments with another value at a JSON path."""
+    """Return arguments with another value at a JSON Pointer."""
     changed: JsonObject = json.loads(json.dumps(args))
-    *way, last = path_tokens(place)
+    *way, last = place_at(args, place)
     inner: Any = changed
     for token in way:
         inner = inner[token]
@@ -148,56 +148,56 @@ def replaced(args: JsonObject, place: str, value: Any) -> JsonObject:
 
 
 TWINS: Sequence[tuple[int, str, Any]] = (
-    (0, "$.date_of_birth", "1968-03-22"),
-    (0, "$.date_of_birth", "1986-03-23"),
-    (3, "$.travel_date", "2026-04-16"),
-    (4, "$.travel_date", "2026-10-15"),
-    (5, "$.travel_date", "2026-11-10"),
-    (7, "$.fuelAmount", 36.7),
-    (7, "$.fuelAmount", 63.2),
-    (8, "$.door[0]", "trunk"),
-    (9, "$.travel_date", "2026-11-14"),
-    (10, "$.travel_date", "2026-10-03"),
-    (11, "$.travel_date", "2025-10-10"),
-    (12, "$.fuelAmount", 45.0),
-    (13, "$.travel_date", "2026-10-11"),
-    (14, "$.door[3]", "rear_middle"),
-    (17, "$.travel_date", "2026-12-05"),
-    (17, "$.travel_from", "LAX"),
-    (17, "$.travel_to", "JFK"),
-    (18, "$.expiration_date", "11/2026"),
-    (18, "$.expiration_date", "12/26"),
-    (19, "$.door[2]", "rear_center"),
-    (20, "$.travel_date", "2026-10-11"),
-    (21, "$.travel_date", "2026-12-15"),
-    (22, "$.travel_date", "2026-12-16"),
-    (26, "$.mentions[0]", "@Jery"),
-    (27, "$.travel_date", "2025-12-15"),
-    (28, "$.fuelAmount", 40.0),
-    (29, "$.fuelAmount", 55.0),
-    (30, "$.priority", 3),
-    (32, "$.destination", "Spring, TX, Crescent Hollow"),
-    (34, "$.travel_date", "2027-12-15"),
-    (35, "$.travel_date", "10-10-2026"),
-    (36, "$.fuelAmount", 30.0),
-    (37, "$.fuelAmount", 60.5),
-    (38, "$.travel_date", "2026-11-10"),
-    (40, "$.door[1]", "back"),
-    (41, "$.fuelAmount", 13.3),
-    (42, "$.door", ["driver", "passenger"]),
-    (43, "$.fuelAmount", 50.0),
-    (44, "$.door", ["driver"]),
-    (46, "$.door", ["driver", "passenger", "rear_left"]),
-    (48, "$.door[2]", "rear"),
-    (50, "$.destination", "Crescent Hollow, TX"),
-    (51, "$.start", "2026-12-03T14:00"),
-    (52, "$.start", "2026-12-11T09:00"),
-    (53, "$.start", "2026-12-10T10:00"),
-    (54, "$.start", "2026-12-01T13:00"),
-    (56, "$.start", "2026-12-01T14:00"),
-    (59, "$.start", "2026-12-02T15:00"),
-    (60, "$.start", "2026-12-05T09:00"),
-    (61, "$.start", "2026-12-02T04:00"),
+    (0, "/date_of_birth", "1968-03-22"),
+    (0, "/date_of_birth", "1986-03-23"),
+    (3, "/travel_date", "2026-04-16"),
+    (4, "/travel_date", "2026-10-15"),
+    (5, "/travel_date", "2026-11-10"),
+    (7, "/fuelAmount", 36.7),
+    (7, "/fuelAmount", 63.2),
+    (8, "/door/0", "trunk"),
+    (9, "/travel_date", "2026-11-14"),
+    (10, "/travel_date", "2026-10-03"),
+    (11, "/travel_date", "2025-10-10"),
+    (12, "/fuelAmount", 45.0),
+    (13, "/travel_date", "2026-10-11"),
+    (14, "/door/3", "rear_middle"),
+    (17, "/travel_date", "2026-12-05"),
+    (17, "/travel_from", "LAX"),
+    (17, "/travel_to", "JFK"),
+    (18, "/expiration_date", "11/2026"),
+    (18, "/expiration_date", "12/26"),
+    (19, "/door/2", "rear_center"),
+    (20, "/travel_date", "2026-10-11"),
+    (21, "/travel_date", "2026-12-15"),
+    (22, "/travel_date", "2026-12-16"),
+    (26, "/mentions/0", "@Jery"),
+    (27, "/travel_date", "2025-12-15"),
+    (28, "/fuelAmount", 40.0),
+    (29, "/fuelAmount", 55.0),
+    (30, "/priority", 3),
+    (32, "/destination", "Spring, TX, Crescent Hollow"),
+    (34, "/travel_date", "2027-12-15"),
+    (35, "/travel_date", "10-10-2026"),
+    (36, "/fuelAmount", 30.0),
+    (37, "/fuelAmount", 60.5),
+    (38, "/travel_date", "2026-11-10"),
+    (40, "/door/1", "back"),
+    (41, "/fuelAmount", 13.3),
+    (42, "/door", ["driver", "passenger"]),
+    (43, "/fuelAmount", 50.0),
+    (44, "/door", ["driver"]),
+    (46, "/door", ["driver", "passenger", "rear_left"]),
+    (48, "/door/2", "rear"),
+    (50, "/destination", "Crescent Hollow, TX"),
+    (51, "/start", "2026-12-03T14:00"),
+    (52, "/start", "2026-12-11T09:00"),
+    (53, "/start", "2026-12-10T10:00"),
+    (54, "/start", "2026-12-01T13:00"),
+    (56, "/start", "2026-12-01T14:00"),
+    (59, "/start", "2026-12-02T15:00"),
+    (60, "/start", "2026-12-05T09:00"),
+    (61, "/start", "2026-12-02T04:00"),
 )
 """Wrong values in the place of right ones that a rule decides: the question's number, the place, the value."""
 

@@ -39,7 +39,7 @@ from ..real.home import Home
 from ..real.learned import share
 from ..real.policy import WORDS, ReviewPolicy
 from ..real.preview import preview_digest
-from ..schemas.complaints import find_complaints
+from ..schemas.complaints import describe_complaint, find_complaints
 from ..state import VERSION, Call, JsonObject, Outcome, Step
 from ..tools import Toolkit
 from ..tools.real import is_undecided, run_real
@@ -118,7 +118,7 @@ def find_departure(
     Learned rules that it was `planned` in spite of refuse it no more: a person has decided.
     """
     if complaints := find_complaints(toolkit[call["name"]], call["args"]):
-        wrong = "; ".join(f"{each['path']}: expected {each['expected']}, got {each['got']}" for each in complaints[:3])
+        wrong = "; ".join(map(describe_complaint, complaints[:3]))
         return {"code": "binding", "message": wrong}
     request = request_of(call, as_attempt(state), scope, toolkit)
     _, refusal = gate(request, overruled=bool(planned.get("overruled")))

@@ -23,8 +23,8 @@ from ..tools import Toolkit
 from ..undo import UndoFinder
 from ..values.difference import json_equal
 from ..values.digest import open_json
-from ..values.patch import apply_fitting, pointer
-from ..values.places import path_tokens, value_at
+from ..values.patch import apply_fitting
+from ..values.places import value_at
 from ..world.records import Ambiguous, PlannedCall
 from ..world.refusals import OTHER_PLAN, REJECTED, is_same_call, rejected_step
 from ..world.turn import asks_undo
@@ -228,9 +228,7 @@ def find_rejected(state: AgentState, left: Sequence[PlannedCall]) -> dict[str, s
 def _is_same(planned: PlannedCall, call: Call) -> bool:
     """Return whether a plan's call is one of a plan before; a value that an earlier call gives may be another one."""
     args, holes = planned["call"]["args"], [each["argument"] for each in planned["bindings"] if "starts" not in each]
-    filled: Patch = [
-        {"op": "replace", "path": pointer(path_tokens(place)), "value": value_at(args, place)} for place in holes
-    ]
+    filled: Patch = [{"op": "replace", "path": place, "value": value_at(args, place)} for place in holes]
     return is_same_call(planned["call"], {**call, "args": apply_fitting(call["args"], filled)})
 
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from ..errors import EvaluationFailed, PatchConflict, did_you_mean
 from ..state import Json, JsonObject, Operation, Patch, Violation
-from ..values.patch import apply_patch, pointer, tokens
-from ..values.places import as_text
+from ..values.patch import apply_patch, tokens
+from ..values.places import as_text, pointer
 from .language.examine import ANY, AnyShape
 from .language.expression import Expression, Location, Scope
 from .language.functions import splice

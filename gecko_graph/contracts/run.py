@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from ..errors import EvaluationFailed, NotKnown, NotRead, did_you_mean
 from ..state import RUNTIME, Json, JsonObject, Operation, Patch, Violation
 from ..values.origins import Untrusted, is_doubtful
-from ..values.patch import pointer, tokens
-from ..values.places import as_text, scalars
+from ..values.patch import tokens
+from ..values.places import as_text, pointer, scalars
 from .clauses import STATUSES, Clause, Effect, PatchBuilder, load_effects, load_list, read_http, status_of
 from .language.examine import ANY
 from .language.expression import Expression, Location, Scope

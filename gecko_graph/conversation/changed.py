@@ -11,8 +11,8 @@ from ..state import RUNTIME, Json, JsonObject, Step
 from ..tools import Toolkit
 from ..values.difference import json_equal, net_changes
 from ..values.origins import OriginMap
-from ..values.patch import pointer, tokens
-from ..values.places import Place, map_texts, scalars
+from ..values.patch import tokens
+from ..values.places import Place, map_texts, pointer, scalars
 from ..world.provenance import is_planned
 from ..world.world import World
 from .milestones.measures import subtract

@@ -22,7 +22,7 @@ from ..values.digest import clone
 from ..values.finding import Leaves
 from ..values.origins import is_supposed
 from ..values.patch import booked_patch
-from ..values.places import json_path, scalars
+from ..values.places import pointer, scalars
 from ..world.derived import list_lengths
 from ..world.given import Sources
 from ..world.provenance import is_planned, trace
@@ -310,7 +310,7 @@ class _Derivation:
             derived = [each for each in origins if each["kind"] == "derived" and each["from"] == "result"]
             for each in derived:
                 result = _result(self._traced[each["step"] - 1])
-                places = {json_path(place): value for place, value in scalars(result)}
+                places = {pointer(place): value for place, value in scalars(result)}
                 if isinstance(value := places.get(each["path"]), str):
                     yield value
 

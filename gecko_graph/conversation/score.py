@@ -21,7 +21,7 @@ from ..state import Json, JsonObject, MadeUp, Step, Usage
 from ..tools import Toolkit
 from ..values.finding import NUMBERING, Leaves, atoms_of, spell
 from ..values.patch import booked_patch, fold_patches
-from ..values.places import clock, scalars
+from ..values.places import clock, pointer_tokens, scalars
 from ..world.derived import list_lengths
 from ..world.given import Sources
 from ..world.provenance import is_planned, trace
@@ -183,8 +183,8 @@ def find_grounded(messages: Sequence[AnyMessage], log: Sequence[Step], toolkit: 
 
 
 def _is_required(toolkit: Toolkit, made_up: MadeUp) -> bool:
-    name = re.split(r"[.\[]", made_up["argument"].removeprefix("$."))[0]
-    return name in toolkit[made_up["tool"]].parameters.get("required", ())
+    name = pointer_tokens(made_up["argument"])[:1]
+    return bool(name) and name[0] in toolkit[made_up["tool"]].parameters.get("required", ())
 
 
 def _forget(step: Step, doubtful: Collection[str]) -> Step:

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from ..errors import PatchConflict
 from ..real.description import APPROVE, PLAN
 from ..real.preview import describe_undo
+from ..schemas.complaints import describe_finding
 from ..state import Json
 from ..values.difference import Change, net_changes
 from ..values.digest import digest
 from ..values.media import list_references, picture_of
 from ..values.patch import apply_patch
+from ..values.places import bare
 from . import words
 from .words import Record, ValueView, clean, prose
 
@@ -165,9 +167,8 @@ def build_step(step: Record, origins: Record, state: Json = None) -> tuple[ViewR
     outcome = step.get("outcome") or {}
     rows = []
     for each in step.get("complaints", ()):
-        got = words.cut(each["got"], words.VALUE_CHARS)
-        text = f"{each['path']}: expected {each['expected']}, got {got} ({each['source']})"
-        rows.append(ViewRow("refused", clean(text)))
+        text = describe_finding(each["path"], each["expected"], words.cut(each["got"], words.VALUE_CHARS))
+        rows.append(ViewRow("refused", clean(f"{text} ({each['source']})")))
     if "status" in outcome:
         short, whole = words.fold_result(outcome["result"])
         rows += [
@@ -328,7 +329,7 @@ def list_verdict(verdict: Record, stop_reason: str = "", checks: Record | None =
 def list_notes(verdict: Record) -> Iterator[ViewRow]:
     """Yield the notes of a verdict: one for each of its marks."""
     for each in verdict.get("made_up", ()):
-        value = f"{clean(each['argument']).removeprefix('$.')}: {words.format_value(each['value'])}"
+        value = f"{clean(bare(each['argument']))}: {words.format_value(each['value'])}"
         yield ViewRow("made up", f"{value} ({clean(each['tool'])}), {words.format_origin(each['origin'])}")
     for each in verdict.get("may_refuse", ()):
         yield ViewRow("may be refused", f"{clean(each['tool'])}: {prose(each['rule'])}")

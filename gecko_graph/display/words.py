@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ..masking import mask
 from ..models.usage import total
 from ..state import Json, Usage
-from ..values.places import json_path
+from ..values.places import bare, pointer
 
 VALUE_CHARS = 160
 """The most characters of one value within a line."""
@@ -153,8 +153,8 @@ def list_arguments(call: Record, origins: Record) -> list[ArgumentView]:
 
 def format_origins(name: str, origins: Record) -> tuple[str, bool]:
     """Format the origins of a call's argument and its parts; return whether any of it is made up as well."""
-    place = json_path((name,))
-    inside = [path for path in origins if path.startswith((f"{place}.", f"{place}["))]
+    place = pointer((name,))
+    inside = [path for path in origins if path.startswith(f"{place}/")]
     found = [origin for path in (place, *inside) for origin in origins.get(path, ())]
     made_up = [origin for origin in found if origin["kind"] == "chosen"]
     known = [origin for origin in found if origin["kind"] != "chosen"]
@@ -189,7 +189,7 @@ def format_verdict(verdict: Record, *, plan: Sequence[Any] | None = None) -> str
     idle = "no calls" if plan is not None and not plan and verdict["status"] == "accepted" else ""
     parts = [", ".join(filter(None, [word, score, idle]))]
     if made_up := verdict.get("made_up"):
-        names = ", ".join(dict.fromkeys(clean(each["argument"]).removeprefix("$.") for each in made_up))
+        names = ", ".join(dict.fromkeys(clean(bare(each["argument"])) for each in made_up))
         parts.append(f"rests on {counted(len(made_up), 'made-up value')}: {cut(names, VALUE_CHARS)}")
     if rules := [f"{clean(each['tool'])} ({clean(each['rule'])})" for each in verdict.get("may_refuse", ())]:
         parts.append(f"may be refused: {cut(', '.join(dict.fromkeys(rules)), RESULT_CHARS)}")

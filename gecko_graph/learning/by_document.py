@@ -11,8 +11,7 @@ from ..state import Json, JsonObject
 from ..tools import ToolSpec
 from ..values.difference import json_equal
 from ..values.observation import Observation
-from ..values.patch import pointer
-from ..values.places import scalars, scalars_of
+from ..values.places import pointer, scalars, scalars_of
 from ..world.by_document import is_time, place_of
 from .replay import NAMED, open_run, try_clause, without_explained
 from .rules import PROPOSED

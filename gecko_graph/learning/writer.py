@@ -25,7 +25,8 @@ from ..tools import Toolkit, ToolSpec
 from ..tools.descriptions import describe_tool
 from ..values.digest import pack
 from ..values.observation import Observation, mask_values
-from ..values.patch import apply_patch, pointer, tokens
+from ..values.patch import apply_patch, tokens
+from ..values.places import pointer
 from .learn import Learned
 from .miner import UNLEARNED
 from .replay import contradicted, open_run, try_clause, without_explained

@@ -20,6 +20,7 @@ from langchain_core.messages import (
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from ..schemas.complaints import describe_complaint
 from ..state import Call, Complaint, Json, JsonObject, Outcome, Step
 from ..values.media import show_media
 from ..values.places import as_text, map_texts
@@ -169,7 +170,7 @@ def with_media(content: str, result: Json) -> str | list[JsonObject]:
 
 def build_complaint_message(call: Call, complaints: Sequence[Complaint]) -> ToolMessage:
     """Return the complaints about a call as the planner sees them: the error that a real tool would give."""
-    lines = [f"{each['path']}: expected {each['expected']}, got {each['got']}" for each in complaints]
+    lines = list(map(describe_complaint, complaints))
     content = "\n".join([f"{call['name']} was refused before it ran:", *lines])
     return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
 

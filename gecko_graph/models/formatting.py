@@ -13,6 +13,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
+from ..schemas.complaints import describe_complaint
 from ..state import Complaint, Json, Outcome, Step, UnjudgedAttempt
 from ..values.difference import Change, net_changes
 from ..values.places import map_texts, scalars
@@ -176,7 +177,7 @@ def _shown_name(name: str) -> str:
 
 def format_complaint(complaint: Complaint) -> str:
     """Return a complaint as a sentence."""
-    text = f"{complaint['tool']} {complaint['path']}: expected {complaint['expected']}, got {complaint['got']}"
+    text = f"{complaint['tool']}{complaint['path'] and ' '}{describe_complaint(complaint)}"
     return cut(one_line(text), budget=RESULT_CHARS)
 
 

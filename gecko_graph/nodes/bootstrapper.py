@@ -35,7 +35,7 @@ from ..tools import Toolkit, ToolSpec
 from ..tools.descriptions import member_names, pick_tools
 from ..tools.own_data import starting_state
 from ..values.digest import check_json, clone, digest
-from ..values.patch import pointer
+from ..values.places import pointer
 from ..world.channels import Bookkeeping, GeckoState
 from ..world.rung import runs_for_real
 from ..world.state_rules import StateRules, examine_contracts

@@ -17,8 +17,8 @@ from ..state import Call, Json, JsonObject, Origin, Origins, Step
 from ..tools import Toolkit
 from ..values.difference import json_equal
 from ..values.finding import atoms_of, canonical, forms_of, whole_form
-from ..values.patch import apply_patch, equal, pointer, same_value
-from ..values.places import Place, as_text, json_path, path_tokens, scalars, value_at
+from ..values.patch import apply_patch, equal, same_value
+from ..values.places import Place, as_text, place_at, pointer, scalars, value_at
 from ..world.booking import SHORTEST, SPOT
 from ..world.given import search_state
 from ..world.provenance import MOST_VALUES
@@ -122,7 +122,7 @@ class PlanResults:
         for place, value in scalars(call["args"]):
             if not (key := _key(value)) or str(value).casefold() in offered or self._is_given(key, 0):
                 continue
-            argument, is_made_up = json_path(place, exact=True), json_path(place) in made_up
+            argument, is_made_up = pointer(place), pointer(place) in made_up
             if exact := self._sources(key, number):
                 name = next((each for each in reversed(place) if isinstance(each, str)), "")
                 if not isinstance(value, str) and len(key) == 1 and is_identifier(name) != is_identifier(exact[0].name):
@@ -133,7 +133,7 @@ class PlanResults:
                 _classify(found, argument, exact, fits=fits, starts=starts, is_made_up=is_made_up)
                 continue
             seen = self._read(found, argument, value, number) if isinstance(value, str) else set()
-            marks = origins.get(call["id"], {}).get(json_path(place), ())
+            marks = origins.get(call["id"], {}).get(pointer(place), ())
             derived = self._derived(marks, key, number, is_text=isinstance(value, str))
             left = [each for each in derived if not {_key(each.value), each.name} & seen]
             _classify(found, argument, left, is_made_up=is_made_up)
@@ -194,7 +194,7 @@ class PlanResults:
         The words of a text come from many places: its parts of a result are found by value.
         """
         found: list[BoundSource] = []
-        patches = [each for each in origins if "rung" in each and each["path"].startswith("/")]  # repeat a result
+        patches = [each for each in origins if "rung" in each and each["from"] == "state"]  # repeat a result
         if is_text and any("attempt" in each or ("step" not in each and each not in patches) for each in origins):
             return []
         for origin in origins:
@@ -202,11 +202,11 @@ class PlanResults:
                 continue
             step = self._steps[origin["step"] - 1]
             tool, outcome = self._toolkit[step["call"]["name"]], step["outcome"]
-            path = origin["path"] if value_at(outcome["result"], origin["path"]) is not None else "$"  # it was cut
+            path = origin["path"] if value_at(outcome["result"], origin["path"]) is not None else ""  # it was cut
             held = value_at(outcome["result"], path)
             if not outcome["simulated"] or outcome["status"] == "error" or (isinstance(held, str) and not is_text):
                 continue  # a number can be computed from the digits of an identifier
-            place = tuple(path_tokens(path))
+            place = place_at(outcome["result"], path)
             found.append(BoundSource(origin["step"], step["call"]["id"], tool.name, place, held, not tool.reads))
         return [] if not found or self._is_given(key, found[0].number) else found
 
@@ -226,8 +226,7 @@ def _classify(
         return
     where: Any = {"argument": argument} if starts is None else {"argument": argument, "starts": [*starts]}
     bindings: list[Any] = [
-        {**where, "call": each.call, "path": json_path(each.place, exact=True), "predicted": each.value}
-        for each in sources
+        {**where, "call": each.call, "path": pointer(each.place), "predicted": each.value} for each in sources
     ]
     if fits and len(sources) == 1 and not any(isinstance(token, int) for token in sources[0].place):
         found.bindings.append(bindings[0])
@@ -305,7 +304,7 @@ def with_holes(planned: PlannedCall) -> JsonObject:
     """Return a call without the values that reality gives, and the source of each hole's value."""
     args, holes = planned["call"]["args"], dict[str, Json]()
     for argument, parts in template(planned):
-        args = replaced(args, path_tokens(argument), None)
+        args = replaced(args, argument, None)
         holes[argument] = [each if isinstance(each, str) else [each["call"], each["path"]] for each in parts]
     return {**planned["call"], "args": args, "holes": holes}
 
@@ -340,7 +339,7 @@ def fill(planned: PlannedCall, results: Mapping[str, Json]) -> tuple[PlannedCall
                 new["starts"].append(len(text))
                 value = text + as_text(value)
             filled[argument, part["call"], part["path"]], text = new, value
-        args = replaced(args, path_tokens(argument), text)
+        args = replaced(args, argument, text)
     return {**planned, "call": {**planned["call"], "args": args}, "bindings": [*filled.values()]}, None
 
 
@@ -353,10 +352,10 @@ def find_difference(planned: PlannedCall, sent: Call, results: Mapping[str, Json
 
 def _departure(binding: Binding, results: Mapping[str, Json], why: str) -> Departure:
     real = format_json(value_at(results.get(binding["call"]), binding["path"]), budget=SHOWN)
-    place = f"the result of the call {binding['call']} at {binding['path']}"
+    place = f"{binding['path'] or 'the whole'} of the result of the call {binding['call']}"
     return {"code": "binding", "message": f"{binding['argument']} rests on {place}: {real} is {why}"}
 
 
-def replaced(value: Json, tokens: Sequence[str | int], new: Json) -> Any:
-    """Return a copy of a value with another one at a place that it has."""
-    return apply_patch(value, [{"op": "replace", "path": pointer(tokens), "value": new}])
+def replaced(value: Json, path: str, new: Json) -> Any:
+    """Return a copy of a value with another one at a JSON Pointer, where it has one."""
+    return apply_patch(value, [{"op": "replace", "path": path, "value": new}])

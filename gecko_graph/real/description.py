@@ -10,11 +10,12 @@ from ..models.formatting import cut, format_call, format_json, format_values, on
 from ..state import JsonObject, Step
 from ..values.difference import Change, net_changes
 from ..values.patch import tokens
+from ..values.places import bare
 from ..world.records import Binding, PlannedCall, Prediction, Preview
 from ..world.shown import without_marks
 from .bindings import template
 from .names import Names
-from .preview import CHANGE_CHARS, REASON_CHARS, RESULT_CHARS, SHOWN, bare, describe_undo, fence, with_states
+from .preview import CHANGE_CHARS, REASON_CHARS, RESULT_CHARS, SHOWN, describe_undo, fence, with_states
 
 OVERRULED = "refused by what was learned, approve it to have it made all the same"
 PLAN, APPROVE = "The plan, ", "Approve, and {} is called for real."

@@ -16,6 +16,7 @@ from ..errors import EvaluationFailed, GeckoError, did_you_mean
 from ..state import JsonObject
 from ..tools import Toolkit
 from ..tools.spec import ToolSpec
+from ..values.places import bare
 from ..world.records import PlannedCall, ReviewWord
 
 WORDS: tuple[ReviewWord, ...] = ("allow", "ask", "refuse")
@@ -175,7 +176,7 @@ def read_tool(given: Any, name: str, toolkit: Toolkit) -> NamedTool | None:
 def find_doubt(planned: PlannedCall, *, derived: bool) -> str:
     """Return a call's evidence that nothing real supports, or states (`derived`); empty if there is none."""
     if planned["made_up"]:
-        return f"made up: {', '.join(each['argument'].removeprefix('$.') for each in planned['made_up'])}"
+        return f"made up: {', '.join(bare(each['argument']) for each in planned['made_up'])}"
     if derived and planned.get("derived"):
         return f"computed, not stated: {'; '.join(planned['derived'])}"
     return f"could not be checked: {planned['unclear'][0]}" if planned.get("unclear") else ""

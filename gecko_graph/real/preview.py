@@ -17,6 +17,7 @@ from ..tools.spec import ToolSpec
 from ..undo import UndoFinder
 from ..values.digest import digest
 from ..values.patch import apply_fitting
+from ..values.places import bare, pointer
 from ..world.records import PlannedCall, Prediction, Preview, Undo
 from .bindings import PlanResults, with_holes
 from .claims import Steps
@@ -55,10 +56,12 @@ def make_preview(
         planned = plan_call(steps[call["id"]], toolkit)
         rules = [each["rule"] for each in rehearsal["verdict"].get("may_refuse", []) if each["call"] == call["id"]]
         planned |= {"bindings": rests.bindings, "ambiguous": rests.ambiguous, "expects": rests.expects}
-        left = [each for each in made_up if each["argument"] not in rests.arguments or not each["origin"]["path"]]
+        left = [
+            each for each in made_up if each["argument"] not in rests.arguments or each["origin"]["from"] == "planner"
+        ]
         own, bound = origins.get(call["id"], {}), rests.arguments
         shown = {path: [each["shown"] for each in own[path] if "shown" in each] for path in own if path not in bound}
-        derived = [f"{path.removeprefix('$.')}: {texts[0]}" for path, texts in shown.items() if texts]
+        derived = [f"{bare(path)}: {texts[0]}" for path, texts in shown.items() if texts]
         sources = find_sources(own, bound, attempt["steps"])
         calls.append({**planned, "made_up": left, "may_refuse": rules, "derived": derived, "sources": sources})
     for each in calls:
@@ -199,7 +202,7 @@ def describe_undo(undo: Undo) -> str:
     told = []
     for each in undo["calls"]:
         holes = {hole["argument"]: hole["path"] for hole in each["bindings"]}
-        named = [f"{key}={_show(f'$.{key}', value, holes)}" for key, value in each["args"].items()]
+        named = [f"{key}={_show(pointer((key,)), value, holes)}" for key, value in each["args"].items()]
         told.append(f"{each['name']}({', '.join(named)})" if named else each["name"])
     if undo["status"] == "compensated":
         return f"No way back; compensated for by {' or '.join(told)}."
@@ -208,11 +211,6 @@ def describe_undo(undo: Undo) -> str:
 
 def _show(place: str, value: Json, holes: Mapping[str, str]) -> str:
     return f"<the real {bare(holes[place])} of its result>" if place in holes else format_json(value, budget=SHOWN)
-
-
-def bare(path: str) -> str:
-    """Return a JSON path as people write it: `order_id` of `$.order_id`."""
-    return path.removeprefix("$.")
 
 
 def fence(text: str) -> str:

@@ -13,10 +13,10 @@ from ..models.formatting import cut, format_json, format_policy, text_of
 from ..models.roles import RiskReply
 from ..state import JsonObject, Origins, Step
 from ..values.digest import digest
+from ..values.places import bare
 from ..world.records import Preview, ReviewWord, Risk
 from ..world.turn import human_turns
 from .description import describe_calls, describe_effects
-from .preview import bare
 
 
 def judge_risks(

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from jsonschema.protocols import Validator
 
 from ..state import Call, Complaint, Json, JsonObject
-from ..values.places import excerpt, json_path
+from ..values.places import excerpt, pointer, short_pointer
 from .findings import Finding, find_unstorable, findings
 from .formats import FORMATS
 from .reading import Said, applying, follow_inside, leads_nowhere, member_schemas
@@ -45,7 +45,7 @@ def find_complaints(tool: Described, args: JsonObject) -> list[Complaint]:
         At most `MAX_COMPLAINTS` complaints, in the schema's order; none if the arguments pass.
     """
     if not isinstance(args, dict):
-        found = [Finding("$", "an object of arguments", excerpt(args))]
+        found = [Finding("", "an object of arguments", excerpt(args))]
     elif non_json := find_unstorable(args):
         found = [non_json]
     else:
@@ -56,6 +56,16 @@ def find_complaints(tool: Described, args: JsonObject) -> list[Complaint]:
         {"tool": tool.name, "path": path, "expected": expected, "got": got, "source": "rule"}
         for path, expected, got in dict.fromkeys(found[:MAX_COMPLAINTS])
     ]
+
+
+def describe_finding(path: str, expected: str, got: str) -> str:
+    """Return an error in a value as a sentence, without a path if it is about the whole: `/a/0: expected 1, got 2`."""
+    return f"{path and f'{path}: '}expected {expected}, got {got}"
+
+
+def describe_complaint(complaint: Complaint) -> str:
+    """Return a complaint as a sentence that does not name its tool."""
+    return describe_finding(complaint["path"], complaint["expected"], complaint["got"])
 
 
 def unknown_tool(call: Call) -> Complaint:
@@ -70,17 +80,17 @@ def malformed(call: Call) -> Complaint:
 
 def about(call: Call, *, expected: str, got: str) -> Complaint:
     """Build a rule's complaint about a call as a whole."""
-    return {"tool": str(call["name"]), "path": "$", "expected": expected, "got": got, "source": "rule"}
+    return {"tool": str(call["name"]), "path": "", "expected": expected, "got": got, "source": "rule"}
 
 
 def find_faults(schema: JsonObject, value: Json) -> list[str]:
-    """Validate a value and return its errors, one line each: `at $.a[0]: expected ..., got ...`.
+    """Validate a value and return its errors, one line each: `/a/0: expected ..., got ...`.
 
     The schema, JSON Schema 2020-12, is compiled once and cached: never change it in place.
     """
     non_json = find_unstorable(value)
     found = [non_json] if non_json else _find_errors(schema, value)
-    lines = (f"at {path}: expected {expected}, got {got}" for path, expected, got in found[:MAX_COMPLAINTS])
+    lines = (describe_finding(*each) for each in found[:MAX_COMPLAINTS])
     return list(dict.fromkeys(lines))
 
 
@@ -92,7 +102,7 @@ def _find_errors(schema: Any, value: Json) -> list[Finding]:
 def _find_unknown(schema: Any, args: JsonObject) -> list[Finding]:
     closed = _close(Same(schema))
     unknown = [] if closed is None else extra_names(args, closed)
-    return [Finding(json_path((name,)), "no argument of this name", excerpt(args[name])) for name in unknown]
+    return [Finding(short_pointer((name,)), "no argument of this name", excerpt(args[name])) for name in unknown]
 
 
 @lru_cache(maxsize=4096)
@@ -151,7 +161,7 @@ _FORMAT = re.compile(r"\bformat|\bform of\b|\babbreviat|\biso\b|yyyy|\bcode\b", 
 
 
 def find_undecided(parameters: JsonObject, args: JsonObject) -> list[str]:
-    """Return JSON paths of the arguments that rules cannot decide: free text, unbounded numbers, unknown names.
+    """Return JSON Pointers of the arguments that rules cannot decide: free text, unbounded numbers, unknown names.
 
     Decided are booleans, null, enum, const, checked formats, numbers between two bounds, a schema's own default, and a
     text that its description lists as an option.
@@ -162,7 +172,7 @@ def find_undecided(parameters: JsonObject, args: JsonObject) -> list[str]:
 
 
 def find_chosen(parameters: JsonObject, args: JsonObject, places: Sequence[str]) -> list[str]:
-    """Return JSON paths of optional arguments whose values rules decide, but not whether they should be given.
+    """Return JSON Pointers of optional arguments whose values rules decide, but not whether they should be given.
 
     A flag is left to the origins of values. The arguments have passed `complaints`; `places` are what `find_undecided`
     returned for them.
@@ -172,14 +182,14 @@ def find_chosen(parameters: JsonObject, args: JsonObject, places: Sequence[str])
         name for name in args if name not in parameters.get("required", ()) and not isinstance(args[name], bool | None)
     ]
     usual = (rules[name].get("default") if isinstance(rules.get(name), dict) else None for name in free)
-    changed = [json_path((name,)) for name, default in zip(free, usual, strict=True) if default != args[name]]
+    changed = [pointer((name,)) for name, default in zip(free, usual, strict=True) if default != args[name]]
     return [path for path in changed if not any(leads_into(place, path) for place in places)]
 
 
 def prescribes_format(parameters: JsonObject, place: str) -> bool:
-    """Return whether the schema of the argument at, or around, a JSON path prescribes how its value is written."""
+    """Return whether the schema of the argument at, or around, a JSON Pointer prescribes how its value is written."""
     rules = parameters.get("properties", {})
-    name = next((name for name in rules if leads_into(place, json_path((name,)))), None)
+    name = next((name for name in rules if leads_into(place, pointer((name,)))), None)
     return name is not None and _names_format(Same(rules[name]))
 
 
@@ -189,8 +199,8 @@ def _names_format(key: Same) -> bool:
 
 
 def leads_into(place: str, outer: str) -> bool:
-    """Return whether a JSON path equals another or leads into it."""
-    return place.startswith(outer) and place[len(outer) : len(outer) + 1] in ("", ".", "[")
+    """Return whether a JSON Pointer equals another or leads into it."""
+    return place.startswith(outer) and place[len(outer) : len(outer) + 1] in ("", "/")
 
 
 def _find_open(rules: Validator, value: Json, path: tuple[str | int, ...], schemas: list[Any]) -> list[str]:
@@ -203,13 +213,13 @@ def _find_open(rules: Validator, value: Json, path: tuple[str | int, ...], schem
     if any(_decides(part, value) for part in parts) or value is None or isinstance(value, bool):
         return []
     if not isinstance(value, dict | list):
-        return [] if isinstance(value, int | float) and _bounded(parts) else [json_path(path)]
+        return [] if isinstance(value, int | float) and _bounded(parts) else [pointer(path)]
     found: list[str] = []
     members: Iterable[tuple[str | int, Json]] = value.items() if isinstance(value, dict) else enumerate(value)
     for token, item in members:
         inside = [inner for part in parts for inner in member_schemas(part, token)]
         found += _find_open(rules, item, (*path, token), inside)
-    return found if len(found) <= MAX_LISTED or not path else [json_path(path)]
+    return found if len(found) <= MAX_LISTED or not path else [pointer(path)]
 
 
 def _decides(schema: JsonObject, value: Json) -> bool:

@@ -13,7 +13,7 @@ from jsonschema import ValidationError
 
 from ..state import Json
 from ..values.digest import find_non_json
-from ..values.places import excerpt, json_path
+from ..values.places import excerpt, short_pointer
 from .formats import EXPECTED, compile_pattern
 
 MAX_DEPTH = 64
@@ -36,7 +36,7 @@ class Finding(NamedTuple):
 def find_unstorable(value: Json) -> Finding | None:
     """Return the first part of a value that is not JSON, or that a checkpoint cannot store."""
     fault = find_non_json(value, levels=MAX_DEPTH)
-    return fault and Finding(json_path(fault.place), fault.expected, fault.got)
+    return fault and Finding(short_pointer(fault.place), fault.expected, fault.got)
 
 
 def findings(error: ValidationError) -> Iterator[Finding]:
@@ -78,7 +78,9 @@ def _distance(branch: list[ValidationError]) -> tuple[bool, int, int]:
 
 def _finding(error: ValidationError, expected: str) -> Finding:
     missing = error.validator in ("required", "dependentRequired")
-    return Finding(json_path(list(error.absolute_path)), expected, "nothing" if missing else excerpt(error.instance))
+    return Finding(
+        short_pointer(list(error.absolute_path)), expected, "nothing" if missing else excerpt(error.instance)
+    )
 
 
 def _kinds(types: Any) -> str:

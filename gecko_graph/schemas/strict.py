@@ -20,7 +20,6 @@ from jsonschema.protocols import Validator
 
 from ..errors import ContractError
 from ..state import RUNTIME, Json, JsonObject
-from ..values.places import path_tokens
 from .findings import Finding, find_unstorable, findings
 from .formats import compile_pattern
 from .rules import Same, check, explain, member_rules, rules_of_part
@@ -65,8 +64,7 @@ def _find_fault(key: Same) -> str:
     if found is None and (error := best_match(_META.iter_errors(key.schema))):
         found = next(findings(error))
     if found:
-        place = "".join(f"/{token}" for token in path_tokens(found.path))
-        return f"{place}: expected {found.expected}, got {found.got}"
+        return f"{found.path}: expected {found.expected}, got {found.got}"
     if mentions(key.schema, "patternProperties") and mentions(key.schema, "unevaluatedProperties"):
         return ": patternProperties and unevaluatedProperties together cannot be checked; use one of them"
     return next(_find_unchecked(key.schema, key.schema, ""), "")

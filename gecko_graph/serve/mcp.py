@@ -24,6 +24,7 @@ from ..create import create_gecko
 from ..errors import GeckoError, NotMade, RunFailure
 from ..graph import Gecko
 from ..models.factory import ModelsLike
+from ..schemas.complaints import describe_complaint
 from ..state import Complaint, Json, JsonObject, Step
 from ..tools.check import check_by_rule
 from ..tools.openapi.request import CannotSend
@@ -233,7 +234,7 @@ def _as_result(step: Step) -> types.CallToolResult:
 
 
 def _refuse(complaints: Sequence[Complaint]) -> types.CallToolResult:
-    lines = [f"{each['path']}: expected {each['expected']}, got {each['got']}" for each in complaints]
+    lines = list(map(describe_complaint, complaints))
     return _result("\n".join(lines), is_error=True)
 
 

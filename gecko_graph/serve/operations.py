@@ -13,6 +13,7 @@ import httpx
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from ..schemas.complaints import describe_complaint
 from ..schemas.made_up import Impossible
 from ..state import Json, JsonObject, Outcome, Step
 from ..tools import Toolkit
@@ -85,7 +86,7 @@ class HttpOperations:
             why = str(error) if isinstance(error, CannotRead) else "its body cannot be read"
             if isinstance(error, CannotRead) and error.is_media:
                 raise HttpRefusal(415, why) from None
-            complaint = {"tool": one.tool.name, "path": "$", "expected": "a request of this operation", "got": why}
+            complaint = {"tool": one.tool.name, "path": "", "expected": "a request of this operation", "got": why}
             raise HttpRefusal(422, why, complaints=[complaint]) from None
         answer = respond(await sessions.call(name, {"name": one.tool.name, "args": args}), one)
         if unnamed:  # members that the document leaves open: perhaps a slip
@@ -127,7 +128,7 @@ def respond(step: Step, one: _HttpOperation) -> Response:
     """Return a step as the document says that its outcome goes out."""
     if "outcome" not in step:
         complaints = step.get("complaints", [])
-        lines = [f"{each['path']}: expected {each['expected']}, got {each['got']}" for each in complaints]
+        lines = list(map(describe_complaint, complaints))
         raise HttpRefusal(422, "; ".join(lines)[:2000], complaints=complaints)
     outcome = step["outcome"]
     headers = {

@@ -15,6 +15,7 @@ from uuid import uuid4
 from starlette.responses import JSONResponse, Response
 
 from ..errors import GeckoError, StateError
+from ..schemas.complaints import describe_complaint
 from ..state import Json, JsonObject, Step
 from ..world.rung import Answer
 from ..world.world import World
@@ -228,8 +229,8 @@ class Sessions:
             told = outcome if outcome and outcome["rung"] not in ("schema", "none") else None  # noise is no prediction
             drift: Drifts = [*(await session.world.arecord(call, answer, told))["drift"]]
             if outcome is None and answer.status == "ok":
-                why = "; ".join(f"{each['path']}: {each['expected']}" for each in step.get("complaints", []))
-                drift.append({"kind": "status", "path": "$", "predicted": f"refused: {why}", "real": "ok"})
+                why = "; ".join(describe_complaint(each) for each in step.get("complaints", []))
+                drift.append({"kind": "status", "path": "", "predicted": f"refused: {why}", "real": "ok"})
             if told or drift:
                 session.drifts[session.steps + 1] = drift
             return drift

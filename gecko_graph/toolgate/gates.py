@@ -93,7 +93,7 @@ def complain(call: Call, why: str = "") -> Step:
     """Return the step of a call that is out, or of a model that made none, and says `why`."""
     expected, got, source = ("a call for the need", why, "model") if why else (OTHERS, format_call(call), "rule")
     got = cut(one_line(got), budget=REASON_CHARS)
-    complaint: Any = {"tool": call["name"], "path": "$", "expected": expected, "got": got, "source": source}
+    complaint: Any = {"tool": call["name"], "path": "", "expected": expected, "got": got, "source": source}
     return {"v": VERSION, "call": call, "complaints": [complaint]}
 
 

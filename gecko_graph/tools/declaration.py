@@ -16,7 +16,7 @@ from ..errors import ToolkitError, did_you_mean
 from ..schemas.strict import check_schema
 from ..schemas.subschemas import rebuild
 from ..state import JsonObject
-from ..values.patch import pointer
+from ..values.places import pointer
 from .spec import Effect, ToolExample, ToolSpec, format_names
 from .typed import Types
 

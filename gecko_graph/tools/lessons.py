@@ -93,7 +93,8 @@ class Lessons:
         for rule in confirmed:
             self._add(call, "rule", rule, "confirmed")
         for each in (each for each in drift if outcome["status"] == "ok" or each["kind"] != "status"):
-            told = f"{each['path']}: foreseen {excerpt(each['predicted'])}, really {excerpt(each['real'])}"
+            place = each["path"] or each["kind"]
+            told = f"{place}: foreseen {excerpt(each['predicted'])}, really {excerpt(each['real'])}"
             self._add(call, PARTS[each["kind"]], mask(told), "proposed")
 
     def settle(self, contract: Contract | None, *, may_refuse: bool) -> None:

@@ -16,8 +16,9 @@ from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 
 from ..errors import Refused
+from ..schemas.complaints import describe_finding
 from ..schemas.findings import Finding
-from ..values.places import Place, excerpt, json_path
+from ..values.places import Place, excerpt, short_pointer
 
 _AS_JSON = (str, int, bool, list, dict, Any, object, None, NoneType, inspect.Parameter.empty)
 _HOLDS = (list, dict, typing.Union, UnionType)
@@ -67,7 +68,7 @@ class Types:
         left = {name: one for name, one in self._defaults.items() if name not in args and not one.is_required()}
         given = {name: one.get_default(call_default_factory=True, validated_data={}) for name, one in left.items()}
         if faults := self.find_faults(args):
-            raise Refused("; ".join(f"at {path}: expected {expected}, got {got}" for path, expected, got in faults))
+            raise Refused("; ".join(describe_finding(*each) for each in faults))
         return {**given, **{name: self._convert(name, one) for name, one in args.items()}}
 
     def find_faults(self, args: Mapping[str, Any]) -> list[Finding]:
@@ -116,7 +117,7 @@ def is_async(function: Callable[..., Any]) -> bool:
 def find_model_faults(model: type[BaseModel], shown: Collection[str], args: Mapping[str, Any]) -> list[Finding]:
     """Return the arguments that fit the schema but not a model; others than those shown are filled later."""
     faults = _faults_of(model.model_validate, dict(args), ())
-    return [fault for fault in faults if fault.path != "$" or model.model_fields.keys() <= {*shown}]
+    return [fault for fault in faults if fault.path or model.model_fields.keys() <= {*shown}]
 
 
 def _faults_of(read: Callable[[Any], Any], value: Any, place: Place) -> list[Finding]:
@@ -130,7 +131,7 @@ def _faults_of(read: Callable[[Any], Any], value: Any, place: Place) -> list[Fin
         return [_finding(one, value, place) for one in errors]
     except Exception as error:  # noqa: BLE001 - whatever a user's own type or validator raises
         why = f"a value that the tool takes ({type(error).__name__}: {error})"
-        return [Finding(json_path(place), why, excerpt(value))]
+        return [Finding(short_pointer(place), why, excerpt(value))]
     return []
 
 
@@ -142,7 +143,7 @@ def _finding(error: Any, value: Any, place: Place) -> Finding:
             path.append(token)
     said = str(error["msg"])
     own = said.removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return Finding(json_path(path), f"a value that the tool takes ({own})" if own != said else said, excerpt(value))
+    return Finding(short_pointer(path), f"a value that the tool takes ({own})" if own != said else said, excerpt(value))
 
 
 def _is_json(hint: Any) -> bool:

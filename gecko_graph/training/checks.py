@@ -30,7 +30,7 @@ from ..tools.spec import ToolSpec
 from ..values.difference import json_equal
 from ..values.digest import pack, unpack
 from ..values.patch import same_value
-from ..values.places import Place, excerpt, json_path
+from ..values.places import Place, excerpt, pointer
 from ..world.provenance import trace_with
 from ..world.rung import DECIDING
 from ..world.world import World
@@ -56,7 +56,7 @@ class Reason(TypedDict):
 
     code: Code
     path: str
-    """JSON path in the sample: `$.label[0].arguments.id`."""
+    """JSON Pointer into the sample: `/label/0/arguments/id`."""
     message: str
 
 
@@ -74,7 +74,7 @@ class SampleVerdict(TypedDict):
 
 def tell(code: Code, place: Sequence[str | int], message: str) -> Reason:
     """Build a reason."""
-    return {"code": code, "path": json_path(place), "message": cut(message, budget=400)}
+    return {"code": code, "path": pointer(place), "message": cut(message, budget=400)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def _find_complaints(call: LabelCall, at: int, tools: Toolkit | None) -> Iterato
 
 def _tell_all(complaints: Iterable[Complaint], at: int) -> Iterator[Reason]:
     for each in complaints:
-        path = json_path(("label", at, "arguments")) + each["path"].removeprefix("$")
+        path = pointer(("label", at, "arguments")) + each["path"]
         yield {"code": "arguments", "path": path, "message": f"expected {each['expected']}, got {each['got']}"}
 
 
@@ -186,7 +186,7 @@ def _find_chosen(sample: Sample, tools: Toolkit) -> Iterator[Reason]:
     steps: Any = [{"v": 1, "call": {"id": str(at), **each}, "outcome": outcome} for at, each in enumerate(calls)]
     known = {"conversation": to_langchain(sample["messages"]), "state": sample.get("state") or {}}
     for each in trace_with(tools, steps, origins=False, **known).made_up:
-        path = json_path(("label", int(each["call"]), "arguments")) + each["argument"].removeprefix("$")
+        path = pointer(("label", int(each["call"]), "arguments")) + each["argument"]
         yield {"code": "chosen", "path": path, "message": f"{excerpt(each['value'])} has no source"}
 
 
@@ -238,8 +238,8 @@ def _follow(world: World, call: Mapping[str, Any], step: Step, real: Json) -> Ma
     other = again["outcome"]["result"] if "outcome" in again else ours
     drawn = {place for place, _, _ in find_differences(ours, other)}
     found = (each for each in _compare(ours, real) if each[0] not in drawn)
-    shown = (f"at {json_path(place)}: {excerpt(theirs)}, not {excerpt(mine)}" for place, mine, theirs in found)
-    return Made(world, step, next(shown, ""))
+    shown = (f"at {pointer(place)}: {excerpt(theirs)}, not {excerpt(mine)}" for place, mine, theirs in found)
+    return Made(world, step, next(shown, "").removeprefix("at : "))
 
 
 def _call_all(world: World, calls: Sequence[Mapping[str, Any]], **more: str) -> list[Step]:

@@ -17,7 +17,7 @@ from ..tools import Toolkit, ToolSpec
 from ..values.difference import json_equal, make_patch
 from ..values.digest import digest_apart_from
 from ..values.patch import find, tokens
-from ..values.places import json_path, scalars, scalars_of
+from ..values.places import pointer, scalars, scalars_of
 from ..world.provenance import is_planned
 from ..world.records import Hole, Undo, UndoCall
 from ..world.rung import DECIDING
@@ -128,7 +128,7 @@ def bind(undo: Undo, result: Json, before: JsonObject) -> Undo:
     """
     own = list(scalars_of(undo["call"]["args"]))
     drawn = {
-        (type(value), value): json_path(place)
+        (type(value), value): pointer(place)
         for place, value in scalars(result)
         if isinstance(value, str | int) and not isinstance(value, bool) and value not in own
     }
@@ -138,7 +138,7 @@ def bind(undo: Undo, result: Json, before: JsonObject) -> Undo:
         del drawn[str, text]
     calls: list[UndoCall] = []
     for each in undo["calls"]:
-        holes = [(json_path(place), drawn.get((type(value), value))) for place, value in scalars(each["args"])]
+        holes = [(pointer(place), drawn.get((type(value), value))) for place, value in scalars(each["args"])]
         bindings: list[Hole] = [{"argument": argument, "path": path} for argument, path in holes if path]
         calls.append({**each, "bindings": bindings})
     return {**undo, "calls": calls}

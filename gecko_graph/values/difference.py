@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 from ..state import Json, JsonObject, Patch
 from .digest import digest
-from .patch import equal, find, pointer, pointer_step, tokens
+from .patch import equal, find, tokens
+from .places import pointer, pointer_step
 
 _ALIGN_LIMIT = 200
 """Removals and insertions up to which the items of two lists are aligned; the cost grows with its square."""

@@ -17,7 +17,7 @@ import ormsgpack
 
 from ..errors import StateError
 from ..state import Json
-from .places import Place, excerpt, json_path, map_scalars
+from .places import Place, excerpt, map_scalars, short_pointer
 
 MAX_DEPTH = 100
 """Levels of nesting that a document may have."""
@@ -82,7 +82,8 @@ def check_json(document: object, *, what: str) -> None:
         StateError: Names the JSON path of the first thing, in document order, that is not.
     """
     if fault := find_non_json(document):
-        raise StateError(f"{what}: {json_path(fault.place)} is {fault.got}, expected {fault.expected}")
+        place = short_pointer(fault.place) or "the root"
+        raise StateError(f"{what}: {place} is {fault.got}, expected {fault.expected}")
 
 
 class NonJson(NamedTuple):

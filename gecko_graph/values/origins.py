@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 from ..errors import PatchConflict, StateError
 from ..state import RUNTIME, Json, JsonObject, Operation, Origin, Outcome, Patch, Rehearsal, Step
 from .digest import clone, digest
-from .patch import apply_patch, find, pointer, tokens
-from .places import Place, json_path
+from .patch import apply_patch, find, tokens
+from .places import Place, pointer
 
 Untrusted = Callable[[], Sequence[str]]
 """Returns JSON Pointers to the parts of a task state that are only supposed, found when they are asked for."""
@@ -36,7 +36,7 @@ class Mark(NamedTuple):
     kind: str = "stated"
     source: str = "state"
     place: Place | str = ""
-    """In a result its place; else a JSON Pointer, or the id of a message."""
+    """In a result or a state its place, or a JSON Pointer, or the id of a message."""
     step: int = 0
     rung: str = ""
     attempt: int = 0
@@ -52,8 +52,7 @@ class Mark(NamedTuple):
 
     def origin(self) -> Origin:
         """Return the record, without what is not known."""
-        write = json_path if self.source == "result" else pointer
-        path = self.place if isinstance(self.place, str) else write(self.place)
+        path = self.place if isinstance(self.place, str) else pointer(self.place)
         known: Any = {name: value for name, value in zip(self._fields[3:], self[3:], strict=True) if value}
         return {"kind": self.kind, "from": self.source, "path": path, **known}  # type: ignore[typeddict-item]
 

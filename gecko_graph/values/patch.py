@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from ..errors import PatchConflict
 from ..state import Json, JsonObject, Operation, Outcome, Patch
+from ..values.places import pointer
 from .digest import MAX_DEPTH
-from .places import shorten
+from .places import pointer_tokens, shorten
 
 COPY_LIMIT = 4_000_000
 """Characters of JSON that one patch may copy: forty copies that each double a document would fill every memory."""
@@ -66,16 +67,6 @@ def booked_patch(outcome: Outcome) -> Patch:
     return [*(outcome["patch"] or ()), *outcome.get("observed", ())]
 
 
-def pointer(tokens: Sequence[str | int]) -> str:
-    """Return the JSON Pointer (RFC 6901) of these tokens: `["a/b", 0]` is `/a~1b/0`."""
-    return "".join(map(pointer_step, tokens))
-
-
-def pointer_step(token: str | int) -> str:
-    """Return one token of a JSON Pointer, escaped, with the slash before it."""
-    return "/" + str(token).replace("~", "~0").replace("/", "~1")
-
-
 def tokens(pointer: str) -> list[str]:
     """Return the tokens of a JSON Pointer: `/a~1b/0` has `["a/b", "0"]`.
 
@@ -88,11 +79,9 @@ def tokens(pointer: str) -> list[str]:
         return []
     if pointer[0] != "/":
         raise PatchConflict(f'the path {_quote(pointer)} does not begin with "/"')
-    if "~" not in pointer:
-        return pointer[1:].split("/")
-    if _BAD_ESCAPE.search(pointer):
+    if "~" in pointer and _BAD_ESCAPE.search(pointer):
         raise PatchConflict(f'the path {_quote(pointer)} has a "~" that is neither "~0" (for "~") nor "~1" (for "/")')
-    return [token.replace("~1", "/").replace("~0", "~") for token in pointer[1:].split("/")]
+    return pointer_tokens(pointer)
 
 
 def equal(a: Json, b: Json, same: Callable[[Json, Json], bool]) -> bool:

@@ -1,4 +1,4 @@
-"""Plain JSON values: their scalars and places, JSON paths and excerpts as people are shown them, the state's clock."""
+"""Plain JSON values: their scalars and places, JSON Pointers (RFC 6901) and excerpts, the state's clock."""
 
 from __future__ import annotations
 
@@ -61,36 +61,57 @@ def map_texts(value: Any, change: Callable[[str], Any], *, keys: bool = False) -
 
 
 EXCERPT_CHARS = 80
-_PATH_STEPS = re.compile(r'\.([^.\[]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]')
+_INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
-def json_path(tokens: Sequence[str | int], *, exact: bool = False) -> str:
-    """Return the JSON path of a place: `$.items[0].name`, `$["odd name"]`; long names are cut unless it is `exact`."""
-    return "$" + "".join([_step(token, exact) for token in tokens])
+def pointer(tokens: Sequence[str | int]) -> str:
+    """Return the JSON Pointer (RFC 6901) of these tokens: `["a/b", 0]` is `/a~1b/0`, none is an empty text."""
+    return "".join(map(pointer_step, tokens))
 
 
-def _step(token: str | int, exact: bool) -> str:
-    if isinstance(token, int):
-        return f"[{token}]"
-    if token.isidentifier() and (exact or len(token) <= EXCERPT_CHARS):
-        return f".{token}"
-    return f"[{json.dumps(token, ensure_ascii=False) if exact else excerpt(token)}]"
+def pointer_step(token: str | int) -> str:
+    """Return one token of a JSON Pointer, escaped, with the slash before it."""
+    return "/" + str(token).replace("~", "~0").replace("/", "~1")
 
 
-def value_at(value: Json, path: str) -> Json:
-    """Return the value at a JSON path made by `json_path`; None if there is none."""
-    for token in path_tokens(path):
-        holder: Any = value if isinstance(value, dict | list) else {}
-        try:
-            value = holder[token]
-        except (LookupError, TypeError):
-            return None
+def short_pointer(tokens: Sequence[str | int]) -> str:
+    """Return a JSON Pointer for a message: of a long name only the beginning."""
+    return pointer([shorten(token, EXCERPT_CHARS) if isinstance(token, str) else token for token in tokens])
+
+
+def pointer_tokens(pointer: str) -> list[str]:
+    """Return the tokens of a JSON Pointer made by `pointer`: `/a~1b/0` has `["a/b", "0"]`."""
+    found = pointer.split("/")[1:]
+    return [token.replace("~1", "/").replace("~0", "~") for token in found] if "~" in pointer else found
+
+
+def bare(pointer: str) -> str:
+    """Return a JSON Pointer as people write it: `order_id` of `/order_id`, `items/0/id` of `/items/0/id`."""
+    return "/".join(pointer_tokens(pointer))
+
+
+def place_at(value: Json, pointer: str) -> Place:
+    """Return the place of a JSON Pointer in a value: positions in its lists are numbers. What it lacks stays text."""
+    place: list[str | int] = []
+    for token in pointer_tokens(pointer):
+        is_index = isinstance(value, list) and _INDEX.fullmatch(token)
+        place.append(int(token) if is_index else token)
+        value = _member(value, place[-1])
+    return tuple(place)
+
+
+def value_at(value: Json, pointer: str) -> Json:
+    """Return the value at a JSON Pointer; None if there is none."""
+    for token in pointer_tokens(pointer):
+        value = _member(value, int(token) if isinstance(value, list) and _INDEX.fullmatch(token) else token)
     return value
 
 
-def path_tokens(path: str) -> list[str | int]:
-    """Return the tokens of a JSON path: `$.items[0].name` has `["items", 0, "name"]`."""
-    return [int(index) if index else name or json.loads(text) for name, index, text in _PATH_STEPS.findall(path)]
+def _member(value: Json, token: str | int) -> Json:
+    try:
+        return value[token] if isinstance(value, dict | list) else None  # type: ignore[index]
+    except (LookupError, TypeError):
+        return None
 
 
 def excerpt(value: Json) -> str:
@@ -116,12 +137,12 @@ def _head(value: Json) -> Json:
     return shorten(value, EXCERPT_CHARS) if isinstance(value, str) else value
 
 
-def places(value: Json, here: str = "$") -> Iterator[tuple[str, Json]]:
-    """Yield each value within a value, with its JSON path."""
+def places(value: Json, here: str = "") -> Iterator[tuple[str, Json]]:
+    """Yield each value within a value, with its JSON Pointer."""
     yield here, value
     members: Any = value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else {}
     for key, each in members.items():
-        yield from places(each, here + json_path((key,), exact=True)[1:])
+        yield from places(each, here + pointer_step(key))
 
 
 def clock(state: Any) -> str | None:

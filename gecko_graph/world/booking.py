@@ -23,8 +23,8 @@ from ..values.difference import json_equal, make_patch, net_changes
 from ..values.digest import clone, digest
 from ..values.finding import atoms_of, forms_of, whole_form
 from ..values.observation import Observation, Observer, kind_of, observe_step
-from ..values.patch import apply_fitting, apply_patch, booked_patch, fold_patches, pointer, same_value, tokens
-from ..values.places import as_text, map_scalars, path_tokens, places
+from ..values.patch import apply_fitting, apply_patch, booked_patch, fold_patches, same_value, tokens
+from ..values.places import as_text, map_scalars, places, pointer, pointer_tokens
 from .by_document import keep_what_matters, take_effects
 from .channels import AttemptState
 from .commit import Commit, commit
@@ -91,7 +91,7 @@ def thread_mark() -> str:
 def _expect(
     request: RungRequest, prediction: Prediction | None
 ) -> Generator[Sequence[AnyAsk], list[Reply], tuple[Outcome, Collection[str] | None]]:
-    """Return the call's expected outcome, and the JSON paths in the result at which a contract made up a value.
+    """Return the call's expected outcome, and the JSON Pointers in the result at which a contract made up a value.
 
     None in the place of the paths if the made-up values are not known.
 
@@ -269,7 +269,7 @@ def _departure_of(
 
 
 def real_values(call: Call, predicted: Json, real: Json, *, made_up: Collection[str] = ()) -> dict[str, Json]:
-    """Return the made-up values of a prediction: JSON path in the result to the real value there.
+    """Return the made-up values of a prediction: JSON Pointer in the result to the real value there.
 
     A value is made up if it could not be known before the call: a number, date or identifier not in its arguments.
     """
@@ -314,11 +314,11 @@ def find_drift(
 ) -> list[Drift]:
     """Return the places where an outcome differs from the prediction, apart from made-up values."""
     if predicted["status"] != outcome["status"]:
-        return [{"kind": "status", "path": "$", "predicted": predicted["status"], "real": outcome["status"]}]
+        return [{"kind": "status", "path": "", "predicted": predicted["status"], "real": outcome["status"]}]
     found: list[Drift] = []
     if outcome["status"] == "ok" and schema is not None:
         faults = find_faults(schema, outcome["result"])
-        found += [{"kind": "schema", "path": "$", "predicted": None, "real": fault} for fault in faults[:3]]
+        found += [{"kind": "schema", "path": "", "predicted": None, "real": fault} for fault in faults[:3]]
     for path, old, new in _differing(predicted["result"], outcome["result"]):
         if path not in real:
             found.append({"kind": "value", "path": path, "predicted": old, "real": new})
@@ -335,8 +335,8 @@ def _booked_places(patch: Patch, at: str, old: Json, new: Json) -> Iterator[Drif
             yield {"kind": "state", "path": pointer(where[: where.index(old) + 1]), "predicted": old, "real": new}
             continue
         for path, value in places(operation.get("value")):
-            place = [*where, *path_tokens(path)]
-            if place[-1:] == path_tokens(at)[-1:] and new is not None and type(value) is type(old) and value == old:
+            place = [*where, *pointer_tokens(path)]
+            if place[-1:] == pointer_tokens(at)[-1:] and new is not None and type(value) is type(old) and value == old:
                 yield {"kind": "state", "path": pointer(place), "predicted": old, "real": new}
 
 
@@ -360,7 +360,7 @@ def as_contract_case(entry: ExecutedCall, start: JsonObject, steps: Sequence[Ste
     return clone({"state": before, "call": call, "status": entry["status"], "result": entry.get("result")})
 
 
-def _differing(predicted: Json, real: Json, here: str = "$") -> Iterator[tuple[str, Json, Json]]:
+def _differing(predicted: Json, real: Json, here: str = "") -> Iterator[tuple[str, Json, Json]]:
     """Yield the places where two results differ, with both values; None for a missing one."""
     old, new = dict(places(predicted, here)), dict(places(real, here))
     for path in dict.fromkeys([*old, *new]):
@@ -370,9 +370,9 @@ def _differing(predicted: Json, real: Json, here: str = "$") -> Iterator[tuple[s
             yield path, one, other
 
 
-def _is_specific(value: Json, path: str = "$") -> bool:
+def _is_specific(value: Json, path: str = "") -> bool:
     """Return whether a value can be told from others by equality: no plain word, or an identifier by its name."""
-    is_named = any(is_identifier(str(token)) for token in path_tokens(path)[-1:])
+    is_named = any(is_identifier(str(token)) for token in pointer_tokens(path)[-1:])
     is_long = isinstance(value, str | int) and not isinstance(value, bool) and len(str(value)) >= SHORTEST
     return is_long and (is_named or any(atom.is_specific for atom in atoms_of(value)))
 

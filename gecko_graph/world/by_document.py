@@ -15,8 +15,8 @@ from ..errors import EvaluationFailed, PatchConflict
 from ..state import RUNTIME, Json, JsonObject, Outcome, Patch
 from ..values.difference import make_patch
 from ..values.digest import clone
-from ..values.patch import apply_patch, find, pointer, tokens
-from ..values.places import scalars, scalars_of
+from ..values.patch import apply_patch, find, tokens
+from ..values.places import pointer, scalars, scalars_of
 from .records import Drift
 from .rung import DECIDING, Answer, Pass, RungRequest, RungResult, open_contract, standing
 from .shown import close_read, find_partly_known, note_shown

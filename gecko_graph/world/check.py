@@ -7,6 +7,7 @@ model is asked; unsure, silent or failed, it lets the call pass.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -28,7 +29,7 @@ from ..tools.check import check_by_rule
 from ..tools.descriptions import ParameterField
 from ..tools.spec import ToolSpec
 from ..values.finding import Leaves, number_words
-from ..values.places import excerpt, json_path, value_at
+from ..values.places import excerpt, place_at, pointer, value_at
 from .channels import AttemptState, SemanticRecord
 from .decided import Decided, day_of
 from .ladder import build_trace, emit_result
@@ -196,13 +197,13 @@ class _Sources:
             place
             for place in [*open_, *find_chosen(schema, args, open_)]
             if not self._results.holds(value_at(args, place), "verbatim")
-            if not is_secret(place.rpartition(".")[2])
-            if prescribes_format(schema, place) or not self._is_said(place, value_at(args, place))
+            if not is_secret(_name_of(place, args))
+            if prescribes_format(schema, place) or not self._is_said(_name_of(place, args), value_at(args, place))
             if not self._decided.decides(place, args, schema, tool.about)
         ]
 
-    def _is_said(self, place: str, value: Json) -> bool:
-        field = ParameterField(place.rpartition(".")[2], "", None, must=False)
+    def _is_said(self, name: str, value: Json) -> bool:
+        field = ParameterField(name, "", None, must=False)
         if not isinstance(value, str) or not field.is_prose(""):
             return self._words.holds(value, "normal" if isinstance(value, int | float) else "verbatim")
         figures = [word for word in value.split() if any(map(str.isdigit, word))]
@@ -220,7 +221,7 @@ def _build_ask(checked: _Checked, state: AttemptState, where: Where, scope: Node
     tool, args = checked.tool, checked.call["args"]
     answered = [step for step in state.get("steps", [])[-SHOWN_STEPS:] if "outcome" in step]
     properties = tool.parameters.get("properties", {})
-    wanted = [name for name in properties if any(leads_into(place, json_path((name,))) for place in checked.places)]
+    wanted = [name for name in properties if any(leads_into(place, pointer((name,))) for place in checked.places)]
     parameters = {"type": "object", "properties": {name: properties[name] for name in wanted}}  # tokens cost
     parameters |= {key: tool.parameters[key] for key in ("$defs",) if key in tool.parameters}
     shown = {"name": tool.name, "description": tool.about, "parameters": parameters}
@@ -248,7 +249,8 @@ def _record(checked: _Checked, reply: Reply) -> SemanticRecord:
         place = _place_of(each.argument, checked)
         if place is not None and each.unsure:
             told = "" if each.p is None else f", p {each.p:.2f}"
-            record.setdefault("unsure", []).append(f"{place}: it is not sure that its value fits{told}")
+            subject = place or "the arguments"
+            record.setdefault("unsure", []).append(f"{subject}: it is not sure that its value fits{told}")
         elif place is not None and each.problem.strip():
             problem = without_hints(each.problem, known=json.dumps(args, ensure_ascii=False))
             more = {} if each.p is None else {"p": each.p}
@@ -264,13 +266,28 @@ def mark_unsure(call: Call, outcome: Outcome, state: AttemptState) -> Outcome:
     return {**outcome, "unclear": [*outcome.get("unclear", []), *unsure]} if unsure else outcome
 
 
+def _name_of(place: str, args: JsonObject) -> str:
+    """Return the last name on the way to a place, that of its list for an item."""
+    return next((token for token in reversed(place_at(args, place)) if isinstance(token, str)), "")
+
+
+_PATH_STEPS = re.compile(r"(?:\[['\"]?|\.|^)([^.\[\]'\"]+)['\"]?\]?")
+
+
+def _read_pointer(named: str) -> str:
+    """Return what a model has named as a JSON Pointer; many models write a JSON path, or `items[0].id`."""
+    if named.startswith("/"):
+        return named
+    return pointer(_PATH_STEPS.findall(named.removeprefix("$")))
+
+
 def _place_of(argument: str, checked: _Checked) -> str | None:
-    """Return the JSON path that the model named; None if there is no such argument, or a rule has decided it."""
+    """Return the JSON Pointer that the model named; None if there is no such argument, or a rule has decided it."""
     named, args = argument.strip(), checked.call["args"]
-    path = json_path((named,)) if named in args else named if named.startswith("$") else f"$.{named}"
+    path = pointer((named,)) if named in args else _read_pointer(named)
     for place in checked.places:
         inside = leads_into(path, place) and value_at(args, path) is not None
-        if inside or (path != "$" and leads_into(place, path)):
+        if inside or (path and leads_into(place, path)):
             return path
     return None
 

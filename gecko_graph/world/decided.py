@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
 from ..state import Json, JsonObject
 from ..values.finding import atoms_of, fold, forms_of, holds_words, number_words
-from ..values.places import path_tokens, scalars_of, value_at
+from ..values.places import place_at, pointer, scalars_of, value_at
 from .derived import days_meant
 
 MOST_TEXTS = 20
@@ -81,7 +81,9 @@ class Decided:
         `about` is what is said of the whole tool.
         """
         value, rule, outer, name = value_at(args, place), schema, "", ""
-        for token in path_tokens(place):
+        steps = place_at(args, place)
+        names = [*takewhile(lambda step: isinstance(step, str), steps)]
+        for token in steps:
             rule = _inner(rule, token)
             if isinstance(token, str):
                 outer, name = str(rule.get("description", ""))[:ABOUT_CHARS], token
@@ -91,7 +93,7 @@ class Decided:
             return False
         return (
             self._is_day(value, outer, str(rule.get("pattern", "")))
-            or self._is_listed(value, value_at(args, place.partition("[")[0]), outer)
+            or self._is_listed(value, value_at(args, pointer(names)), outer)
             or self._is_composed(value, outer)
             or (_is_code(value, outer) and self._is_said_as(name, value))
             or (_has_parts(value, outer) and self._is_said(value))

@@ -13,8 +13,8 @@ from ..models.focus import split_term
 from ..state import JsonObject, Step, UnjudgedAttempt
 from ..values.finding import canonical, forms_of, whole_form
 from ..values.origins import Mark
-from ..values.patch import find, pointer
-from ..values.places import scalars
+from ..values.patch import find
+from ..values.places import pointer, scalars
 
 _RUNS = re.compile(r"[^\W\d_]+|\d+")
 _COUNTS = {"counter", "count", "sequence", "next", "last", "serial"}

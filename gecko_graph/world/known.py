@@ -14,8 +14,7 @@ from ..state import Json, JsonObject, Step
 from ..tools.descriptions import ParameterField, offered_by
 from ..values.finding import Leaves, atoms_of, forms_of
 from ..values.origins import Mark
-from ..values.patch import pointer
-from ..values.places import Place, scalars
+from ..values.places import Place, pointer, scalars
 from .derived import Knowledge
 from .given import search_state
 from .heard import Result

@@ -28,8 +28,8 @@ from ..tools.descriptions import PROSE_WORDS, Offered, ParameterField, content_w
 from ..tools.spec import ToolSpec
 from ..values.finding import NUMBERING, TEXT_CHARS, Atom, atoms_of, canonical, fold, forms_of, holds_words, whole_form
 from ..values.origins import Mark, OriginMap, is_supposed
-from ..values.patch import find, pointer, tokens
-from ..values.places import Place, json_path, scalars
+from ..values.patch import find, tokens
+from ..values.places import Place, pointer, scalars
 from .derived import TWO_WAYS, Knowledge, list_lengths
 from .given import Sources, numbers_made_up, search_state, tallies_of
 from .heard import Number, Result
@@ -139,7 +139,7 @@ class _Trace:
                 is_chosen = bool(marks) and marks[0].kind == "chosen"
                 if not origins and not is_chosen:
                     continue
-                path = json_path(place)
+                path = pointer(place)
                 found[path] = [*found.get(path, ()), *(mark.origin() for mark in marks)]
                 ways = dict.fromkeys(mark.shown for mark in marks if mark.shown.endswith(TWO_WAYS))
                 traced.ambiguous.extend(f"{call['name']} {path}: {way}" for way in ways)

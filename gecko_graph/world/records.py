@@ -20,11 +20,11 @@ class Binding(TypedDict):
     """An argument, or a part of its text, whose value an earlier call of the plan gives."""
 
     argument: str
-    """JSON path in the call's arguments: `$.order_id`."""
+    """JSON Pointer into the call's arguments: `/order_id`."""
     call: str
     """Id of the earlier call."""
     path: str
-    """JSON path in its result: `$.id`."""
+    """JSON Pointer into its result: `/id`."""
     predicted: Json
     """The rehearsal's value there."""
     starts: NotRequired[list[int]]
@@ -192,7 +192,7 @@ class Drift(TypedDict):
 
     kind: Literal["status", "schema", "value", "state"]
     path: str
-    """JSON path in the result, or JSON Pointer into the task state."""
+    """JSON Pointer into the result, or for a `state` into the task state."""
     predicted: Json
     real: Json
 

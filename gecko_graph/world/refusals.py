@@ -95,7 +95,7 @@ def tell(call: Call, known: tuple[str, bool] | None, *, is_told: bool) -> list[C
     if known is None or (known[1] and is_told):
         return []
     told = (OTHER if known[0].startswith(REJECTED) else SAME) + known[0] + AGAIN * known[1]
-    return [{"tool": call["name"], "path": "$", "expected": told, "got": excerpt(call["args"]), "source": "rule"}]
+    return [{"tool": call["name"], "path": "", "expected": told, "got": excerpt(call["args"]), "source": "rule"}]
 
 
 def _is_refused(outcome: Any) -> bool:

@@ -28,7 +28,8 @@ from ..tools.real import as_answer, as_json, run_real
 from ..tools.spec import ToolSpec
 from ..values.difference import json_equal, make_patch
 from ..values.digest import check_json, clone, pack, unpack
-from ..values.patch import apply_patch, overlap, pointer, tokens
+from ..values.patch import apply_patch, overlap, tokens
+from ..values.places import pointer
 from .filled import NO_RESULT, fill_really
 from .rung import (
     Answer,

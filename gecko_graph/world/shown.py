@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 from ..contracts.language.things import OPEN, look, marks_of
 from ..contracts.run import SHOWN, part_of
 from ..state import RUNTIME, JsonObject, Patch
-from ..values.patch import apply_patch, pointer, tokens
+from ..values.patch import apply_patch, tokens
+from ..values.places import pointer
 
 MOST_PARTS = 200
 """Parts that are remembered of one collection, the latest."""

@@ -19,13 +19,14 @@ from ..contracts.contract import Contract, Invariant
 from ..contracts.language.examine import Example, find_misfit, of_schema
 from ..contracts.language.syntax import is_template
 from ..errors import ContractError, EvaluationFailed, StateError
+from ..schemas.complaints import describe_finding
 from ..schemas.findings import Finding, findings
 from ..schemas.reading import Said
 from ..schemas.rules import Same, check, rules_of, rules_of_part
 from ..schemas.strict import check_change, leave_room
 from ..state import RUNTIME, Json, JsonObject, Violation
 from ..tools import Toolkit, ToolSpec
-from ..values.places import Place, json_path, scalars_of
+from ..values.places import Place, scalars_of, short_pointer
 
 INVARIANT_SECONDS = 1.0
 """Processor time for the invariants of one call; those not checked by then fail."""
@@ -58,7 +59,7 @@ class StateRules(NamedTuple):
         Without a schema, or in a state that is not whole, an invariant that cannot be evaluated yet is left to the
         first change, unless it is to be strict.
         """
-        found = [one for one in self._find(state) if is_whole or not one.path.startswith(f"$.{RUNTIME}")]
+        found = [one for one in self._find(state) if is_whole or not one.path.startswith(f"/{RUNTIME}")]
         broken = [f"{fault} (x-state)" for fault in _lines(found)]
         is_strict = is_strict or (is_whole and self.schema is not None)
         for invariant in self.invariants:
@@ -120,7 +121,7 @@ def _found(errors: Iterator[ValidationError]) -> list[Finding]:
 
 
 def _lines(found: Sequence[Finding]) -> list[str]:
-    return [f"at {path}: expected {expected}, got {got}" for path, expected, got in found]
+    return [describe_finding(*each) for each in found]
 
 
 def _violation(invariant: Invariant, before: JsonObject, after: JsonObject) -> str | None:
@@ -155,13 +156,13 @@ def _examine(tool: ToolSpec, contract: Contract, state: JsonObject, schema: Json
     if made is not None and tool.result is not None and "returns" in contract.data:
         wrong = [*_find_broken(Said(tool.result, tool.result), contract.data["returns"])]
         misfit = None if wrong else find_misfit(made, of_schema(tool.result))
-        yield from (f"its result breaks the tool's schema {line}" for line in [*wrong, *filter(None, [misfit])])
+        yield from (f"its result breaks the tool's schema: {line}" for line in [*wrong, *filter(None, [misfit])])
     for effect in _effects_of(contract.data.get("effects", ())) if schema is not None else ():
         place, said = [*contract.at, *effect["path"]], Said(schema, schema)
         for token in place:
             said = said.member(None if token == "-" else token)
         broken = _find_broken(said, effect["value"], tuple(place))
-        yield from (f"its effects break the state's schema {line}" for line in broken)
+        yield from (f"its effects break the state's schema: {line}" for line in broken)
 
 
 def _effects_of(effects: Sequence[Any]) -> Iterator[JsonObject]:
@@ -179,7 +180,7 @@ def _find_broken(said: Said, value: Any, place: Place = ()) -> Iterator[str]:
         {"for_each", "cases"} & {*scalars_of(value, keys=True)}
     ):
         wrong = _found(check(rules_of_part(rules_of(said.root), said.schema), value))
-        yield from _lines([fault._replace(path=json_path(place) + fault.path[1:]) for fault in wrong])
+        yield from _lines([fault._replace(path=short_pointer(place) + fault.path) for fault in wrong])
     elif isinstance(value, dict) and not {"for_each", "cases"} & value.keys():
         for key, each in value.items():
             yield from () if is_template(key) else _find_broken(said.member(key), each, (*place, key))

@@ -150,7 +150,7 @@ def test_a_judge_that_is_fooled_disagrees_with_the_real_classes(tasks, monkeypat
     assert not told["valid"]
     assert told["by_turn"][0]["status"] == "accepted"
     assert told["by_turn"][0]["cause"] == agreement.MISSING_REFUSAL  # that nobody spoke of it is a mark, and no cause
-    assert [each["argument"] for each in told["by_turn"][0]["marks"]["made_up"]] == ["$.folder"]
+    assert [each["argument"] for each in told["by_turn"][0]["marks"]["made_up"]] == ["/folder"]
     known = [{"call": "cd", "args": {"folder": "TeamNotes.txt"}}]  # the task's word, and no folder
     told = live(monkeypatch, task, [known], [[{"current_working_directory": "TeamNotes.txt"}]])
     assert "made_up" not in told["by_turn"][0]["marks"]
@@ -294,7 +294,7 @@ def test_every_list_of_a_verdict_beside_its_items_is_a_mark():
         "status": "accepted",
         "items": [{"id": "item-1"}],
         "unclear": [],
-        "made_up": [{"tool": "pay", "argument": "$.amount"}],
+        "made_up": [{"tool": "pay", "argument": "/amount"}],
         "may_refuse": [{"call": "c1", "tool": "startEngine", "rule": "the brake"}],
     }
     assert marks_of(verdict) == {"made_up": verdict["made_up"], "may_refuse": verdict["may_refuse"]}

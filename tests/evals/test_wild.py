@@ -43,7 +43,7 @@ def test_what_is_counted_of_a_document(tmp_path):
     found = documents.run(Case("api", path))
     assert (found["operations"], found["loaded"], found["corners"]) == (1, 1, 1)
     assert (found["request_examples"], found["request_by_jsonschema"], found["request_accepted"]) == (2, 1, 1)
-    assert found["request_refused"] == ["post /a application/json bad: $.title: expected a string"]
+    assert found["request_refused"] == ["post /a application/json bad: /title: expected a string"]
     assert found["request_refused_alone"] == []
     assert found["read_back"] == found["requests"] == 2
 

@@ -130,12 +130,12 @@ def test_shadow_runs_for_real_and_reports_drift(run):
     assert sorted(bank.calls) == [("balance",), ("transfer", "ann", 30)]
     transfer, _ = answers(out)
     assert (transfer.status, transfer.content) == ("success", '{"id": "real-1", "left": 20}')
-    assert [drift["path"] for drift in marks(transfer)["drift"]] == ["$.left"]
+    assert [drift["path"] for drift in marks(transfer)["drift"]] == ["/left"]
     assert [bool(entry["drift"]) for entry in out["gecko_journal"]] == [True, True]
     for mode, event in agent_of(bank, calls(look("c")), mode="shadow").stream(task(), stream_mode=["custom", "values"]):
         events += [event] if mode == "custom" else []
     assert [event["type"] for event in events] == ["gecko.change"]
-    assert events[0]["drift"][0]["path"] == "$.balance"
+    assert events[0]["drift"][0]["path"] == "/balance"
 
 
 def test_preview_asks_once_and_then_carries_out(run):
@@ -288,7 +288,7 @@ def test_a_state_that_cannot_be_begun_from():
     with pytest.raises(StateError, match="the function that gives it failed: ZeroDivisionError"):
         agent_of(Bank(), state=lambda runtime: 1 / 0).invoke(task())
     typed = Bank().toolkit(state_schema={"type": "object", "required": ["balance"]})
-    with pytest.raises(StateError, match=r"^state: at .*balance"):
+    with pytest.raises(StateError, match=r"^state: .*balance"):
         agent_of(Bank(), toolkit=typed, state=None).invoke(task())
 
 

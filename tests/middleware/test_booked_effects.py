@@ -93,7 +93,7 @@ def test_a_shadow_follows_and_tells_where_reality_lies(run, returns):
     out = run(agent_of(bank, "shadow", calls(pay("a", 60)), returns=returns), task(), THREAD)
     assert out["gecko"]["state"]["balance"] == 40
     drift = [each["path"] for each in out["gecko_journal"][0]["drift"]]
-    assert drift == (["$.left"] if returns == "part" else [])
+    assert drift == (["/left"] if returns == "part" else [])
 
 
 @pytest.mark.parametrize("returns", RETURNS)

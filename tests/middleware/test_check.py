@@ -74,7 +74,7 @@ def test_a_world_follows_reality():
     assert "departure" not in entry
     wrong = world.record(call(30), Answer("ok", {"id": "real-2", "left": -5}))
     assert wrong["departure"]["code"] == "ensures"
-    assert [drift["path"] for drift in wrong["drift"]] == ["$.left"]
+    assert [drift["path"] for drift in wrong["drift"]] == ["/left"]
     assert world.state["balance"] == 40, "it really happened"
     assert world.record(call(5), Answer("error", "closed"))["drift"][0]["kind"] == "status"
     assert World.restore(Bank().toolkit(), world.snapshot()).snapshot() == world.snapshot()

@@ -19,7 +19,7 @@ from tests.deciding import Decider, openai
 
 FORMS = [
     ("judge", roles.Judgement, ("item-1", "item-2")),
-    ("validator", roles.SemanticVerdict, ("$.name",)),
+    ("validator", roles.SemanticVerdict, ("/name",)),
     ("claim_judge", roles.ClaimReply, ()),
     ("reranker", roles.Ranking, ("pay", "refund")),
     ("risk", roles.RiskReply, ()),

@@ -77,7 +77,7 @@ def test_a_step_says_call_and_result():
 
 def test_what_a_model_wrote_instead_of_arguments_or_a_name_is_cut():
     call = {"id": "1", "name": "fly\nnow" * 9_000, "args": {}, "malformed": "{" * 100_000}
-    complaint = {"tool": call["name"], "path": "$", "expected": "JSON", "got": "x", "source": "rule"}
+    complaint = {"tool": call["name"], "path": "", "expected": "JSON", "got": "x", "source": "rule"}
     told = line_of({"v": 1, "call": call, "complaints": [complaint] * 20})(RESULT_CHARS)
     assert len(told) < 3_000
     assert "\n" not in told
@@ -167,7 +167,7 @@ def test_any_step_is_one_line(args, result):
 
 
 def test_equal_calls_that_were_refused_in_a_row_are_told_once():
-    complaint = {"tool": "put", "path": "$.tray", "expected": "string", "got": "3", "source": "rule"}
+    complaint = {"tool": "put", "path": "/tray", "expected": "string", "got": "3", "source": "rule"}
     refused = {"v": 1, "call": {"id": "1", "name": "put", "args": {"tray": 3}}, "complaints": [complaint]}
     again = {**refused, "call": {**refused["call"], "id": "2"}}
     other = {**refused, "call": {**refused["call"], "args": {"tray": 4}}}

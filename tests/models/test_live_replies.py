@@ -134,7 +134,7 @@ def other(said, reply):
     if reply is Checklist:
         return {"items": [*said["items"], {"description": "something else"}]}
     if reply is SemanticVerdict:
-        return {"problems": [*said["problems"], {"argument": "$.x", "problem": "is wrong"}]}
+        return {"problems": [*said["problems"], {"argument": "/x", "problem": "is wrong"}]}
     return {**said, "status": "error"} if "status" in said and said["status"] == "ok" else {"domain": {"x": 1}}
 
 

@@ -23,7 +23,7 @@ START = digest(desk.start())
 
 
 def tried(number=1, word="failed", score=0.0, *, complaints=0, **more):
-    complaint = {"tool": "put", "path": "$", "expected": "x", "got": "y", "source": "rule"}
+    complaint = {"tool": "put", "path": "", "expected": "x", "got": "y", "source": "rule"}
     refused = {"v": 1, "call": {"id": "r", "name": "put", "args": {}}, "complaints": [complaint] * complaints}
     items = [{"id": "a", "description": "d", "status": "failed", "reason": "", "by": "rule"}]
     return {

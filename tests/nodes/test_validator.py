@@ -67,12 +67,12 @@ class TestRules:
         (step,) = update["steps"]
         assert step["v"] == 1
         assert step["call"] == bad
-        assert [each["path"] for each in step["complaints"]] == ["$.wind", "$.city", "$.unit"]
+        assert [each["path"] for each in step["complaints"]] == ["/wind", "/city", "/unit"]
         assert {each["source"] for each in step["complaints"]} == {"rule"}
         (message,) = update["trace"]
         assert isinstance(message, ToolMessage)
         assert (message.status, message.tool_call_id, message.name) == ("error", "c2", "weather")
-        assert "$.city: expected a string, got 7" in message.content
+        assert "/city: expected a string, got 7" in message.content
         assert "C" not in [word.strip('",') for word in message.content.split()]
         assert events == [
             {"v": 1, "type": "gecko.complaint", "attempt": 2, "call": bad, "complaints": step["complaints"]}
@@ -100,7 +100,7 @@ class TestModel:
         assert isinstance(ask, Ask)
         assert (ask.role, ask.reply) == ("validator", SemanticVerdict)
         assert (ask.where.turn, ask.where.attempt, ask.where.question) == (1, 2, 4)
-        assert ask.variables["undecided"] == "$.city\n$.unit", "and an optional argument that nothing gives"
+        assert ask.variables["undecided"] == "/city\n/unit", "and an optional argument that nothing gives"
         assert ask.variables["task"] == "Weather at our office?"
         assert json.loads(ask.variables["arguments"]) == CALL["args"]
         told = json.loads(ask.variables["tool"])
@@ -111,25 +111,25 @@ class TestModel:
         update, *_ = drive(node, state(CALL), [verdict(("city", "a country,\n not a city"))])
         assert update["pending"] == []
         (complaint,) = update["steps"][0]["complaints"]
-        assert (complaint["path"], complaint["source"]) == ("$.city", "model")
+        assert (complaint["path"], complaint["source"]) == ("/city", "model")
         assert complaint["expected"].endswith(": a country, not a city")
-        problem = {"argument": "$.city", "problem": "a country, not a city"}
+        problem = {"argument": "/city", "problem": "a country, not a city"}
         assert update["argument_verdicts"] == [judged("weather", CALL["args"], [problem])]
 
     @pytest.mark.parametrize(
         ("named", "path"),
         [
-            ("$.city", "$.city"),
-            (" city ", "$.city"),
-            ("people", "$.people"),
-            ("people[0].name", "$.people[0].name"),
-            ("$.people[0]", "$.people[0]"),
-            ("odd name", '$["odd name"]'),
+            ("/city", "/city"),
+            (" city ", "/city"),
+            ("people", "/people"),
+            ("people[0].name", "/people/0/name"),
+            ("/people/0", "/people/0"),
+            ("odd name", "/odd name"),
             ("$", None),
             ("", None),
             ("town", None),
             ("cit", None),
-            ("unit", "$.unit"),
+            ("unit", "/unit"),
             ("days", None),
             ("people[1].name", None),
             ("city.name", None),
@@ -159,7 +159,7 @@ class TestModel:
         assert [step["call"]["id"] for step in update["steps"]] == ["c1", "c9"]
 
     def test_an_earlier_verdict_is_remembered_across_attempts(self):
-        record = judged("weather", dict(CALL["args"]), [{"argument": "$.city", "problem": "no"}])
+        record = judged("weather", dict(CALL["args"]), [{"argument": "/city", "problem": "no"}])
         update, asks, _ = drive(node, state(CALL, argument_verdicts=[record]))
         assert asks == []
         assert update["argument_verdicts"] == []
@@ -218,11 +218,11 @@ class TestSources:
     @pytest.mark.parametrize(
         ("args", "task", "undecided"),
         [
-            ({"flight": "F-77"}, "Book flight F-7731", "$.flight"),
-            ({"flight": "F1", "seats": 12}, "Book F1 for 120", "$.seats"),
-            ({"flight": "F1", "date": "Friday"}, "Book F1 on Friday", "$.date"),
-            ({"flight": "F1", "warm": 0.7}, "Book F1", "$.warm"),
-            ({"flight": "", "seats": -1}, "Book 1 seat", "$.flight\n$.seats"),
+            ({"flight": "F-77"}, "Book flight F-7731", "/flight"),
+            ({"flight": "F1", "seats": 12}, "Book F1 for 120", "/seats"),
+            ({"flight": "F1", "date": "Friday"}, "Book F1 on Friday", "/date"),
+            ({"flight": "F1", "warm": 0.7}, "Book F1", "/warm"),
+            ({"flight": "", "seats": -1}, "Book 1 seat", "/flight\n/seats"),
         ],
     )
     def test_what_nobody_gave_is_asked_about_or_what_has_a_format(self, args, task, undecided):
@@ -236,12 +236,12 @@ class TestSources:
         update, (ask,), _ = self.asked(
             {"flight": "F-7731", "date": "3 May", "seats": 900}, steps=[found], replies=reply
         )
-        assert ask.variables["undecided"] == "$.seats"
-        assert [each["path"] for each in update["steps"][0]["complaints"]] == ["$.seats"]
+        assert ask.variables["undecided"] == "/seats"
+        assert [each["path"] for each in update["steps"][0]["complaints"]] == ["/seats"]
 
     def test_a_refusal_heard_before_does_not_hold_against_what_a_tool_has_returned_since(self, step):
         args = {"flight": "Miller"}
-        record = judged("book", args, [{"argument": "$.flight", "problem": "no flight"}])
+        record = judged("book", args, [{"argument": "/flight", "problem": "no flight"}])
         assert self.asked(args, argument_verdicts=[record]).update["steps"]
         found = step("search", {}, ["Miller"])
         assert self.asked(args, argument_verdicts=[record], steps=[found]).update["steps"] == []
@@ -289,6 +289,6 @@ def test_only_values_without_a_source_are_asked_about_and_no_flag_and_no_secret(
     args = {"user": "ann", "password": "hunter2!", "remember": True}
     given = {"pending": [call(name="login", **args)], "task": "Log in", "number": 1, "turn": 0}
     _, asks, _ = drive(lambda s, scope: validator(s, scope, toolkit=Toolkit([LOGIN])), given, [verdict()])
-    assert asks[0].variables["undecided"] == "$.user"
+    assert asks[0].variables["undecided"] == "/user"
     given["task"] = "Log ann in"
     assert drive(lambda s, scope: validator(s, scope, toolkit=Toolkit([LOGIN])), given).asks == []

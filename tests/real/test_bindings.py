@@ -11,7 +11,7 @@ from langchain_core.messages import HumanMessage
 
 from gecko_graph import Tool, Toolkit
 from gecko_graph.real.bindings import PlanResults, replaced, resolve, with_holes
-from gecko_graph.values.places import json_path, path_tokens, places, scalars, value_at
+from gecko_graph.values.places import place_at, places, pointer, scalars, value_at
 from gecko_graph.world.given import Sources
 from gecko_graph.world.provenance import trace
 
@@ -50,8 +50,8 @@ def bound(result, args: dict, *, given: dict | None = None, tool: str = "make", 
 @pytest.mark.parametrize("rung", ["contract", "python", "model", "schema"])
 def test_an_identifier_that_a_simulated_write_made_up_is_bound(rung):
     rests = bound({"order": {"id": "ord-7781"}}, {"id": "ord-7781"}, rung=rung)
-    assert rests.bindings == [{"argument": "$.id", "call": "c1", "path": "$.order.id", "predicted": "ord-7781"}]
-    assert rests.arguments == {"$.id"}
+    assert rests.bindings == [{"argument": "/id", "call": "c1", "path": "/order/id", "predicted": "ord-7781"}]
+    assert rests.arguments == {"/id"}
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_what_something_real_holds_is_not_bound(more):
 
 def test_a_value_chosen_among_a_simulated_reads_results_is_not_bound():
     rests = bound([{"id": "ord-7781"}, {"id": "ord-7782"}], {"id": "ord-7782"}, tool="find")
-    assert rests.reads == {"$.id": ["c1"]}
+    assert rests.reads == {"/id": ["c1"]}
     assert not rests.bindings
 
 
@@ -150,7 +150,7 @@ def test_a_read_that_repeats_what_a_write_made_is_no_source():
 
 def test_two_possible_sources_are_asked_about():
     within_one = bound({"id": "ord-7781", "ref": "ord-7781"}, {"id": "ord-7781"})
-    assert [each["path"] for each in within_one.ambiguous[0]["sources"]] == ["$.id", "$.ref"]
+    assert [each["path"] for each in within_one.ambiguous[0]["sources"]] == ["/id", "/ref"]
     steps = [step(n, "make", {}, {"id": "ord-7781"}) for n in (1, 2)]
     of_two = found([*steps, step(3, "use", {"id": "ord-7781"}, {})])
     assert [each["call"] for each in of_two.ambiguous[0]["sources"]] == ["c1", "c2"]
@@ -159,7 +159,7 @@ def test_two_possible_sources_are_asked_about():
 def test_an_item_of_a_list_is_asked_about():
     rests = bound({"orders": [{"id": "ord-7781"}]}, {"id": "ord-7781"})
     assert not rests.bindings
-    assert rests.ambiguous[0]["sources"][0]["path"] == "$.orders[0].id"
+    assert rests.ambiguous[0]["sources"][0]["path"] == "/orders/0/id"
 
 
 def test_an_amount_that_a_model_made_up_is_asked_about():
@@ -169,7 +169,7 @@ def test_an_amount_that_a_model_made_up_is_asked_about():
 def test_an_identifier_in_a_longer_text_is_bound_as_a_part_of_it():
     text = "See https://shop.example/orders/ord-7781?x=1, or ord-77812."
     rests = bound({"id": "ord-7781"}, {"text": text})
-    place = {"argument": "$.text", "call": "c1", "path": "$.id"}
+    place = {"argument": "/text", "call": "c1", "path": "/id"}
     assert rests.bindings == [{**place, "predicted": "ord-7781", "starts": [32]}]
     sent, problem = resolve(planned({"text": text}, rests), {"c1": {"id": 42}})
     assert problem is None
@@ -258,10 +258,10 @@ objects = st.dictionaries(names, trees, max_size=4)
 @given(objects)
 def test_paths_of_odd_names_lead_back(value):
     for place, each in scalars(value):
-        path = json_path(place, exact=True)
-        assert path_tokens(path) == list(place)
+        path = pointer(place)
+        assert place_at(value, path) == place
         assert value_at(value, path) is each or value_at(value, path) == each
-        assert replaced(value, place, each) == value
+        assert replaced(value, path, each) == value
     assert all(value_at(value, path) == each for path, each in places(value))
 
 

@@ -15,8 +15,8 @@ from gecko_graph.real.preview import fence
 from gecko_graph.values.digest import open_json
 
 EFFECTS = {"look": "read", "order": "write", "cancel": "write"}
-BOUND = {"argument": "$.id", "sources": []}
-MADE_UP = {"argument": "$.phone", "value": "555-0199-22"}
+BOUND = {"argument": "/id", "sources": []}
+MADE_UP = {"argument": "/phone", "value": "555-0199-22"}
 
 
 def toolkit() -> Toolkit:

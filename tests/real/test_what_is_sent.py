@@ -68,7 +68,7 @@ def shown_of(call: dict) -> dict[str, str]:
 
 def whole(path: str) -> str:
     """Return the JSON path that is shown without its beginning."""
-    return path if path.startswith("$") else f"$.{path}"
+    return path if path.startswith("/") else f"/{path}"
 
 
 def expected(line: str, args: dict, real: dict[str, Any]) -> Any:
@@ -85,7 +85,7 @@ def expected(line: str, args: dict, real: dict[str, Any]) -> Any:
         path, _, call = stands[match[0]].partition(" in the result of ")
         return as_text(value_at(real[call], whole(path)))
 
-    assert whole(argument) in {f"$.{key}" for key in args}
+    assert whole(argument) in {f"/{key}" for key in args}
     return marks.sub(fill, text)
 
 
@@ -106,7 +106,7 @@ def test_what_is_sent_is_what_was_shown_with_its_holes_filled(case: tuple[list[d
     shown, args = shown_of(call), sent["call"]["args"]
     assert set(shown) == {argument for argument, _ in template(call)}
     for key, value in last["args"].items():
-        line = shown.get(f"$.{key}")
+        line = shown.get(f"/{key}")
         assert args[key] == (expected(line, last["args"], real) if line else value)
         assert type(args[key]) is type(expected(line, last["args"], real) if line else value)
         if isinstance(value, str):
@@ -115,7 +115,7 @@ def test_what_is_sent_is_what_was_shown_with_its_holes_filled(case: tuple[list[d
 
 def literals(call: dict, key: str, value: str) -> list[str]:
     """Return what of an argument's text is no hole."""
-    parts = dict(template(call)).get(f"$.{key}", [value])
+    parts = dict(template(call)).get(f"/{key}", [value])
     return [each for each in parts if isinstance(each, str)]
 
 
@@ -129,7 +129,7 @@ def contradicted(texts: list[str], steps: list[dict], real: dict, task: str) -> 
         for key, old in one["outcome"]["result"].items():
             word = as_text(old).removesuffix(".0")
             found = re.compile(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])")
-            new = value_at(real[one["call"]["id"]], f"$.{key}")
+            new = value_at(real[one["call"]["id"]], f"/{key}")
             letters = "".join(filter(str.isalnum, word)).casefold()
             is_held = any(letters in "".join(filter(str.isalnum, each)).casefold() for each in seen)
             if new != old and any(map(found.search, texts)) and not is_held:

@@ -111,7 +111,7 @@ def test_searches_have_an_end_and_what_they_bind_too():
 def test_a_tool_that_is_not_shown_is_checked_and_run_as_any_other():
     attempt, model = rehearse(call("rate_recipe"), call("rate_recipe", id="1"), call("rate_nothing"), DONE)
     refused, made, unknown = attempt["steps"]
-    assert refused["complaints"][0]["path"] == "$.id"
+    assert refused["complaints"][0]["path"] == "/id"
     assert made["outcome"]["status"] == "ok"
     assert unknown["complaints"][0]["expected"] == "the name of one of the given tools"
     assert "rate_recipe" not in model.names[0]

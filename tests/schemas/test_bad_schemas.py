@@ -43,7 +43,7 @@ def test_what_is_malformed_is_no_rule(rule, value):
 @given(JUNK, st.one_of(JSON, JUNK))
 def test_no_schema_breaks_a_run(schema, value):
     for each in find_faults(schema, value):
-        assert each.startswith("at $")
+        assert each.startswith(("/", "expected "))
     spec = ToolSpec(name="t", parameters=schema)
     args = {"a": value, "b": 1}
     if not find_complaints(spec, args):
@@ -56,7 +56,7 @@ def test_another_dialect_is_read_as_2020_12():
         "type": "object",
         "properties": {"n": {"type": "integer"}, "again": {"$ref": "#"}},
     }
-    assert find_faults(schema, {"again": {"n": 10.5}}) == ["at $.again.n: expected an integer, got 10.5"]
+    assert find_faults(schema, {"again": {"n": 10.5}}) == ["/again/n: expected an integer, got 10.5"]
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ def nested(levels, leaf):
 @pytest.mark.parametrize("leaf", [{"type": "integer"}, {"pattern": "^a+$"}])
 def test_alternatives_nested_too_deep_are_refused_in_words(leaf):
     (complaint,) = find_complaints(taking(nested(15, leaf)), {"x": "wrong"})
-    assert (complaint["path"], complaint["expected"], complaint["source"]) == ("$", STOPPED, "rule")
-    assert find_faults(nested(15, leaf), "wrong") == [f'at $: expected {STOPPED}, got "wrong"']
+    assert (complaint["path"], complaint["expected"], complaint["source"]) == ("", STOPPED, "rule")
+    assert find_faults(nested(15, leaf), "wrong") == [f'expected {STOPPED}, got "wrong"']
     assert find_faults(nested(8, leaf), 1 if "pattern" not in leaf else "aa") == []
 
 
@@ -115,9 +115,9 @@ def test_a_long_array_is_checked_to_its_end():
     items = {"type": "array", "items": {"type": "integer"}}
     long = list(range(60_000))
     assert find_faults(items, [*long, 1]) == []
-    assert find_faults(items, [*long, "wrong"]) == ['at $[60000]: expected an integer, got "wrong"']
+    assert find_faults(items, [*long, "wrong"]) == ['/60000: expected an integer, got "wrong"']
     (complaint,) = find_complaints(taking(items), {"x": [*long, "wrong"]})
-    assert complaint["path"] == "$.x[60000]"
+    assert complaint["path"] == "/x/60000"
 
 
 def test_work_grows_no_faster_than_the_value(count_steps):
@@ -132,8 +132,8 @@ def test_too_long_a_match_is_not_a_match(monkeypatch):
     assert find_faults(schema, text[:-1]) == []
     monkeypatch.setattr("gecko_graph.schemas.formats.MAX_SECONDS", 0.01)
     assert compile_pattern(schema["pattern"]).matches(text) is None
-    assert find_faults(schema, text) == [f'at $: expected {STOPPED}, got "{text}"']
-    assert find_faults({"not": schema}, text) == [f'at $: expected {STOPPED}, got "{text}"']
+    assert find_faults(schema, text) == [f'expected {STOPPED}, got "{text}"']
+    assert find_faults({"not": schema}, text) == [f'expected {STOPPED}, got "{text}"']
     assert find_faults({"patternProperties": {schema["pattern"]: {}}}, {text: 1}) != []
     tool = ToolSpec(name="t", parameters={"type": "object", "patternProperties": {schema["pattern"]: {}}})
     assert find_complaints(tool, {text: 1}) != []

@@ -12,7 +12,8 @@ import pytest
 from gecko_graph.errors import ContractError, PatchConflict
 from gecko_graph.schemas.rules import accepts, rules_of
 from gecko_graph.schemas.strict import check_change, check_schema
-from gecko_graph.values.patch import apply_patch, pointer
+from gecko_graph.values.patch import apply_patch
+from gecko_graph.values.places import pointer
 from tests.every_place import every_place
 
 NAMES = ("a", "b", "ab", "c")

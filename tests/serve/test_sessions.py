@@ -70,7 +70,7 @@ async def test_history_has_calls_patches_rungs_and_complaints(client):
     first, second = (await client.get(f"{OWN}/default/history")).json()["history"]
     assert first["outcome"]["rung"] == "contract"
     assert first["outcome"]["patch"]
-    assert second["complaints"][0]["path"] == "$.quantity"
+    assert second["complaints"][0]["path"] == "/quantity"
 
 
 async def test_a_snapshot_goes_out_and_in(client):

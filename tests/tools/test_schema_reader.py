@@ -95,7 +95,7 @@ def test_a_web_of_very_many_definitions_is_left_as_it_is():
     schema = read(ref("w1"), **web)
     assert len(schema["$defs"]) == 400
     assert schema["$ref"] == "#/$defs/w1"
-    assert find_faults(schema, {"p0": {"p1": 3}}) == ["at $.p0.p1: expected an object, got 3"]
+    assert find_faults(schema, {"p0": {"p1": 3}}) == ["/p0/p1: expected an object, got 3"]
 
 
 # discriminators ------------------------------------------------------------------------------------------------------

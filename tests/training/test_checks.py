@@ -21,9 +21,9 @@ def test_schemas_decide_without_a_toolkit():
     assert check(sample(TWO), toolkit=None) == ("keep", "rules", [])
     wrong = sample(TWO, call("take", item="pen", count="2", x=1), call("steal"))
     places = [
-        ("arguments", "$.label[1].arguments.count"),
-        ("arguments", "$.label[1].arguments.x"),
-        ("tool", "$.label[2].name"),
+        ("arguments", "/label/1/arguments/count"),
+        ("arguments", "/label/1/arguments/x"),
+        ("tool", "/label/2/name"),
     ]
     assert check(wrong, toolkit=None) == ("drop", "rules", places)
     assert check(sample(messages=said("hello")), toolkit=None) == ("keep", "rules", [])
@@ -31,7 +31,7 @@ def test_schemas_decide_without_a_toolkit():
 
 def test_a_value_without_a_source_is_a_reason_and_no_verdict_where_the_world_decides():
     made_up = call("take", item="pen", count=7)
-    chosen = [("chosen", "$.label[0].arguments.count")]
+    chosen = [("chosen", "/label/0/arguments/count")]
     assert check(sample(made_up), toolkit=None) == ("open", "nobody", chosen)
     decided = sample(made_up, state={"shelf": {"pen": 9}}, results=[{"left": 2}])
     assert check(decided) == ("keep", "world", [])
@@ -43,10 +43,10 @@ def test_a_value_without_a_source_is_a_reason_and_no_verdict_where_the_world_dec
     [
         (2, {"left": 1}, ("keep", "world", [])),
         (2, {"left": 1.0}, ("keep", "world", [])),
-        (2, {"left": 2}, ("drop", "world", [("result", "$.results[0]")])),
-        (9, {"left": 1}, ("drop", "world", [("result", "$.results[0]")])),
+        (2, {"left": 2}, ("drop", "world", [("result", "/results/0")])),
+        (9, {"left": 1}, ("drop", "world", [("result", "/results/0")])),
         (9, {"error": "not enough"}, ("keep", "world", [])),
-        (2, {"error": "not enough"}, ("drop", "world", [("result", "$.results[0]")])),
+        (2, {"error": "not enough"}, ("drop", "world", [("result", "/results/0")])),
     ],
 )
 def test_recorded_results_are_compared_with_the_worlds(count, result, expected):
@@ -55,7 +55,7 @@ def test_recorded_results_are_compared_with_the_worlds(count, result, expected):
 
 def test_without_results_a_refusal_speaks_against_the_label():
     assert check(sample(call("take", item="pen", count=2), state=STATE)) == ("keep", "rules", [])
-    assert check(sample(call("take", item="pen", count=9), state=STATE))[2] == [("refused", "$.label[0]")]
+    assert check(sample(call("take", item="pen", count=9), state=STATE))[2] == [("refused", "/label/0")]
 
 
 def test_the_world_is_at_the_point_of_the_label():
@@ -67,7 +67,7 @@ def test_the_world_is_at_the_point_of_the_label():
 def test_what_the_messages_record_and_the_world_denies_leaves_the_row_open():
     before = said("take pens", (TWO, {"left": 7}))
     one = sample(call("take", item="pen", count=1), messages=before, state=STATE, results=[{"left": 0}])
-    assert ("context", "$.messages") in check(one)[2]
+    assert ("context", "/messages") in check(one)[2]
     assert check(one)[:2] == ("open", "nobody")
 
 
@@ -75,7 +75,7 @@ def test_a_drawn_identifier_is_no_difference_and_is_the_recorded_one_from_then_o
     one = sample(call("note", text="x"), call("take", item="pen"), state=STATE, results=[{"id": "n-42"}, {"left": 2}])
     assert check(one) == ("keep", "world", [])
     assert check({**one, "results": [{"id": 42}, {"left": 2}]})[2] == []  # whatever it is, nothing could know it
-    assert check({**one, "results": [{"number": "n-42"}, {"left": 2}]})[2] == [("result", "$.results[0]")]
+    assert check({**one, "results": [{"number": "n-42"}, {"left": 2}]})[2] == [("result", "/results/0")]
     world = make(World(TOOLKIT, state=STATE), call("note", text="x"), [{"id": "n-42"}]).world
     assert world.state["notes"] == {"n-42": "x"}
 
@@ -83,17 +83,17 @@ def test_a_drawn_identifier_is_no_difference_and_is_the_recorded_one_from_then_o
 def test_what_nothing_decides_is_open():
     assert check(sample(call("look", item="pen"), state=STATE, results=[{"n": 3}]))[::2] == (
         "open",
-        [("undecided", "$.label[0]")],
+        [("undecided", "/label/0")],
     )
     other = TOOLKIT.select(match=["note"])
-    assert ("undecided", "$.label[0].name") in check(sample(TWO, state=STATE), toolkit=other)[2]
-    assert ("context", "$.messages") in check(sample(TWO, messages=said("x", (TWO, 1)), state=STATE), toolkit=other)[2]
+    assert ("undecided", "/label/0/name") in check(sample(TWO, state=STATE), toolkit=other)[2]
+    assert ("context", "/messages") in check(sample(TWO, messages=said("x", (TWO, 1)), state=STATE), toolkit=other)[2]
 
 
 def test_a_goal_decides_at_the_conversations_end():
     assert check(sample(TWO, state=STATE, goal=END)) == ("keep", "world", [])
     one = call("take", item="pen")
-    assert check(sample(one, state=STATE, goal=END))[2] == [("goal", "$.goal")]
+    assert check(sample(one, state=STATE, goal=END))[2] == [("goal", "/goal")]
     later = sample(one, messages=said("take 2 pen", (one, {"left": 2})), state=STATE, goal=END)
     assert check(sample(one, state=STATE, goal=END), later) == ("keep", "world", [])
     assert check(sample(TWO, state=STATE, goal=END), later)[0] == "drop"

@@ -9,7 +9,8 @@ import jsonpointer
 from hypothesis import strategies as st
 
 from gecko_graph.errors import PatchConflict
-from gecko_graph.values.patch import apply_patch, pointer
+from gecko_graph.values.patch import apply_patch
+from gecko_graph.values.places import pointer
 
 KEYS = st.sampled_from(["a", "b", "", "0", "1", "01", "-", "~", "/", "~1", "ü", "a/b~c"])
 SCALARS = st.sampled_from([None, True, False, 0, 1, 2, 1.0, 0.0, 0.5, "", "a", "1"])

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from gecko_graph.errors import PatchConflict
 from gecko_graph.values.difference import MANY, json_equal, make_patch, net_changes
-from gecko_graph.values.patch import apply_patch, overlap, pointer, tokens
+from gecko_graph.values.patch import apply_patch, overlap, tokens
+from gecko_graph.values.places import pointer
 from tests.values.any_patch import CONTAINERS, JSON, applied, patches
 
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from gecko_graph.errors import PatchConflict
 from gecko_graph.values.difference import json_equal, make_patch
-from gecko_graph.values.patch import COPY_LIMIT, apply_patch, fold_patches, pointer, tokens
+from gecko_graph.values.patch import COPY_LIMIT, apply_patch, fold_patches, tokens
+from gecko_graph.values.places import pointer
 from tests.values.any_patch import JSON, KEYS, applied, by_oracle, cases, patches
 
 # --- what RFC 6902 says, case by case; PatchConflict where it must not apply ---

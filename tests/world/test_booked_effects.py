@@ -69,11 +69,11 @@ def test_without_a_result_schema_and_without_returns_no_result_is_drift(real):
 @pytest.mark.parametrize(
     ("returns", "real", "paths"),
     [
-        ({"paid": "{{ args.amount }}", "id": UNKNOWN}, {"paid": 59, "id": "T1"}, ["$.paid"]),
-        ({"paid": "{{ args.amount }}", "id": UNKNOWN}, {"id": "T1"}, ["$.paid"]),
+        ({"paid": "{{ args.amount }}", "id": UNKNOWN}, {"paid": 59, "id": "T1"}, ["/paid"]),
+        ({"paid": "{{ args.amount }}", "id": UNKNOWN}, {"id": "T1"}, ["/paid"]),
         ({"paid": "{{ args.amount }}", "id": UNKNOWN}, {"paid": 60}, []),
-        ({"left": "{{ state.balance }}", "id": UNKNOWN}, {"left": 35, "id": "T1"}, ["$.left"]),
-        (None, {"balance": 35}, ["$.balance", "/balance"]),
+        ({"left": "{{ state.balance }}", "id": UNKNOWN}, {"left": 35, "id": "T1"}, ["/left"]),
+        (None, {"balance": 35}, ["/balance", "/balance"]),
     ],
 )
 def test_what_contradicts_the_known_part_is_drift(returns, real, paths):
@@ -84,7 +84,7 @@ def test_what_contradicts_the_known_part_is_drift(returns, real, paths):
 
 def test_a_known_number_is_drift_whatever_its_length_and_the_state_follows_reality():
     one = world({"effects": EFFECTS, "returns": {"left": "{{ state.balance }}"}}, state={"balance": 10_100})
-    assert [each["path"] for each in record(one, {"left": 9_000})["drift"]] == ["$.left"]
+    assert [each["path"] for each in record(one, {"left": 9_000})["drift"]] == ["/left"]
     assert one.state == {"balance": 9_000}
 
 
@@ -116,7 +116,7 @@ def test_lists_are_filled_item_by_item():
             )
         ]
     )
-    for real, drift in (([{"n": 1, "at": 5}, 7], []), ([{"n": 2, "at": 5}, 7], ["$[0].n"]), ([{"n": 1}], [])):
+    for real, drift in (([{"n": 1, "at": 5}, 7], []), ([{"n": 2, "at": 5}, 7], ["/0/n"]), ([{"n": 1}], [])):
         entry = World(toolkit).record({"id": "c", "name": "transfer", "args": {}}, Answer("ok", real, []))
         assert [each["path"] for each in entry["drift"]] == drift
 

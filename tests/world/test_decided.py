@@ -13,7 +13,7 @@ DOORS = {"type": "array", "items": {"type": "string"}, "description": 'Doors. [E
 
 def decides(value, rule, *texts, name="value", results=(), now="", about="", place=None):
     schema = {"type": "object", "properties": {name: rule}}
-    return Decided(texts, results, now).decides(place or f"$.{name}", {name: value}, schema, about)
+    return Decided(texts, results, now).decides(place or f"/{name}", {name: value}, schema, about)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_day_that_is_counted_from_today_and_its_time(value, said, decided):
     ],
 )
 def test_options_of_a_description_are_decided_where_they_are_named_or_all_taken(doors, said, decided):
-    assert decides(doors, DOORS, said, place="$.value[0]") is decided
+    assert decides(doors, DOORS, said, place="/value/0") is decided
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ RESULT = {"type": "object", "properties": {"papers": {"type": "integer"}}, "requ
 @pytest.mark.parametrize(
     ("first", "problem"),
     [
-        ({"status": "ok", "result": {"papers": "two"}, "patch": []}, "$.papers"),
+        ({"status": "ok", "result": {"papers": "two"}, "patch": []}, "/papers"),
         ({"status": "ok", "result": {"papers": 2}, "patch": [{"op": "remove", "path": "/none"}]}, "/none"),
         ({"status": "ok", "result": {"papers": 2}, "patch": []}, "unchanged"),
         ({"status": "ok", "result": {"papers": 2}}, "unchanged"),

@@ -116,7 +116,7 @@ GARBAGE = [
         "the rung's Answer must have the status 'ok' or 'error', and a list or None",
     ),
     (lambda request: Answer("ok", object(), []), "the result: $ is "),
-    (lambda request: Answer("ok", 1, [{"op": "add", "path": "/x", "value": {1}}]), "the change: $[0].value is "),
+    (lambda request: Answer("ok", 1, [{"op": "add", "path": "/x", "value": {1}}]), "the change: /0/value is "),
 ]
 
 

@@ -25,7 +25,7 @@ def boom():
         (boom, "LookupError: no such account"),
         (lambda: time.sleep(2), "the real function did not answer within 0.05 s"),
         (object, "the function's return value is not JSON"),
-        (lambda: {"n": float("nan")}, "the result: $.n is NaN"),
+        (lambda: {"n": float("nan")}, "the result: /n is NaN"),
     ],
 )
 def test_an_opened_tool_never_falls_down_the_ladder(question, told, real, text):

@@ -94,7 +94,7 @@ def test_a_state_that_is_no_json_passes_with_the_place(question, told, left):
 
     said = told(python_rung(question(simulate=put))).value
     assert isinstance(said, Pass)
-    assert "$.trays.letters" in said.reason
+    assert "/trays/letters" in said.reason
 
 
 def test_a_tool_that_hangs_or_returns_what_takes_too_long_passes(question, told):

@@ -13,6 +13,7 @@ from ...errors import did_you_mean
 from ...schemas.reading import COMPOSED, Said, leads_nowhere
 from ...schemas.strict import leave_room
 from ...state import Json, JsonObject
+from ...values.places import pointer_step
 from .sandbox import kind, shown
 from .syntax import names_of
 
@@ -169,18 +170,18 @@ class Example(AnyShape):
         return Example(found) if found else None if is_known else ANY
 
 
-def find_misfit(made: AnyShape, wanted: AnyShape, place: str = "$") -> str | None:
+def find_misfit(made: AnyShape, wanted: AnyShape, place: str = "") -> str | None:
     """Return the first place where a value of one shape can never fit another, and why; None if it may fit."""
     if isinstance(made, _Either):
         return next(filter(None, (find_misfit(one, wanted, place) for one in made.shapes)), None)
     if made.kinds and wanted.kinds and not made.kinds & wanted.kinds:
-        return f"expected {' or '.join(sorted(wanted.kinds))} at {place}"
+        return f"expected {' or '.join(sorted(wanted.kinds))}{place and f' at {place}'}"
     if made.kinds != _OBJECT or made.member("") is not None:
         return None  # it may have any keys
     if missing := [name for name in wanted.required if name not in made.keys]:
-        return f"expected a value at {place}.{missing[0]}: it is required"
+        return f"expected a value at {place}{pointer_step(missing[0])}: it is required"
     members = ((key, made.member(key) or ANY, wanted.member(key)) for key in made.keys)
-    found = (find_misfit(inner, rule, f"{place}.{key}") for key, inner, rule in members if rule is not None)
+    found = (find_misfit(inner, rule, place + pointer_step(key)) for key, inner, rule in members if rule is not None)
     return next(filter(None, found), None)
 
 

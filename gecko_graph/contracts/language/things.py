@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import NotRead
 from ...state import RUNTIME, Json, JsonObject
-from ...values.patch import pointer
+from ...values.places import pointer
 from .sandbox import Missing, Scope, a_list, a_text, an_object, given
 
 OPEN = "open"

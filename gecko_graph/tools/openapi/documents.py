@@ -26,7 +26,7 @@ import httpx
 from ...errors import ToolkitError
 from ...state import Json, JsonObject
 from ...values.documents import parse_document, read_document
-from ...values.patch import pointer
+from ...values.places import pointer
 from .addresses import Addresses, find_base, find_recursive
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
