@@ -43,7 +43,7 @@ class Dependencies(NamedTuple):
 
     @property
     def arguments(self) -> set[str]:
-        """JSON paths of these arguments."""
+        """JSON Pointers to these arguments."""
         return {each["argument"] for each in (*self.bindings, *self.ambiguous, *self.expects)} | set(self.reads)
 
 

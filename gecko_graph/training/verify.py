@@ -42,7 +42,7 @@ class Summary:
     Args:
         counts: Verdict to how many rows have it.
         by: Who decided to how many rows.
-        reasons: Code to how often it was given, and its first examples: the row's id, JSON path, message.
+        reasons: Code to how often it was given, and its first examples: the row's id, JSON Pointer, message.
         bad: Rows that could not be read.
         rows: The rows with their verdicts, where these went to no file.
         written: How many rows the output has.

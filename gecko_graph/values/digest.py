@@ -79,7 +79,7 @@ def check_json(document: object, *, what: str) -> None:
     """Check that a value is JSON that a checkpoint can store; `what` it is stands in the message.
 
     Raises:
-        StateError: Names the JSON path of the first thing, in document order, that is not.
+        StateError: Names the JSON Pointer to the first thing, in document order, that is not.
     """
     if fault := find_non_json(document):
         place = short_pointer(fault.place) or "the root"

@@ -76,7 +76,7 @@ class Decided:
             self._now = date.fromisoformat(now[:10])
 
     def decides(self, place: str, args: JsonObject, schema: JsonObject, about: str) -> bool:
-        """Return whether the value at a JSON path is what the words mean, in the form that its schema asks for.
+        """Return whether the value at a JSON Pointer is what the words mean, in the form that its schema asks for.
 
         `about` is what is said of the whole tool.
         """

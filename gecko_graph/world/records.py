@@ -45,9 +45,9 @@ class Hole(TypedDict):
     """An argument of a call that takes another back, whose value that call's real result gives."""
 
     argument: str
-    """JSON path in its arguments."""
+    """JSON Pointer into its arguments."""
     path: str
-    """JSON path in the result of the call that is taken back."""
+    """JSON Pointer into the result of the call that is taken back."""
 
 
 class UndoCall(TypedDict):
