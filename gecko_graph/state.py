@@ -192,11 +192,11 @@ Origin = TypedDict(
         "tool": NotRequired[str],
     },
 )
-"""Where a value comes from: `path` is the JSON Pointer into the result of a `step` (number of the attempt's call, from 1); a
-JSON Pointer into the task state, whose `step` wrote it there; or the id of a message. *Stated* stands there, *derived*
-follows by the one operation that is `shown` (`29 = 2 × 14.5`); nothing real supports what is *chosen*: by the step's
-rung, the model that wrote that place of the state, another agent, or the planner. `attempt` is the earlier one of a
-step. Of a place of the state (`blame`) also turn, call and tool are named."""
+"""Where a value comes from: `path` is the JSON Pointer into the result of a `step` (number of the attempt's call, from
+1); a JSON Pointer into the task state, whose `step` wrote it there; or the id of a message. *Stated* stands there,
+*derived* follows by the one operation that is `shown` (`29 = 2 × 14.5`); nothing real supports what is *chosen*: by
+the step's rung, the model that wrote that place of the state, another agent, or the planner. `attempt` is the earlier
+one of a step. Of a place of the state (`blame`) also turn, call and tool are named."""
 
 Origins: TypeAlias = dict[str, dict[str, list[Origin]]]
 """Call id to the JSON Pointer of an argument to the origins of its value, all of them if several hold it."""

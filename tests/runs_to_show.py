@@ -63,7 +63,7 @@ SECOND = attempt(
     2,
     [
         step("cd", {"folder": "docs"}, result={"cwd": "docs"}, patch=MOVED),
-        step("pay", {}, "error", "not done: credit below zero", refused="credit below zero"),
+        step("pay", {}, "error", "refused: credit below zero", refused="credit below zero"),
         step("look", {}, result=[1, 2], rung="real", simulated=False),
         step("guess", {}, result=1, rung="schema", passed=[
             {"rung": "real", "reason": "nothing was opened"},

@@ -32,7 +32,7 @@ def test_the_text_of_a_run_has_its_attempts_result_plan_and_cost():
         '├── mkdir(name: "temp")  simulated by contract',
         "│   +  /tree/temp {}",
         '│   refused /date: expected a date, got "soon" (rule)',
-        "│   error not done: credit below zero",
+        "│   error refused: credit below zero",
         "├── look()  run for real",
         "│   note not by contract: it cannot be evaluated: division by zero",
         "    ? thing 2 holds  (rule)",

@@ -80,7 +80,7 @@ def test_a_tool_that_is_unknown_is_masked_only_under_strict_and_refused_there():
     attempt, shown = rehearse(state, look, {"say": "-"}, gate="strict", unclear="pass")
     assert shown[0][0] == ["add_tray", "put"]
     assert attempt["steps"][0]["outcome"]["status"] == "error"
-    assert "it cannot be checked" in attempt["steps"][0]["outcome"]["result"]
+    assert "a precondition could not be evaluated" in attempt["steps"][0]["outcome"]["result"]
     attempt, _ = rehearse(state, look, {"say": "-"}, gate="mask", unclear="pass")
     assert attempt["steps"][0]["outcome"]["result"] == {"a": []}
 

@@ -58,7 +58,7 @@ def test_what_was_streamed_of_a_discarded_result_is_taken_back():
     for part in graph.stream(given, **stream_options(graph)):
         reader.read(part)
     shown = text_of(drafts.attempts[1])
-    assert "error not done: too rich" in shown
+    assert "error refused: too rich" in shown
     assert shown == text_of(reader.rehearsal["attempts"][0])
 
 

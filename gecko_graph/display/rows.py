@@ -181,7 +181,7 @@ def build_step(step: Record, origins: Record, state: Json = None) -> tuple[ViewR
     rows += _list_broken(outcome.get("violations", ()))
     rows += [ViewRow(label, prose(text)) for key, label in MARKS.items() for text in outcome.get(key, ())]
     refused = outcome.get("refused") or ""
-    if refused and outcome.get("result") != f"not done: {refused}":
+    if refused and outcome.get("result") != f"refused: {refused}":
         rows.append(ViewRow("refused", f"the change was not made: {prose(refused)}"))
     for label, patch in (("change", outcome.get("patch")), ("observed", outcome.get("observed"))):
         found, state = _list_changes(label, patch or [], state)

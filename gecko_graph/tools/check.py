@@ -64,7 +64,7 @@ def check_call(
         return {"error": refusal.error, "violations": [*refusal.violations]}
     doubts = [] if tool.is_learned else [*run.unclear, *(() if tool.reads else run.skipped)]
     if doubts and unclear == "refuse":
-        return {"error": f"it cannot be checked: {'; '.join(doubts[:3])}"}
+        return {"error": f"a precondition could not be evaluated: {'; '.join(doubts[:3])}"}
     return None
 
 

@@ -49,7 +49,7 @@ _ENDS_OF_DAY = ("0:00", "00:00", "23:59")
 
 
 class Traced(NamedTuple):
-    """Origins by call id and JSON Pointer of an argument; chosen values of plan and answer; further marks of a verdict."""
+    """Origins by call id and argument's JSON Pointer; chosen values of plan and answer; further marks of a verdict."""
 
     origins: Origins
     made_up: list[MadeUp]

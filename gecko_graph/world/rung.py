@@ -230,7 +230,7 @@ def answered_calls(steps: Sequence[Step]) -> list[JsonObject]:
 def refuse(outcome: Outcome, reason: str, category: Category) -> Outcome:
     """Return the outcome of a result that is not committed: an error, and no change."""
     kept = cast("Outcome", {key: value for key, value in outcome.items() if key != "observed"})
-    refused: Outcome = {**kept, "status": "error", "result": f"not done: {reason}", "patch": [], "refused": reason}
+    refused: Outcome = {**kept, "status": "error", "result": f"refused: {reason}", "patch": [], "refused": reason}
     return {**refused, "category": category}
 
 
@@ -312,7 +312,7 @@ def standing(run: ContractRun, said: Refusal | ContractAnswer | None = None) -> 
 def unchecked(unclear: Sequence[str]) -> Answer:
     """Return the error of a call whose conditions cannot be evaluated."""
     more = {"unclear": [*unclear], "category": "state_dependency"}
-    return Answer("error", f"not done: it cannot be checked: {'; '.join(unclear[:3])}", [], more=more)
+    return Answer("error", f"refused: a precondition could not be evaluated: {'; '.join(unclear[:3])}", [], more=more)
 
 
 def find_gated(tools: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:

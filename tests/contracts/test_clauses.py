@@ -62,7 +62,7 @@ def test_broken_postconditions_and_invariants_stand_in_the_record():
     ]
     here = world(contract, invariants=invariants, state={"n": 9})
     outcome = here.call({"name": "do", "args": {"n": 1}})["outcome"]
-    assert outcome["result"] == 'not done: ["small", 1]'
+    assert outcome["result"] == 'refused: ["small", 1]'
     found = outcome["violations"]
     assert found[0] == broken("big", '["small", 1]', part="ensures")
     assert "a postcondition cannot be evaluated: " in found[1]["error"]

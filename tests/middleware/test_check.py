@@ -47,7 +47,7 @@ def test_the_gate_agrees_with_a_rehearsed_call():
 def test_a_condition_that_cannot_be_evaluated_refuses_only_where_that_is_wanted():
     toolkit = Bank().toolkit()
     assert toolkit.check(call(1), {}) is None
-    assert "cannot be checked" in str(toolkit.check(call(1), {}, unclear="refuse"))
+    assert "could not be evaluated" in str(toolkit.check(call(1), {}, unclear="refuse"))
     assert World(toolkit, context=GeckoContext(unclear="refuse")).check(call(1))
 
 

@@ -16,7 +16,7 @@ NODE = partial(reasoner, toolkit=shop.toolkit(), gated=find_gated(shop.toolkit()
 
 
 def test_it_sees_what_is_true_and_nothing_that_was_refused(attempt, step):
-    gone = step("sell", {"item": "pen"}, "not done: nothing was paid", status="error", refused="nothing was paid")
+    gone = step("sell", {"item": "pen"}, "refused: nothing was paid", status="error", refused="nothing was paid")
     state = attempt(task_state=shop.start(open=False), steps=[gone, step("gift", {"item": "ink"}, {"given": "ink"})])
     driven = drive(NODE, state, [{"need": " Open the shop. "}])
     seen = driven.asks[0].variables

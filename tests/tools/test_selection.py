@@ -212,7 +212,7 @@ def test_two_mounted_files_live_in_one_state(tmp_path):
         assert call(world, "hire", "b") == {"count": 2}
         assert call(world, "hire", "b") == "hire: b is there"
         assert call(world, "plant", "b") == {"count": 2}
-        assert call(world, "plant", "c") == "not done: too many: 3"
+        assert call(world, "plant", "c") == "refused: too many: 3"
         assert call(world, "hire", "c") == {"count": 3}
         assert world.state["staff"] == {"names": ["a", "b", "c"], "last": 1, "copy": ["a", "b", "c"]}
         assert world.state["park"] == {"trees": {"names": ["a", "b"], "last": 0, "copy": ["a", "b"]}}
@@ -222,7 +222,7 @@ def test_a_whole_toolkit_is_mounted_and_mounted_again(tmp_path):
     toolkit = toolkit_of("hire", tmp_path, limit=2, at="staff").mount("town").mount(["land"])
     world = world_of(toolkit, {"land": {"town": {"staff": STATE}}})
     assert call(world, "hire", "b") == {"count": 2}
-    assert call(world, "hire", "c") == "not done: too many: 3"
+    assert call(world, "hire", "c") == "refused: too many: 3"
     assert world.state["land"]["town"]["staff"]["names"] == ["a", "b"]
 
 

@@ -57,7 +57,7 @@ def test_a_change_that_does_not_apply_is_refused_whole(question, state, patch):
     assert booked.outcome["status"] == "error"
     assert booked.outcome["patch"] == []
     assert booked.outcome["refused"].startswith("the change does not apply: ")
-    assert booked.outcome["result"] == f"not done: {booked.outcome['refused']}"
+    assert booked.outcome["result"] == f"refused: {booked.outcome['refused']}"
 
 
 ENSURES = {"ensures": [{"check": "'bills' in state.trays and result == 'done'", "error": "no tray was added"}]}
@@ -68,7 +68,7 @@ def test_a_postcondition_gates_the_commit(question, state):
     for refused in (outcome([]), outcome(ADD, result="else")):
         booked = commit(question(contract=ENSURES), refused)
         assert booked.state is state
-        assert booked.outcome["result"] == "not done: no tray was added"
+        assert booked.outcome["result"] == "refused: no tray was added"
 
 
 def test_a_postcondition_that_cannot_be_evaluated_is_not_relied_on(question, state):

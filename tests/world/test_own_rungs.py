@@ -188,7 +188,7 @@ def test_a_refused_result_leaves_no_fact_and_no_trace():
     thread = {"configurable": {"thread_id": "a"}}
     steps = gecko.invoke(desk.inputs(), thread)["rehearsal"]["attempts"][0]["steps"]
     results = [step["outcome"]["result"] for step in steps]
-    assert results == ["not done: no rate is that high", 1.25, 1.25]
+    assert results == ["refused: no rate is that high", 1.25, 1.25]
     values = gecko.get_state(thread).values
     assert [fact["result"] for fact in values["bookkeeping"]["facts"].values()] == [1.25]
     assert "774186555" not in str({key: value for key, value in values.items()})

@@ -164,6 +164,8 @@ def test_a_contract_that_cannot_be_evaluated_is_an_error_and_no_other_rung_s(que
         asked = question(contract=contract, unclear=policy, simulate=lambda state: "made", has_simulator=True)
         outcome = told(climb(asked)).value
         assert (outcome["rung"], outcome["status"], outcome["patch"]) == ("contract", "error", [])
-        assert outcome["result"].startswith("not done: it cannot be checked: the contract cannot be evaluated: ")
+        assert outcome["result"].startswith(
+            "refused: a precondition could not be evaluated: the contract cannot be evaluated: "
+        )
         assert outcome["category"] == "state_dependency"
         assert outcome["unclear"][0].startswith("the contract cannot be evaluated: ")

@@ -45,7 +45,7 @@ def test_who_answers_decides_what_becomes_of_an_unclear_call(question, told, pol
     assert (outcome["rung"], outcome["status"]) == (rung, status)
     assert outcome["unclear"] == [WHY]
     if status == "error":
-        assert outcome["result"] == f"not done: it cannot be checked: {WHY}"
+        assert outcome["result"] == f"refused: a precondition could not be evaluated: {WHY}"
         assert outcome["patch"] == []
 
 
