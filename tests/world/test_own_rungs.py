@@ -115,7 +115,7 @@ GARBAGE = [
         lambda request: Answer("fine", 1, []),
         "the rung's Answer must have the status 'ok' or 'error', and a list or None",
     ),
-    (lambda request: Answer("ok", object(), []), "the result: $ is "),
+    (lambda request: Answer("ok", object(), []), "the result: the root is "),
     (lambda request: Answer("ok", 1, [{"op": "add", "path": "/x", "value": {1}}]), "the change: /0/value is "),
 ]
 
