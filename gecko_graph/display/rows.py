@@ -234,7 +234,7 @@ def _format_drift(drift: Record) -> str:
     if drift["kind"] == "schema":
         return f"the result breaks its schema: {prose(str(drift['real']))}"
     values = f"{words.format_value(drift['predicted'])} → {words.format_value(drift['real'])}"
-    return f"{drift['kind']} {clean(drift['path'])}: predicted → real {values}"
+    return f"{' '.join(filter(None, [drift['kind'], clean(drift['path'])]))}: predicted → real {values}"
 
 
 def describe(action: Record) -> str:

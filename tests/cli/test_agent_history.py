@@ -69,7 +69,7 @@ def test_a_turn_that_was_rehearsed_again_shows_all_its_attempts_and_the_thread_i
     assert "[1] verdict" in told
     assert "[2] verdict" in told
     assert "error        order: no pens" in told
-    assert "drift        order: status $: predicted → real" in told
+    assert "drift        order: status: predicted → real" in told
     assert "; 2 rehearsals" in told
     assert told.count("Turn ") == 2
     assert told.count("real         ") == 2, "only the first turn has done anything"
