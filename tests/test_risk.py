@@ -28,6 +28,7 @@ from gecko_graph.scenario import Scenario
 from gecko_graph.scenario.cases.result import run_case
 from gecko_graph.testing import recorded, scripted
 from tests.deciding import Decider
+from tests.doubts import texts
 from tests.milestones.test_claims_in_goals import OFF, VAGUE, scenario, write_case
 from tests.test_agent import thread
 
@@ -239,7 +240,7 @@ def test_validator(p, band, evidence):
     assert len(validator.asked) == 1
     assert ("complaints" in step) == (word == "allow"), "a low probability that it fits is a complaint"
     told = [f"file: $.tray: it is not sure that its value fits, p {p:.2f}"] if word == "ask" else []
-    assert made["verdict"]["unclear"] == told
+    assert texts(made["verdict"], "unclear") == told
 
 
 def test_an_argument_that_may_not_fit_is_asked_about_where_a_person_is():

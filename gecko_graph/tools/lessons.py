@@ -12,7 +12,7 @@ from typing import Any
 
 from ..contracts.contract import Contract
 from ..masking import mask
-from ..state import Call, JsonObject, Outcome
+from ..state import Call, JsonObject, Note, Outcome
 from ..values.digest import digest
 from ..values.observation import kind_of
 from ..values.places import excerpt
@@ -62,10 +62,13 @@ class Lessons:
         kept = ("part", "says", "status", "rule")
         return [{key: each[key] for key in kept if key in each} for each in self.items.values() if own in each["calls"]]
 
-    def leave_open(self, rules: Iterable[str]) -> list[str]:
-        """Return the rules that no real call has closed."""
-        closed = {each["says"] for each in self.items.values() if each["status"] == "closed"}
-        return [rule for rule in rules if rule not in closed]
+    def leave_open(self, notes: Iterable[Note]) -> list[Note]:
+        """Return the notes without those on a rule that a real call has closed."""
+        closed = self._closed()
+        return [each for each in notes if each["kind"] != "may_refuse" or each["data"]["rule"] not in closed]
+
+    def _closed(self) -> set[str]:
+        return {each["says"] for each in self.items.values() if each["status"] == "closed"}
 
     def note(
         self,
@@ -86,7 +89,7 @@ class Lessons:
             for item in list(self.items.values()):
                 if item["says"] in rules and item["status"] == "proposed":
                     self._add(call, item["part"], item["says"], "closed")
-            for rule in self.leave_open(rules):
+            for rule in (each for each in rules if each not in self._closed()):
                 self._add(call, "may_refuse", rule, "closed")
         for rule in refuted:
             self._add(call, "rule", rule, "refuted")

@@ -7,6 +7,7 @@ import random
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
+from gecko_graph.values.notes import pick
 from gecko_graph.world.given import Sources
 from gecko_graph.world.provenance import trace
 from tests.world.test_provenance import marked, source, step, traced
@@ -15,7 +16,8 @@ from tests.world.test_provenance import marked, source, step, traced
 def unsupported(answer, *steps, **more):
     conversation = [HumanMessage(more.pop("task", "What is open?"))]
     sources = Sources(conversation=conversation, state={}, answer=answer, **more)
-    return [(each["text"], each["origin"]["kind"]) for each in trace(steps, sources, lambda name: {}).unsupported]
+    found = [each["data"] for each in pick(trace(steps, sources, lambda name: {}).notes, "unsupported")]
+    return [(each["value"], each["origin"]["kind"]) for each in found]
 
 
 def test_the_final_answer_is_traced_like_an_argument():
@@ -56,7 +58,7 @@ def test_a_derived_value_is_shown_with_its_one_operation(task, value, shown):
 def test_an_amount_is_price_times_quantity_only_of_what_the_plan_speaks_of():
     prices = step("list", {}, [{"sku": "S-14", "price": 14.5}, {"sku": "S-15", "price": 19}])
     assert marked(prices, step("pay", {"x": 29, "sku": "S-14", "n": 2}), task="Order two") == []
-    assert marked(prices, step("pay", {"x": 38, "sku": "S-14", "n": 2}), task="Order two") == [("$.x", 38)]
+    assert marked(prices, step("pay", {"x": 38, "sku": "S-14", "n": 2}), task="Order two") == [("/x", 38)]
     assert marked(prices, step("pay", {"x": 33.5}), task="All of them") == []
 
 
@@ -72,8 +74,8 @@ def test_random_amounts_have_no_source_in_a_long_list():
 def test_a_flag_needs_a_word_and_a_plain_word_needs_a_source_only_where_something_is_written():
     task = "Transfer 50 euros to Ann"
     assert marked(step("send", {"to": "Mallory", "express": True}), task=task) == [
-        ("$.to", "Mallory"),
-        ("$.express", True),
+        ("/to", "Mallory"),
+        ("/express", True),
     ]
     assert marked(step("send", {"to": "Ann", "express": True}), task=f"{task}, by express") == []
     assert marked(step("send", {"to": "Mallory", "express": True}), task=task, reading=["send"]) == []

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from gecko_graph.middleware import rehearsal_message
+from gecko_graph.values.notes import pick
 from gecko_graph.values.places import scalars
 from gecko_graph.world.as_tools import add_marks, marks_of
 from gecko_graph.world.given import Sources
@@ -31,7 +32,8 @@ def step(name, args, result=None, rung="contract", *, number=1, status="ok", pat
 def traced(*steps, task="Please pay what is due.", state=None, **more):
     conversation = more.pop("conversation", [HumanMessage(task)])
     sources = Sources(conversation=conversation, state=state or {}, **more)
-    return trace(steps, sources, lambda name: PARAMETERS.get(name, {}))[:2]
+    found = trace(steps, sources, lambda name: PARAMETERS.get(name, {}))
+    return found.origins, [{**each["data"], "argument": each["where"]} for each in pick(found.notes, "made_up")]
 
 
 def marked(*steps, **more):
@@ -46,7 +48,7 @@ def source(*steps, **more):
 
 def test_a_full_hour_is_known_where_the_user_speaks_of_its_number():
     assert marked(step("book", {"at": "09:00", "until": "21:00"}), task="Book a table at 9") == []
-    assert marked(step("book", {"at": "10:00"}), task="Book a table at 9") == [("$.at", "10:00")]
+    assert marked(step("book", {"at": "10:00"}), task="Book a table at 9") == [("/at", "10:00")]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_what_the_user_said_is_from_the_task_in_any_spelling(task, value):
 def test_what_stands_nowhere_the_planner_made_up(value):
     _, (made,) = traced(step("pay", {"deep": [{"x": value}]}), task="Pay the bill of 2024 for 7 people.")
     assert made == {
-        "call": "pay-1", "tool": "pay", "argument": "$.deep[0].x", "value": value,
+        "call": "pay-1", "tool": "pay", "argument": "/deep/0/x", "value": value,
         "origin": {"kind": "chosen", "from": "planner", "path": ""},
     }  # fmt: skip
 
@@ -111,9 +113,9 @@ def test_an_echo_of_an_invention_is_one():
         step("hold", {"id": "F-7731"}, {"held": "F-7731", "hold": "H-1"}, "contract", number=2),
         step("book", {"id": "F-7731", "hold": "H-1"}, number=3),
     ]
-    assert marked(*steps) == [("$.id", "F-7731"), ("$.id", "F-7731")]
+    assert marked(*steps) == [("/id", "F-7731"), ("/id", "F-7731")]
     guess = [step("look", {"id": "F-7731"}, {"id": "F-7731", "fee": 12.5}), step("book", {"x": "F-7731", "y": 12.5})]
-    assert marked(*guess) == [("$.id", "F-7731"), ("$.x", "F-7731")]
+    assert marked(*guess) == [("/id", "F-7731"), ("/x", "F-7731")]
 
 
 def test_what_an_inventing_rung_wrote_to_the_state_is_supposed():
@@ -136,7 +138,7 @@ def test_the_given_state_is_a_source_unless_a_model_made_that_place_up():
     (made,) = traced(call, state=state, supposed=["/invoices"])[1]
     assert made["origin"] == {"kind": "chosen", "from": "state", "path": "/invoices/0/number"}
     read = step("read", {}, {"number": "INV-1042"}, "contract")
-    assert marked(read, call, state=state, supposed=[""]) == [("$.x", "INV-1042")]
+    assert marked(read, call, state=state, supposed=[""]) == [("/x", "INV-1042")]
     assert marked(read, call, state=state) == []
 
 
@@ -150,7 +152,7 @@ def test_a_clock_that_was_not_made_up_tells_the_year_of_tomorrow():
 
 def test_an_address_is_made_up_though_its_words_are_known():
     task = "Write to Jonas of Lumen Ltd."
-    assert marked(step("send", {"to": "jonas@lumen-ltd.example"}), task=task) == [("$.to", "jonas@lumen-ltd.example")]
+    assert marked(step("send", {"to": "jonas@lumen-ltd.example"}), task=task) == [("/to", "jonas@lumen-ltd.example")]
 
 
 CART = {"cart": [{"price": 20.25}, {"price": 17.5}], "runtime_state": {"desk": 4}}
@@ -160,18 +162,18 @@ def test_what_a_rule_computes_from_a_supposed_state_is_supposed():
     steps = [step("total", {}, {"total": 37.75, "note": "two items"}), step("pay", {"x": 37.75, "y": "two items"})]
     reads = {"total": {"cart"}}
     (made,) = traced(*steps, state=CART, supposed=["/cart"], reads=reads)[1]
-    assert (made["argument"], made["origin"]) == ("$.x", {"kind": "chosen", "from": "state", "path": "/cart"})
+    assert (made["argument"], made["origin"]) == ("/x", {"kind": "chosen", "from": "state", "path": "/cart"})
     assert marked(*steps, state=CART, reads=reads) == []
     assert marked(*steps, state=CART, supposed=["/runtime_state"], reads=reads) == []
     assert marked(*steps, state=CART, supposed=["/cart"], reads={"total": {"fees"}}) == []
     assert marked(*steps, state=CART, supposed=["/cart"], reads=reads, task="Pay 37.75") == []
-    assert marked(*steps, state=CART, supposed=[""], reads=reads) == [("$.x", 37.75)]
-    assert marked(*steps, state=CART, supposed=["/cart"], reads={"total": {""}}) == [("$.x", 37.75)]
+    assert marked(*steps, state=CART, supposed=[""], reads=reads) == [("/x", 37.75)]
+    assert marked(*steps, state=CART, supposed=["/cart"], reads={"total": {""}}) == [("/x", 37.75)]
 
 
 def test_a_function_may_have_computed_its_result_from_all_of_a_supposed_state():
     steps = [step("total", {}, {"total": 37.75}, "python"), step("pay", {"x": 37.75})]
-    assert marked(*steps, state=CART, supposed=["/cart"]) == [("$.x", 37.75)]
+    assert marked(*steps, state=CART, supposed=["/cart"]) == [("/x", 37.75)]
     assert marked(*steps, state=CART, supposed=["/runtime_state"]) == []
 
 
@@ -189,7 +191,7 @@ def test_what_a_model_has_written_for_another_rung_is_supposed_also_in_what_foll
 def test_a_key_that_stands_for_a_thing_is_a_value(args):
     assert [value for _, value in marked(step("put", args), task="Two lamps")] == ["LAMP-777"]
     assert marked(step("put", args), task="Two of LAMP-777") == []
-    assert marked(step("put", {"map": {"line1": 2, "speed_10": 2}}), task="Two lamps") == [("$.map", "speed_10")]
+    assert marked(step("put", {"map": {"line1": 2, "speed_10": 2}}), task="Two lamps") == [("/map", "speed_10")]
     assert marked(step("tune", {"map": {"speed_10": 2}}), task="Two lamps") == []
 
 
@@ -201,7 +203,7 @@ def test_the_answer_of_an_earlier_turn_vouches_for_nothing_that_is_not_known_fro
         conversation = [HumanMessage("What have I booked?"), *more, answer, HumanMessage("Cancel it.")]
         return marked(step("cancel", {"x": "BK-99174"}), conversation=conversation)
 
-    assert after(whole) == [("$.x", "BK-99174")]
+    assert after(whole) == [("/x", "BK-99174")]
     assert after({}) == []  # not by a rehearsal, or what it knew is not remembered
     call = AIMessage("", tool_calls=[{"id": "1", "name": "find", "args": {}}])
     assert after(whole, call, ToolMessage("BK-99174", tool_call_id="1")) == []
@@ -216,19 +218,19 @@ def test_what_simulated_tools_of_an_agent_and_a_note_on_a_rehearsal_hold_is_made
     result = ToolMessage("BK-99174", tool_call_id="1")
     outcome = {**step("find", {}, "BK-99174", "model")["outcome"], "invented": True}
     simulated = add_marks(result, marks_of({"v": 1, "call": {}, "outcome": outcome}))
-    assert after(simulated) == [("$.x", "BK-99174")]
+    assert after(simulated) == [("/x", "BK-99174")]
     assert after(simulated, result) == []
     assert after(simulated, task="Cancel BK-99174.") == []
     assert after(add_marks(result, {"simulated": True, "rung": "contract", "made_up": False})) == []
     tried = {"attempts": [{"number": 1, "steps": [step("find", {}, "BK-99174", "model")], "answer": "", "verdict": V}]}
-    assert after(rehearsal_message({"rehearsal": {**tried, "chosen": 1}})) == [("$.x", "BK-99174")]
+    assert after(rehearsal_message({"rehearsal": {**tried, "chosen": 1}})) == [("/x", "BK-99174")]
 
 
 def test_what_the_task_names_is_real_though_a_state_was_made_up_from_it():
     state = {"bills": {"B-19": {"amount": 75.5}, "B-4410": {}}}
     read = step("bills", {}, ["B-19", "B-4410"])
     calls = step("pay", {"x": "B-19"}), step("pay", {"x": "B-4410"}, number=2)
-    assert marked(read, *calls, task="Pay B-19.", state=state, supposed=["/bills"]) == [("$.x", "B-4410")]
+    assert marked(read, *calls, task="Pay B-19.", state=state, supposed=["/bills"]) == [("/x", "B-4410")]
 
 
 def test_only_what_was_known_before_the_call_counts():
@@ -253,7 +255,7 @@ def test_the_conversation_is_a_source_and_earlier_inventions_stay_inventions():
     assert {"kind": "stated", "from": "conversation", "path": "r1", "rung": "contract"} in source(
         book, conversation=turn("contract")
     )
-    assert marked(book, conversation=turn("model")) == [("$.id", "F-7731")]
+    assert marked(book, conversation=turn("model")) == [("/id", "F-7731")]
     assert marked(book, conversation=turn("model", "Book F-7731.")) == [], "the user has confirmed it"
     assert marked(step("pay", {"x": 250}), conversation=turn("model")) == []
 
