@@ -22,7 +22,7 @@ from ..tools import Toolkit
 from ..values.difference import json_equal, make_patch, net_changes
 from ..values.digest import clone, digest
 from ..values.finding import atoms_of, forms_of, whole_form
-from ..values.notes import note, notes_of, warning, with_notes
+from ..values.notes import note, notes_of, tell, warning, with_notes
 from ..values.observation import Observation, Observer, kind_of, observe_step
 from ..values.patch import apply_fitting, apply_patch, booked_patch, fold_patches, pointer, same_value, tokens
 from ..values.places import as_text, map_scalars, path_tokens, places
@@ -259,9 +259,9 @@ def _departure_of(
     if entry["status"] == "error":
         return {"code": "error", "message": format_json(entry.get("result"), budget=REASON_CHARS)}
     if undocumented := notes_of(entry, "undocumented"):
-        return {"code": "schema", "message": undocumented[0]["text"]}
+        return {"code": "schema", "message": tell(undocumented[0])}
     if refused := notes_of(done.outcome, "refused"):
-        return {"code": "ensures", "message": refused[0]["text"]}
+        return {"code": "ensures", "message": tell(refused[0])}
     if broken:
         return {"code": "state", "message": broken[0]["error"]}
     if planned and planned["rehearse_after"] and not json_equal(entry.get("result"), planned["predicted"]["result"]):
