@@ -23,7 +23,7 @@ from gecko_graph.models.memory import answer_message, open_rules, recall_calls
 from gecko_graph.nodes.checks import find_may_refuse
 from gecko_graph.state import Attempt, JsonObject, Rehearsal, Step
 from gecko_graph.tools.descriptions import PROSE_WORDS, Offered
-from gecko_graph.values.notes import note, notes_of, pick
+from gecko_graph.values.notes import note, notes_of
 from gecko_graph.values.origins import find_untrusted
 from gecko_graph.values.patch import pointer
 from gecko_graph.values.places import Place, scalars
@@ -162,7 +162,7 @@ class Planted(NamedTuple):
     def is_marked(self, toolkit: Toolkit) -> bool:
         """Return whether provenance calls it made up."""
         call, path = self.turn.attempt["steps"][self.number]["call"]["id"], pointer(self.place)
-        made_up = pick(self.turn.trace(toolkit, self.steps()).notes, "made_up")
+        made_up = notes_of(self.turn.trace(toolkit, self.steps()).notes, "made_up")
         return any(each["data"]["call"] == call and each["where"] == path for each in made_up)
 
 
@@ -217,7 +217,7 @@ def mark_tables(folder: Path, *, most: int = PLANTED) -> tuple[list[Table], list
     plants = Table("Invented values in the place of arguments", ["values", "keep their mark"])
     plants.add(len(planted), share(kept, len(planted), tools="simulated"))
     differing = [(turn, each) for turn, each in right if turn.row["differs"]]
-    told = [turn for turn, each in differing if pick(each.notes, "simulated")]
+    told = [turn for turn, each in differing if notes_of(each.notes, "simulated")]
     rests = Table(
         "Right turns whose results are not the real ones", ["turns", "with a sentence marked as resting on one"]
     )
@@ -234,11 +234,11 @@ def mark_tables(folder: Path, *, most: int = PLANTED) -> tuple[list[Table], list
 
 
 _MARKS: Mapping[str, Callable[[tuple[Turn, Traced]], bool]] = {
-    "made_up": lambda each: bool(pick(each[1].notes, "made_up")),
+    "made_up": lambda each: bool(notes_of(each[1].notes, "made_up")),
     "may_refuse": lambda each: bool(each[0].rules),
-    "made_up or may_refuse": lambda each: bool(pick(each[1].notes, "made_up") or each[0].rules),
-    "unsupported": lambda each: bool(pick(each[1].notes, "unsupported")),
-    "a sentence on a simulated result": lambda each: bool(pick(each[1].notes, "simulated")),
+    "made_up or may_refuse": lambda each: bool(notes_of(each[1].notes, "made_up") or each[0].rules),
+    "unsupported": lambda each: bool(notes_of(each[1].notes, "unsupported")),
+    "a sentence on a simulated result": lambda each: bool(notes_of(each[1].notes, "simulated")),
 }
 
 

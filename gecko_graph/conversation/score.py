@@ -20,7 +20,7 @@ from ..models.usage import add_usage
 from ..state import Json, JsonObject, Note, Step, Usage
 from ..tools import Toolkit
 from ..values.finding import NUMBERING, Leaves, atoms_of, spell
-from ..values.notes import pick
+from ..values.notes import notes_of
 from ..values.patch import booked_patch, fold_patches, tokens
 from ..values.places import clock, scalars
 from ..world.derived import list_lengths
@@ -176,7 +176,7 @@ def find_grounded(messages: Sequence[AnyMessage], log: Sequence[Step], toolkit: 
     while True:
         known = [_forget(step, doubtful) for step in steps]
         sources = Sources(conversation=user_messages, state={}, reading=toolkit.names)
-        made_up = pick(trace(known, sources, lambda name: toolkit[name].parameters).notes, "made_up")
+        made_up = notes_of(trace(known, sources, lambda name: toolkit[name].parameters).notes, "made_up")
         guessed = {each["data"]["call"] for each in made_up if _is_required(toolkit, each)}
         if (found := guessed & reads) <= doubtful:
             return {step["call"]["id"] for step in log} - doubtful

@@ -13,21 +13,10 @@ from ..contracts.language.syntax import Reads, StatePath, reads_of
 from ..errors import EvaluationFailed
 from ..models.formatting import format_call, format_single_change
 from ..retrieval.index import split_words
-from ..state import (
-    ChecklistItem,
-    Json,
-    JsonObject,
-    Note,
-    NoteKind,
-    Outcome,
-    Step,
-    UnjudgedAttempt,
-    Verdict,
-    VerdictStatus,
-)
+from ..state import ChecklistItem, Json, JsonObject, Note, Outcome, Step, UnjudgedAttempt, Verdict, VerdictStatus
 from ..tools.spec import ToolSpec
 from ..values.difference import net_changes
-from ..values.notes import note, notes_of, on_call, warning, with_notes
+from ..values.notes import gather_notes, note, on_call, warning, with_notes
 from ..values.patch import tokens
 from ..values.places import scalars_of
 from ..world.channels import GeckoState
@@ -123,12 +112,6 @@ def find_repeated(steps: Iterable[Step]) -> list[Note]:
     return [note("unasked", f"{call} was made {count} times") for call, count in made.items() if count > 1]
 
 
-def gather_notes(steps: Iterable[Step], *kinds: NoteKind) -> list[Note]:
-    """Return the notes of the steps' outcomes, of these kinds, each with its call."""
-    noted = ((step["call"], step["outcome"]) for step in steps if "outcome" in step)
-    return [on_call(each, call) for call, outcome in noted for each in notes_of(outcome, *kinds)]
-
-
 def find_may_refuse(steps: Sequence[Step], earlier: Mapping[str, Sequence[str]]) -> list[Note]:
     """Return the rules that the attempt's simulated writes may break, those of `earlier` turns, by tool, included.
 
@@ -189,13 +172,12 @@ def unasked_changes(
 
 def find_unsimulated(steps: Sequence[Step]) -> list[Note]:
     """Return the writes with unknown changes, also if the simulator gave no usable answer."""
-    made = [step for step in steps if is_planned(step)]
-    unknown = [step["call"] for step in made if step["outcome"]["patch"] is None]
+    found = [(UNKNOWN, step["call"]) for step in steps if is_planned(step) and step["outcome"]["patch"] is None]
+    done = {step["call"]["name"] for step in steps if is_planned(step)}
     simulated = (step for step in steps if step.get("outcome", {}).get("simulated"))
-    mute = {step["call"]["name"]: step["call"] for step in simulated if step["outcome"]["result"] == NO_ANSWER}
-    left = [mute[name] for name in sorted(mute.keys() - {step["call"]["name"] for step in made})]
-    told = [*((UNKNOWN, call) for call in unknown), *((NO_ANSWER, call) for call in left)]
-    return [on_call(note("unsimulated", text), call) for text, call in told]
+    mute = {each["call"]["name"]: each["call"] for each in simulated if each["outcome"]["result"] == NO_ANSWER}
+    found += [(NO_ANSWER, mute[name]) for name in sorted(mute.keys() - done)]
+    return [on_call(note("unsimulated", text), call) for text, call in found]
 
 
 def _places(reads: Reads, states: Sequence[JsonObject]) -> set[StatePath]:

@@ -16,7 +16,7 @@ from ..tools import Toolkit
 from ..tools.spec import ToolSpec
 from ..undo import UndoFinder
 from ..values.digest import digest
-from ..values.notes import by_kind, notes_of, pick, with_notes
+from ..values.notes import by_kind, notes_of, with_notes
 from ..values.patch import apply_fitting, pointer
 from ..values.places import path_tokens
 from ..world.records import PlannedCall, Prediction, Preview, Undo
@@ -53,13 +53,13 @@ def make_preview(
             continue
         noted = notes_of(rehearsal["verdict"], "made_up", "may_refuse")
         noted = [each for each in noted if each["data"]["call"] == call["id"]]
-        rests = results.find(call, origins, {each["where"] for each in pick(noted, "made_up")})
+        rests = results.find(call, origins, {each["where"] for each in notes_of(noted, "made_up")})
         reads.update(*rests.reads.values())
         planned = plan_call(steps[call["id"]], toolkit)
         planned |= {"bindings": rests.bindings, "ambiguous": rests.ambiguous, "expects": rests.expects}
         own, bound = origins.get(call["id"], {}), rests.arguments
         known = {pointer(path_tokens(path)) for path in bound}
-        free = [each for each in pick(noted, "made_up") if not each["data"]["origin"]["path"]]
+        free = [each for each in notes_of(noted, "made_up") if not each["data"]["origin"]["path"]]
         left = [each for each in noted if each in free or each["where"] not in known]
         shown = {path: [each["shown"] for each in own[path] if "shown" in each] for path in own if path not in bound}
         derived = [f"{path.removeprefix('$.')}: {texts[0]}" for path, texts in shown.items() if texts]

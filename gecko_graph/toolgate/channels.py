@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from ..contracts.run import Word
 from ..models.formatting import format_call
 from ..models.memory import recall_calls
-from ..nodes.checks import find_unsimulated, gather_notes
+from ..nodes.checks import find_unsimulated
 from ..state import (
     VERSION,
     Call,
@@ -30,7 +30,7 @@ from ..state import (
 )
 from ..tools.declaration import fact_of
 from ..tools.spec import ToolSpec
-from ..values.notes import with_notes
+from ..values.notes import gather_notes, with_notes
 from ..world.channels import TASK_STATE_HELP, AttemptChannels, AttemptRecord, GeckoState, GivenMessages
 from ..world.provenance import is_planned, trace_with
 from ..world.reducers import delta, extend

@@ -64,23 +64,21 @@ class Lessons:
 
     def leave_open(self, notes: Iterable[Note]) -> list[Note]:
         """Return the notes without those on a rule that a real call has closed."""
-        closed = self._closed()
+        closed = {each["says"] for each in self.items.values() if each["status"] == "closed"}
         return [each for each in notes if each["kind"] != "may_refuse" or each["data"]["rule"] not in closed]
-
-    def _closed(self) -> set[str]:
-        return {each["says"] for each in self.items.values() if each["status"] == "closed"}
 
     def note(
         self,
         call: Call,
         outcome: Outcome,
         *,
-        rules: Sequence[str] = (),
+        notes: Sequence[Note] = (),
         drift: Iterable[Mapping[str, Any]] = (),
         refuted: Iterable[str] = (),
         confirmed: Iterable[str] = (),
     ) -> None:
-        """Learn from a real call: `rules` for which it might have been refused; learned ones that it decides on."""
+        """Learn from a real call: `notes` on rules for which it might be refused; learned ones that it decides on."""
+        rules = [each["data"]["rule"] for each in notes]
         if outcome["status"] == "error":
             foreseen = {"rule": rules[0]} if rules else {}
             says = REFUSED + mask(kind_of(outcome["result"], call["args"]))
@@ -89,8 +87,8 @@ class Lessons:
             for item in list(self.items.values()):
                 if item["says"] in rules and item["status"] == "proposed":
                     self._add(call, item["part"], item["says"], "closed")
-            for rule in (each for each in rules if each not in self._closed()):
-                self._add(call, "may_refuse", rule, "closed")
+            for found in self.leave_open(notes):
+                self._add(call, "may_refuse", found["data"]["rule"], "closed")
         for rule in refuted:
             self._add(call, "rule", rule, "refuted")
         for rule in confirmed:

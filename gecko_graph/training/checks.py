@@ -29,7 +29,7 @@ from ..tools.real import Answer
 from ..tools.spec import ToolSpec
 from ..values.difference import json_equal
 from ..values.digest import pack, unpack
-from ..values.notes import notes_of, pick
+from ..values.notes import notes_of
 from ..values.notes import tell as tell_note
 from ..values.patch import same_value, tokens
 from ..values.places import Place, excerpt, json_path
@@ -187,7 +187,7 @@ def _find_chosen(sample: Sample, tools: Toolkit) -> Iterator[Reason]:
     calls = [{"name": each["name"], "args": each["arguments"]} for each in sample["label"]]
     steps: Any = [{"v": 1, "call": {"id": str(at), **each}, "outcome": outcome} for at, each in enumerate(calls)]
     known = {"conversation": to_langchain(sample["messages"]), "state": sample.get("state") or {}}
-    for each in pick(trace_with(tools, steps, origins=False, **known).notes, "made_up"):
+    for each in notes_of(trace_with(tools, steps, origins=False, **known).notes, "made_up"):
         place = [int(token) if token.isdecimal() else token for token in tokens(each["where"])]
         path = json_path(("label", int(each["data"]["call"]), "arguments", *place))
         yield {"code": "chosen", "path": path, "message": f"{excerpt(each['data']['value'])} has no source"}

@@ -129,8 +129,8 @@ def booked(
         checks = _tried_rules(request, outcome)
         tried = {"confirmed": checks} if outcome["status"] == "error" else {"refuted": [*refuted, *checks]}
         warned = (planned, planned["predicted"]) if planned else ()
-        rules = list(dict.fromkeys(each["data"]["rule"] for one in warned for each in notes_of(one, "may_refuse")))
-        lessons.note(entry["call"], outcome, rules=rules, drift=entry["drift"], **tried)
+        notes = [each for one in warned for each in notes_of(one, "may_refuse")]
+        lessons.note(entry["call"], outcome, notes=notes, drift=entry["drift"], **tried)
         lessons.settle(request.tool.contract, may_refuse=not request.tool.reads)
     return outcome, departure
 

@@ -50,7 +50,7 @@ class SemanticRecord(TypedDict):
     problems: list[dict[str, Any]]
     """`argument`, `problem`, and if a decision model was asked the probability `p` that it fits."""
     unsure: NotRequired[list[Note]]
-    """`unclear`: the arguments of which a decision model is unsure, each with its probability `p`."""
+    """`unclear`: the arguments of which a decision model is unsure, each with its probability."""
     failure: NotRequired[str]
     key: str
     """Digest of tool and arguments: a long attempt has thousands of records, and each call is looked up among them."""

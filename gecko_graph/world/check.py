@@ -249,9 +249,8 @@ def _record(checked: _Checked, reply: Reply) -> SemanticRecord:
     for each in reply.value.problems:
         place = _place_of(each.argument, checked)
         if place is not None and each.unsure:
-            known = ("", {}) if each.p is None else (f", p {each.p:.2f}", {"p": each.p})
-            text, where = f"it is not sure that its value fits{known[0]}", pointer(path_tokens(place))
-            record.setdefault("unsure", []).append(note("unclear", text, where, **known[1]))
+            text = "it is not sure that its value fits" + ("" if each.p is None else f", p {each.p:.2f}")
+            record.setdefault("unsure", []).append(note("unclear", text, pointer(path_tokens(place))))
         elif place is not None and each.problem.strip():
             problem = without_hints(each.problem, known=json.dumps(args, ensure_ascii=False))
             more = {} if each.p is None else {"p": each.p}

@@ -27,7 +27,7 @@ from ..state import RUNTIME, Json, JsonObject, Note, Origins, Step
 from ..tools.descriptions import PROSE_WORDS, Offered, ParameterField, content_words, offered_by
 from ..tools.spec import ToolSpec
 from ..values.finding import NUMBERING, TEXT_CHARS, Atom, atoms_of, canonical, fold, forms_of, holds_words, whole_form
-from ..values.notes import note, on_call, pick
+from ..values.notes import note, notes_of, on_call
 from ..values.origins import Mark, OriginMap, is_supposed
 from ..values.patch import find, pointer, tokens
 from ..values.places import Place, excerpt, json_path, scalars
@@ -65,7 +65,7 @@ def trace(
     `parameters_of` is from a tool's name to its arguments' schema, which must not be changed in place.
     """
     traced = _Trace(sources, parameters_of).run(steps, origins=origins)
-    values = [each["data"]["value"] for each in pick(traced.notes, "made_up", "unsupported")]
+    values = [each["data"]["value"] for each in notes_of(traced.notes, "made_up", "unsupported")]
     if sources.state and values and "" not in sources.supposed:
         parts = {form for value in values for atom in atoms_of(value) for form in (*atom.forms, whole_form(str(value)))}
         wanted = parts | {f"{sign}{form}" for form in parts if form[:1].isdigit() for sign in "-±"}

@@ -7,7 +7,7 @@ import random
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from gecko_graph.values.notes import pick
+from gecko_graph.values.notes import notes_of
 from gecko_graph.world.given import Sources
 from gecko_graph.world.provenance import trace
 from tests.world.test_provenance import marked, source, step, traced
@@ -16,7 +16,7 @@ from tests.world.test_provenance import marked, source, step, traced
 def unsupported(answer, *steps, **more):
     conversation = [HumanMessage(more.pop("task", "What is open?"))]
     sources = Sources(conversation=conversation, state={}, answer=answer, **more)
-    found = [each["data"] for each in pick(trace(steps, sources, lambda name: {}).notes, "unsupported")]
+    found = [each["data"] for each in notes_of(trace(steps, sources, lambda name: {}).notes, "unsupported")]
     return [(each["value"], each["origin"]["kind"]) for each in found]
 
 

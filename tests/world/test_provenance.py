@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from gecko_graph.middleware import rehearsal_message
-from gecko_graph.values.notes import pick
+from gecko_graph.values.notes import notes_of
 from gecko_graph.values.places import scalars
 from gecko_graph.world.as_tools import add_marks, marks_of
 from gecko_graph.world.given import Sources
@@ -33,7 +33,7 @@ def traced(*steps, task="Please pay what is due.", state=None, **more):
     conversation = more.pop("conversation", [HumanMessage(task)])
     sources = Sources(conversation=conversation, state=state or {}, **more)
     found = trace(steps, sources, lambda name: PARAMETERS.get(name, {}))
-    return found.origins, [{**each["data"], "argument": each["where"]} for each in pick(found.notes, "made_up")]
+    return found.origins, [{**each["data"], "argument": each["where"]} for each in notes_of(found.notes, "made_up")]
 
 
 def marked(*steps, **more):
