@@ -133,7 +133,7 @@ def test_a_stale_read_stands_in_record_events_display_and_verdict():
     (seen,) = [each["observed"] for each in events if each.get("observed")]
     assert seen[0]["value"] == 500
     shown, page = str(format_run(run)), html_page(run, start_state=task()["task_state"])
-    for text in ("run for real; may not show", "1 stale read", "/balances/K-4711", "simulated by contract"):
+    for text in ("may lack the attempt", "1 stale read", "/balances/K-4711", "simulated by contract"):
         assert text in shown
         assert text in page
     assert "observed /balances/K-4711 500" in shown

@@ -133,7 +133,7 @@ def test_what_is_of_the_whole_turn_is_shown_before_its_attempts(view):
         running.on_event({"type": "gecko.checklist", "attempt": 0, "items": items, "failure": "no checklist"})
     told = screen(shown.file.getvalue())
     start = "[-] " if view is PlainLines else ""
-    for line in ("supposed a: [1]", "unclear  why", "expected it is paid", "expected no checklist"):
+    for line in ("supposed a: [1]", "not checked why", "expected it is paid", "expected no checklist"):
         assert f"{start}{line}" in told
     assert "stopped here" not in told, "it is of no attempt"
 

@@ -70,8 +70,9 @@ def test_the_second_turn_knows_what_the_first_one_found(make):
     seen = model.told("planner")[-2]
     assert [message.type for message in seen] == ["system", "human", "ai", "tool", "ai", "human"]
     (made,) = notes_of(second["rehearsal"]["verdict"], "made_up")
-    assert (made["argument"], made["value"], made["origin"]["rung"]) == ("$.flight", "F-7731", "model")
-    assert second["rehearsal"]["origins"][made["call"]] == {"$.flight": [made["origin"]]}
+    data = made["data"]
+    assert (made["where"], data["value"], data["origin"]["rung"]) == ("/flight", "F-7731", "model")
+    assert second["rehearsal"]["origins"][data["call"]] == {"$.flight": [data["origin"]]}
 
 
 @pytest.mark.parametrize("make", [gecko, embedded])
@@ -123,7 +124,7 @@ def test_what_a_model_wrote_to_the_state_stays_supposed(make):
     assert first["task_state"] == {"real": "R-1", "b": "B-9"}
     second = graph.invoke({"messages": [("user", "Book it again")]}, thread)
     (made,) = notes_of(second["rehearsal"]["verdict"], "made_up")
-    assert made["origin"] == {"kind": "chosen", "from": "state", "path": "/b"}
+    assert made["data"]["origin"] == {"kind": "chosen", "from": "state", "path": "/b"}
     given = {"messages": [("user", "Book it again")], "task_state": {"b": "B-9", "of": "the user"}}
     assert notes_of(graph.invoke(given, thread)["rehearsal"]["verdict"], "made_up") == []
 

@@ -33,10 +33,10 @@ KINDS: Mapping[NoteKind, KindOfNote] = MappingProxyType({
     "may_refuse": KindOfNote("may be refused", "rule", " for which a call may be refused", "",
         "The real tool may refuse the call for this `rule`, which nothing here settles.",
         "Check the rule, or write it into the tool's contract."),
-    "overruled": KindOfNote("refused by what was learned, made all the same", "overruled rule", "", "",
+    "overruled": KindOfNote("refused by a learned rule", "overruled rule", "", "",
         "A rule learned from real calls refuses the call; the planner made it again all the same.",
         "Approve the call only if the rule is wrong in this case."),
-    "unclear": KindOfNote("unclear", "point", " could not be checked", "arguments",
+    "unclear": KindOfNote("not checked", "point", " could not be checked", "arguments",
         "A condition of a contract could not be evaluated, or a decision model is unsure of an argument.",
         "Give the missing part of the state, correct the contract, or check the point yourself."),
     "unsimulated": KindOfNote("unsimulated", "write", " that nothing simulates", "",
@@ -99,7 +99,7 @@ def gather_notes(steps: Iterable[Step], *kinds: NoteKind) -> list[Note]:
 
 
 def with_notes(record: Noted, notes: Iterable[Note]) -> Noted:
-    """Return a record with further notes, each once; the record itself if there are none."""
+    """Return a record with the notes that it does not have yet; the record itself if there are none at all."""
     found = notes_of(record)
     found += [each for each in notes if each not in found]
     return cast("Noted", {**record, "notes": found}) if found else record
