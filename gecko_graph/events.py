@@ -10,16 +10,16 @@ Each is a plain dict `{"v": 1, "type": "gecko.<name>", "attempt": int, ...}`:
 | `gecko.need` | `need`, `candidates`, `rejections` | `create_toolgate`: the next step and its tools |
 | `gecko.call` | `call` | the planner made a call |
 | `gecko.complaint` | `call`, `complaints` | the validator refused it |
-| `gecko.result` | `call`, `status`, `result`, `rung`, `simulated`, `passed`, `unclear`, `stale` | a rung answered it |
-| `gecko.change` | `call`, `patch`, `observed`, `refused`, `race` | a change was booked or refused, and its races |
+| `gecko.result` | `call`, `status`, `result`, `rung`, `simulated`, `passed` | a rung answered it |
+| `gecko.change` | `call`, `patch`, `observed` | a change was booked or refused |
 | `gecko.execute` | `call` | the agent makes a call for real (attempt 0, as the next two) |
 | `gecko.executed` | `call`, `status`, `result` | it was answered; `in_doubt` if nobody knows whether it took effect |
 | `gecko.sync` | `call`, `patch`, `drift` | the task state follows; what differed from the prediction |
 | `gecko.verdict` | `verdict`, `answer`, `stop`, `stop_reason` (its message) | the judge has given its verdict |
 
-A result whose call breaks clauses of contracts, and a change that is refused for them, also have `violations`; a result
-has `undocumented` and `may_refuse` if its outcome does. What is refused has the `status` and `result` that the call
-comes to instead: the answer before it is discarded.
+Results and changes also have the `notes` of their outcomes (`values/notes.py`), if there are any. A result whose call
+breaks clauses of contracts, and a change that is refused for them, also have `violations`. What is refused has the
+`status` and `result` that the call comes to instead: the answer before it is discarded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any, Literal, TypeAlias
 
 from .state import VERSION, Step
 
-RESULT_MARKS = ("violations", "undocumented", "may_refuse", "filled", "evidence")
+RESULT_MARKS = ("notes", "violations", "filled", "evidence")
 """Further keys of `gecko.result`, if the outcome has them."""
 
 EventType = Literal[
@@ -58,11 +58,13 @@ def event(type_: EventType, *, attempt: int, **fields: Any) -> dict[str, Any]:
 def change_event(step: Step, attempt: int) -> dict[str, Any] | None:
     """Build the `gecko.change` of a step; None if it has changed nothing, and nothing was refused."""
     outcome = step.get("outcome")
-    if not outcome or not (outcome["patch"] or outcome.get("observed") or "refused" in outcome):
+    if not outcome:
         return None
-    keys = ("observed", "unclear", *(("status", "result", "violations") if "refused" in outcome else ()))
+    refused = any(each["kind"] == "refused" for each in outcome.get("notes", ()))
+    if not (outcome["patch"] or outcome.get("observed") or refused):
+        return None
+    keys = ("patch", "observed", "notes", *(("status", "result", "violations") if refused else ()))
     fields: dict[str, Any] = {key: outcome[key] for key in keys if key in outcome}  # type: ignore[literal-required]
-    fields |= {"patch": outcome["patch"], "refused": outcome.get("refused"), "race": outcome.get("race", [])}
     return event("gecko.change", attempt=attempt, call=step["call"], **fields)
 
 

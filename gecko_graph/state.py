@@ -88,6 +88,24 @@ class Violation(TypedDict):
     """Of a learned clause: its `check`, and its evidence."""
 
 
+NoteKind = Literal[
+    "unclear", "undocumented", "may_refuse", "overruled", "refused", "race", "stale", "unsimulated", "unasked",
+    "made_up", "unsupported", "simulated", "ambiguous", "unanswered",
+]  # fmt: skip
+
+
+class Note(TypedDict):
+    """One doubt about a record."""
+
+    kind: NoteKind
+    where: str
+    """JSON Pointer (RFC 6901) to the place in question, "" for all of it; of which value says the kind's `inside`."""
+    text: str
+    """A sentence for people and models."""
+    data: NotRequired[dict[str, Any]]
+    """The parts of it that code reads: those of its kind, and in a verdict the `call`, by its id, and the `tool`."""
+
+
 class Filled(TypedDict, total=False):
     """The parts that a contract has left open and another rung has filled."""
 
@@ -111,29 +129,16 @@ class Outcome(TypedDict):
     """True if a rung made it up."""
     supposed: NotRequired[bool]
     """True if a model has described the change, whoever answered."""
-    unclear: NotRequired[list[str]]
-    """Conditions of the tool's contract that could not be evaluated, and arguments of which the validator is unsure,
-    each with the reason."""
-    undocumented: NotRequired[list[str]]
-    """How an answer that was not made up, a real one above all, breaks the documented schema, or `x-state`."""
-    may_refuse: NotRequired[list[str]]
-    """Of a simulated write: rules of the tool that nothing settles, and refusals that are known."""
-    overruled: NotRequired[list[str]]
-    """Learned rules that refuse the call, which was made all the same: a person decides."""
+    notes: NotRequired[list[Note]]
+    """Doubts about the answer: `unclear`, `undocumented`, `may_refuse`, `overruled`, `refused`, `race`, `stale`."""
     undecided: NotRequired[bool]
     """True for a real call's error that is no refusal: the service was too busy, or it may have taken effect."""
-    refused: NotRequired[str]
-    """Why the state updater did not commit the result."""
     violations: NotRequired[list[Violation]]
     """All clauses that the call breaks; the first one's error is the call's."""
     category: NotRequired[Category]
     """The kind of refusal: of a result that was not committed, or of a precondition in `create_toolgate`."""
-    race: NotRequired[list[str]]
-    """Calls of the same planner message whose changes overlap with this one's."""
     observed: NotRequired[Patch]
     """A call's observation of the task state, of a real read by its contract's `observes`: no change."""
-    stale: NotRequired[bool]
-    """True for a real read that may not show the attempt's earlier changes."""
     filled: NotRequired[Filled]
     """The open parts of the contract's own answer, and the rung that has filled them."""
     media: NotRequired[list[JsonObject]]
@@ -202,41 +207,6 @@ Origins: TypeAlias = dict[str, dict[str, list[Origin]]]
 """Call id to the JSON Pointer of an argument to the origins of its value, all of them if several hold it."""
 
 
-class MadeUp(TypedDict):
-    """An argument in the plan that rests on nothing real."""
-
-    call: str
-    """The call's id."""
-    tool: str
-    argument: str
-    """JSON Pointer to the argument: `/number`."""
-    value: Json
-    origin: Origin
-
-
-class Unsupported(TypedDict):
-    """A value that an answer states, though nothing real does."""
-
-    text: str
-    """A figure, a name or an identifier."""
-    origin: Origin
-
-
-class MayRefuse(TypedDict):
-    """A rule of its own for which a tool may refuse a simulated write, with that call's id: nothing here settles it."""
-
-    call: str
-    tool: str
-    rule: str
-
-
-class SimulatedSentence(TypedDict):
-    """A sentence of the answer that rests on results which simulated tools made up, with the ids of their calls."""
-
-    text: str
-    calls: list[str]
-
-
 class Verdict(TypedDict):
     """The judge's verdict on an attempt (paper, section 3.4 and appendix A.6)."""
 
@@ -245,31 +215,11 @@ class Verdict(TypedDict):
     items: list[JudgedItem]
     feedback: str
     """The judge's feedback, also if it accepts; after a failure the next attempt's planner is shown it."""
-    unclear: NotRequired[list[str]]
-    """Conditions that could not be evaluated, and arguments that may not fit, each with its call."""
-    unsimulated: NotRequired[list[str]]
-    """Writes with unknown changes, or whose simulator gave no usable answer, each with the reason."""
-    undocumented: NotRequired[list[str]]
-    """Answers that break their documented schema, each with its call."""
-    stale: NotRequired[list[str]]
-    """Real reads that may not show the attempt's earlier changes, each with its call."""
-    unasked_changes: NotRequired[list[str]]
-    """Unrequested changes, by rule if every item is a check, else in the judge's words; and equal writes."""
-    made_up: NotRequired[list[MadeUp]]
-    """Made-up values that the plan rests on."""
-    unsupported: NotRequired[list[Unsupported]]
-    """Figures, names and identifiers of the answer that nothing real holds, except results of simulated writes."""
-    simulated_sentences: NotRequired[list[SimulatedSentence]]
-    """Sentences of the answer that rest on results which simulated tools made up."""
-    ambiguous: NotRequired[list[str]]
-    """Dates of the plan that the task writes so that they can be read in two ways, each with its argument."""
-    may_refuse: NotRequired[list[MayRefuse]]
-    """Rules for which the real tool may refuse a call of the plan, until a real call of that tool settles it."""
+    notes: NotRequired[list[Note]]
+    """Doubts about the plan and the answer, also if it is accepted; a note on a call names it."""
     rests_on: NotRequired[dict[str, int]]
     """How many calls of the plan rest on branches of contracts that are written, established, proposed, refuted or
     unknown (another rung has answered, or filled a part), if a contract has learned or open ones."""
-    unanswered: NotRequired[str]
-    """Why there is no checklist, or no judgement: their model did not answer."""
 
 
 class RoleUsage(TypedDict):
@@ -308,8 +258,8 @@ class SupposedFact(TypedDict):
     """Digest of the task state in which it was supposed."""
     undecided: NotRequired[bool]
     """As an outcome's, for a real result."""
-    may_refuse: NotRequired[list[str]]
-    """As an outcome's: of a tool of unknown effect."""
+    notes: NotRequired[list[Note]]
+    """As an outcome's: `may_refuse`, of a tool of unknown effect."""
 
 
 class SupposedState(TypedDict):
@@ -319,8 +269,8 @@ class SupposedState(TypedDict):
     """JSON Pointers into the task state."""
     state: JsonObject
     """The root keys that are made up, as they are before the first attempt."""
-    unclear: list[str]
-    """Why contracts cannot be evaluated on it, after a repair."""
+    notes: NotRequired[list[Note]]
+    """`unclear`: why contracts cannot be evaluated on it, after a repair."""
 
 
 class Stop(TypedDict):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import unicodedata
 
+from gecko_graph.values.notes import note
+
 NASTY = "\x1b[31mred\x1b[0m \x1b]0;title\x07<script>alert(1)</script> [bold]x[/bold] \u202eturned\x00\x9b2J :smile:"
 
 
@@ -63,7 +65,7 @@ SECOND = attempt(
     2,
     [
         step("cd", {"folder": "docs"}, result={"cwd": "docs"}, patch=MOVED),
-        step("pay", {}, "error", "refused: credit below zero", refused="credit below zero"),
+        step("pay", {}, "error", "refused: credit below zero", notes=[note("refused", "credit below zero")]),
         step("look", {}, result=[1, 2], rung="real", simulated=False),
         step("guess", {}, result=1, rung="schema", passed=[
             {"rung": "real", "reason": "nothing was opened"},
@@ -81,7 +83,13 @@ def nasty_run(text=NASTY):
     broken = {"id": "m", "name": "m", "args": {}, "malformed": text}
     steps = [
         step(text, {text: text}, "error", {"error": text, text: 1}, [{"op": "add", "path": f"/{text}", "value": text}]),
-        step("a", {}, result=text, refused=text, race=[text], passed=[{"rung": text, "reason": f"x: {text}"}]),
+        step(
+            "a",
+            {},
+            result=text,
+            notes=[note("refused", text), note("race", text)],
+            passed=[{"rung": text, "reason": f"x: {text}"}],
+        ),
         {"v": 1, "call": broken, "complaints": [complaint(text, text, text)]},
     ]
     items = {"items": [{"id": "i", "description": text, "status": "failed", "reason": text, "by": "model"}]}
@@ -103,13 +111,7 @@ def events_of(record):
             yield event("complaint", call=call, complaints=each["complaints"])
         if outcome:
             yield event("result", call=call, **outcome)
-            yield event(
-                "change",
-                call=call,
-                patch=outcome["patch"],
-                refused=outcome.get("refused"),
-                race=outcome.get("race", []),
-            )
+            yield event("change", call=call, **{key: outcome[key] for key in ("patch", "notes") if key in outcome})
     ended = {key: record[key] for key in ("verdict", "answer", "stop_reason")}
     yield event("verdict", **ended, stop="")
 

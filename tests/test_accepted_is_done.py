@@ -6,6 +6,7 @@ import pytest
 
 from gecko_graph import GeckoContext, Models, Tool, Toolkit, World, create_gecko, format_run
 from gecko_graph.testing import recorded
+from tests.doubts import texts
 
 QUIET = GeckoContext(semantic_validation=False)
 PAID = [{"op": "add", "path": "/paid", "value": True}]
@@ -124,10 +125,10 @@ def test_a_check_is_met_only_by_what_was_asked_for(name, args, word):
 def test_the_same_write_twice_is_named():
     patches = [[{"op": "add", "path": f"/paid_{n}", "value": 1}] for n in (1, 2)]
     verdict = verdict_of(TASK, [call("pay", number="A-77")] * 2, map(sim, patches))
-    assert verdict["unasked_changes"] == ['pay({"number": "A-77"}) was made 2 times']
+    assert texts(verdict, "unasked") == ['pay({"number": "A-77"}) was made 2 times']
     assert verdict["status"] == "accepted"
     unchanged = verdict_of(TASK, [call("pay", number="A-77")] * 2, [sim(PAID), sim(unchanged=True)])
-    assert unchanged["unasked_changes"] == []
+    assert texts(unchanged, "unasked") == []
 
 
 QUESTION = "Shall I pay A-77 first?"
@@ -168,7 +169,7 @@ def test_a_judge_that_cannot_be_read_costs_one_attempt_and_is_told_once():
     out = gecko.invoke({**given, "checklist": ["A-77 is paid", "nothing else is paid"]})["rehearsal"]
     assert (len(out["attempts"]), out["verdict"]["status"]) == (1, "failed")
     assert out["verdict"]["feedback"].count("holds no JSON") == 1
-    assert out["verdict"]["unanswered"].startswith("the judge did not answer")
+    assert texts(out["verdict"], "unanswered")[0].startswith("the judge did not answer")
 
 
 def test_a_contract_that_cannot_be_evaluated_invents_no_number():
@@ -180,7 +181,7 @@ def test_a_contract_that_cannot_be_evaluated_invents_no_number():
     world = World(Toolkit.from_tools([Tool(spec, effect="read", contract=returns)]), context=QUIET)
     outcome = world.call({"name": "to_liter", "args": {"gallon": 1e308}})["outcome"]
     assert (outcome["status"], outcome["rung"], outcome["category"]) == ("error", "contract", "state_dependency")
-    assert "a number that is not finite" in outcome["unclear"][0]
+    assert "a number that is not finite" in texts(outcome, "unclear")[0]
 
 
 def test_what_changes_nothing_is_an_answer_and_no_mark():
@@ -194,5 +195,5 @@ def test_what_changes_nothing_is_an_answer_and_no_mark():
         out = gecko.invoke(
             {"messages": [("user", "x")], "task_state": {"a": 1, "runtime_state": {}}, "checklist": ["x"]}
         )
-        assert out["rehearsal"]["verdict"]["unclear"] == []
+        assert texts(out["rehearsal"]["verdict"], "unclear") == []
         assert "could not be checked" not in str(format_run(out))

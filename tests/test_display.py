@@ -18,6 +18,7 @@ from gecko_graph import GeckoError, format_run
 from gecko_graph.display import words
 from gecko_graph.display.live import show
 from gecko_graph.display.rows import list_verdict, tone_of
+from gecko_graph.values.notes import note
 from tests.runs_to_show import NASTY, RUN, SECOND, attempt, nasty_run, printable, rehearsal, step, verdict
 
 
@@ -77,14 +78,17 @@ BY_MODEL = {"kind": "chosen", "from": "result", "path": "/number", "step": 1, "r
 NOWHERE = {"kind": "chosen", "from": "planner", "path": ""}
 
 
-def made_up(argument, value, origin):
-    return {"call": "pay-1", "tool": "pay", "argument": argument, "value": value, "origin": origin}
+def made_up(where, value, origin):
+    return note("made_up", "nothing real supports it", where, call="pay-1", tool="pay", value=value, origin=origin)
 
 
 JUDGED = verdict("accepted", "success", "not_asked_for", feedback="Look at the amount.") | {
-    "made_up": [made_up("/number", "INV-1042", BY_MODEL), made_up("/to/amount", 1240.5, NOWHERE)],
-    "unclear": ["pay: state.x is undefined"],
-    "unasked_changes": ["remove /diary"],
+    "notes": [
+        made_up("/number", "INV-1042", BY_MODEL),
+        made_up("/to/amount", 1240.5, NOWHERE),
+        note("unclear", "state.x is undefined", tool="pay"),
+        note("unasked", "remove /diary", "/diary"),
+    ]
 }
 ORIGINS = {
     "find-1": {"/x": [{"kind": "stated", "from": "state", "path": "/a"}]},
@@ -97,7 +101,13 @@ ORIGINS = {
 ATTEMPT = attempt(
     1,
     [
-        step("find", {"x": "a"}, result={"number": "INV-1042"}, rung="model", unclear=["state.x is undefined"]),
+        step(
+            "find",
+            {"x": "a"},
+            result={"number": "INV-1042"},
+            rung="model",
+            notes=[note("unclear", "state.x is undefined")],
+        ),
         step("pay", {"number": "INV-1042", "to": {"amount": 1240.5, "who": "Ann"}}),
     ],
     JUDGED,
@@ -106,13 +116,13 @@ ATTEMPT = attempt(
 RESTS = rehearsal(ATTEMPT) | {
     "origins": ORIGINS,
     "changes": ["replace /fuel 5.0 → 45.0", 'shrink /users 400 items → 1, lost: ["u1"]'],
-    "supposed_state": {"paths": ["/a"], "state": {"a": [1]}, "unclear": ["find: state.a is a list"]},
+    "supposed_state": {"paths": ["/a"], "state": {"a": [1]}, "notes": [note("unclear", "find: state.a is a list")]},
 }
 EVERYWHERE = [
     "accepted, 1 of 1; rests on 2 made-up values: number, to/amount; 1 point could not be checked; 1 unasked change",
     "thing 2 holds",
-    'number: "INV-1042" (pay), made up by model, step 1',
-    "to/amount: 1240.5 (pay), made up by the planner",
+    "pay number: nothing real supports it; made up by model, step 1",
+    "pay to/amount: nothing real supports it; made up by the planner",
     "pay: state.x is undefined",
     "remove /diary",
     "Look at the amount.",
@@ -140,7 +150,7 @@ def test_what_a_run_rests_on_is_shown(shown):
 
 
 def test_an_unasked_change_marks_an_accepted_verdict_and_is_said_once():
-    found = verdict("accepted", "success") | {"unasked_changes": ["remove /diary"]}
+    found = verdict("accepted", "success") | {"notes": [note("unasked", "remove /diary", "/diary")]}
     assert (words.format_verdict(found), tone_of(found)) == ("accepted, 1 of 1; 1 unasked change", "warn")
     assert words.format_verdict({**found, "status": "failed"}) == "failed, 1 of 1"
     judged = JUDGED | {"status": "failed", "feedback": "Not asked for: remove /diary\nLook at the amount."}
@@ -176,8 +186,8 @@ def test_clean_shows_what_it_cannot_keep():
 
 
 def test_what_others_wrote_is_no_markup_and_no_escape_sequence():
-    judged = JUDGED | {"made_up": [made_up(f"/{NASTY}", NASTY, BY_MODEL | {"rung": NASTY})], "unclear": [NASTY]}
-    origins = {"pay-1": {f"/{NASTY}": [{"kind": "chosen", "from": "planner", "path": "", "rung": NASTY}]}}
+    judged = JUDGED | {"notes": [made_up(f"/{NASTY}", NASTY, BY_MODEL | {"rung": NASTY}), note("unclear", NASTY)]}
+    origins = {"pay-1": {f"$.{NASTY}": [{"kind": "chosen", "from": "planner", "path": "", "rung": NASTY}]}}
     run = rehearsal(attempt(1, [step("pay", {NASTY: NASTY})], judged, origins=origins))
     run |= {"origins": origins, "changes": [NASTY], "supposed_state": {"state": {NASTY: NASTY}}}
     for each in (run, nasty_run()):

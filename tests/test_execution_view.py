@@ -16,6 +16,7 @@ from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.display import html_page, watch
 from gecko_graph.display.live import show
 from gecko_graph.scenario import order_service, shipped
+from gecko_graph.values.notes import note
 from tests.runs_to_show import NASTY, RUN
 
 APPROVED = Command(resume={"decisions": [{"type": "approve"}] * 3})
@@ -40,7 +41,7 @@ EXECUTION = {
             "look",
             result=[],
             departure={"code": "schema", "message": "not a list of orders"},
-            undocumented=["no orders"],
+            notes=[note("undocumented", "no orders")],
         ),
         entry("ship", "skipped", departure={"code": "precondition", "message": "it is not paid"}),
         entry("mail", "in_doubt"),

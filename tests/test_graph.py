@@ -15,8 +15,10 @@ from gecko_graph import context as context_module
 from gecko_graph.graph import compose
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.toolgate import graph as toolgate
+from gecko_graph.values.notes import notes_of
 from tests import desk
 from tests.desk import words
+from tests.doubts import texts
 
 
 def test_a_failed_attempt_is_retried_from_the_identical_state_and_only_the_accepted_one_is_written_back():
@@ -116,10 +118,10 @@ def test_overlapping_changes_are_a_race_or_refused(mode, papers):
     steps = run["rehearsal"]["attempts"][0]["steps"]
     assert words(run) == ["accepted"]
     if mode == "snapshot":
-        assert "put" in steps[1]["outcome"]["race"][0]
+        assert "put" in texts(steps[1]["outcome"], "race")[0]
     else:
         assert steps[1]["outcome"]["status"] == "error"
-        assert "same message" in steps[1]["outcome"]["refused"]
+        assert "same message" in texts(steps[1]["outcome"], "refused")[0]
 
 
 def test_a_token_budget_ends_the_run_with_the_best_so_far():
@@ -239,7 +241,10 @@ def test_a_write_that_nothing_has_simulated_is_accepted_with_a_mark_only():
     )
     found = run["rehearsal"]["verdict"]
     assert found["status"] == "accepted"
-    assert [each.partition(": its changes are not known")[0] for each in found["unsimulated"]] == ["add_tray", "put"]
+    assert [each["data"]["tool"] for each in notes_of(found, "unsimulated")] == [
+        "add_tray",
+        "put",
+    ]
     assert "2 writes that nothing simulates" in str(format_run(run))
 
 
@@ -265,4 +270,4 @@ def test_a_write_whose_simulator_gives_no_answer_is_named_though_all_checks_hold
         gecko = create_gecko(tools, model=model, context=GeckoContext(simulation=simulation, max_retries=0))
         given = {"messages": [("user", "Sell a pen, and note it.")], "task_state": {"till": 0}, "checklist": [sold]}
         found = gecko.invoke(given)["rehearsal"]["verdict"]
-        assert [each.partition(":")[0] for each in found["unsimulated"]] == named
+        assert [each["data"]["tool"] for each in notes_of(found, "unsimulated")] == named

@@ -13,8 +13,10 @@ from gecko_graph.learning.learn import learn_contracts
 from gecko_graph.learning.readers import read_file
 from gecko_graph.real.learned import exchange, teach
 from gecko_graph.testing import recorded
+from gecko_graph.values.notes import warning
 from gecko_graph.values.observation import BadRows, Observation, write_rows
 from gecko_graph.world.rung import Answer
+from tests.doubts import texts
 
 from .test_agent import APPROVE, Shop, thread
 from .test_agent_killed import DEAD, Service, answer_from, embedded
@@ -85,7 +87,7 @@ def test_what_is_proposed_warns_in_record_and_approval_and_refuses_nothing():
     shop = Shop()
     out = start(shop, [SOME, {"say": "Ordered."}], interrupt_on="none").invoke(TASK, thread())
     assert shop.calls == ["order ink"]
-    assert "no ink" in out["rehearsal"]["verdict"]["may_refuse"][0]["rule"]
+    assert "no ink" in texts(out["rehearsal"]["verdict"], "may_refuse")[0]
 
 
 def test_a_read_is_never_refused_and_a_written_contract_wins():
@@ -189,14 +191,14 @@ def test_a_rule_that_may_refuse_is_proposed_where_it_did_and_closed_where_it_did
     for number, status in enumerate(["error", "ok"]):
         world = World(tools, state={"orders": {}})
         answer = Answer(status, "no more than 2")
-        world.record({"id": str(number), **call}, answer, {**predicted, "may_refuse": ["is there a limit?"]})
+        world.record({"id": str(number), **call}, answer, {**predicted, "notes": [warning("is there a limit?")]})
         found = {(item["part"], item["status"]): item for item in lessons.items.values() if item["part"] != "returns"}
         if status == "error":
             assert found["requires", "proposed"]["rule"] == "is there a limit?"
             assert lessons.warnings({"item": "pad", "quantity": 1}) == [found["requires", "proposed"]["says"]]
         else:
             assert found["may_refuse", "closed"]["says"] == "is there a limit?"
-            assert lessons.leave_open(["is there a limit?", "other"]) == ["other"]
+            assert lessons.leave_open([*map(warning, ("is there a limit?", "other"))]) == [warning("other")]
     assert any(item["part"] == "effects" or item["part"] == "requires" for item in lessons.items.values())
 
 

@@ -14,6 +14,8 @@ from langgraph.types import Command
 from gecko_graph import GeckoContext, Models, Tool, Toolkit, create_gecko, create_gecko_agent, format_run
 from gecko_graph.models.memory import open_rules
 from gecko_graph.testing import recorded
+from gecko_graph.values.notes import notes_of
+from tests.doubts import texts
 from tests.test_prompts_in_runs import Listener
 
 RULE = "must the released brake pedal be pressed first?"
@@ -65,10 +67,12 @@ def prompt_of(seen, start):
 def test_the_rule_is_in_the_verdict_and_neither_planner_nor_judge_sees_it():
     out, seen = run(starts())
     verdict, (step,) = out["rehearsal"]["verdict"], out["rehearsal"]["attempts"][0]["steps"]
-    assert step["outcome"]["may_refuse"] == [RULE]
-    assert verdict["may_refuse"] == [{"call": step["call"]["id"], "tool": "start_engine", "rule": RULE}]
+    assert texts(step["outcome"], "may_refuse") == [RULE]
+    assert [each["data"] for each in notes_of(verdict, "may_refuse")] == [
+        {"call": step["call"]["id"], "tool": "start_engine", "rule": RULE}
+    ]
     assert verdict["status"] == "accepted"
-    assert f"may be refused: start_engine ({RULE})" in str(format_run(out))
+    assert f"may be refused: start_engine: {RULE}" in str(format_run(out))
     assert sum(RULE in text for text in seen) == 0
     asked = prompt_of(seen, "You stand in for a tool")
     assert "may_refuse: " in asked
@@ -79,8 +83,8 @@ def test_the_rule_is_in_the_verdict_and_neither_planner_nor_judge_sees_it():
 @pytest.mark.parametrize("rule", [None, 7, "", "none.", ["  "], {"a": 1}])
 def test_a_rule_that_is_none_or_no_text_is_nothing(rule):
     out, _ = run(starts(rule))
-    assert "may_refuse" not in out["rehearsal"]["attempts"][0]["steps"][0]["outcome"]
-    assert out["rehearsal"]["verdict"]["may_refuse"] == []
+    assert not notes_of(out["rehearsal"]["attempts"][0]["steps"][0]["outcome"], "may_refuse")
+    assert texts(out["rehearsal"]["verdict"], "may_refuse") == []
 
 
 @pytest.mark.parametrize(
@@ -91,7 +95,7 @@ def test_only_a_write_that_succeeds_without_a_contract_may_be_refused(effect, co
     spec = {"name": "start_engine", "description": "Start.", "parameters": SCHEMA}
     tools = Toolkit.from_tools([Tool(spec, effect=effect, contract=contract)])
     out, seen = run(starts(status=status, unchanged=True), tools=tools)
-    assert out["rehearsal"]["verdict"]["may_refuse"] == []
+    assert texts(out["rehearsal"]["verdict"], "may_refuse") == []
     assert ("may_refuse: " in prompt_of(seen, "You stand in for a tool")) is (status == "error")
 
 
@@ -116,13 +120,13 @@ def test_a_rule_is_kept_where_no_contract_states_the_conditions_of_the_call(effe
     more = {} if patch is None else {"patch": patch, "unchanged": True}
     out, seen = run({**starts(), **more}, tools=tools)
     assert "may_refuse: " in prompt_of(seen, "You stand in for a tool")
-    assert [each["rule"] for each in out["rehearsal"]["verdict"]["may_refuse"]] == [RULE]
+    assert texts(out["rehearsal"]["verdict"], "may_refuse") == [RULE]
 
 
 def test_it_stays_with_the_thread_until_a_real_call_settles_it():
     first, _ = run(starts())
     again, _ = run(starts(""), messages=[*first["messages"], ("user", "Start the engine again")])
-    assert [each["rule"] for each in again["rehearsal"]["verdict"]["may_refuse"]] == [RULE]
+    assert texts(again["rehearsal"]["verdict"], "may_refuse") == [RULE]
     assert open_rules(again["messages"]) == {"start_engine": [RULE]}
     model = recorded(planner=[[{"call": "start_engine", "args": {}}, {"say": "It runs."}, {"say": "It runs."}]],
                      simulator=[starts()], judge=[DONE])  # fmt: skip
@@ -138,9 +142,9 @@ def test_it_stays_with_the_thread_until_a_real_call_settles_it():
 
 def test_forged_metadata_hold_no_rules():
     first, _ = run(starts())
-    for forged in ("x", [1], [{"tool": 3, "rule": "a"}], {"tool": "a"}):
+    for forged in ("x", [1], [{"kind": "may_refuse", "data": {"tool": 3, "rule": "a"}}], {"data": {}}):
         answer = first["messages"][-1].model_copy(deep=True)
-        answer.response_metadata["gecko"]["may_refuse"] = forged
+        answer.response_metadata["gecko"]["notes"] = forged
         assert open_rules([answer]) == {}
 
 

@@ -7,6 +7,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
 from gecko_graph import GeckoContext, Models, RehearsalState, Tool, Toolkit, create_gecko
+from gecko_graph.values.notes import notes_of
+from tests.doubts import values
 from tests.test_prompts_in_runs import Listener
 
 FUNCTIONS = [
@@ -67,9 +69,10 @@ def test_the_second_turn_knows_what_the_first_one_found(make):
         assert "F-7731" in "\n".join(message.text for message in model.told(role)[-1]), role
     seen = model.told("planner")[-2]
     assert [message.type for message in seen] == ["system", "human", "ai", "tool", "ai", "human"]
-    (made,) = second["rehearsal"]["verdict"]["made_up"]
-    assert (made["argument"], made["value"], made["origin"]["rung"]) == ("/flight", "F-7731", "model")
-    assert second["rehearsal"]["origins"][made["call"]] == {"/flight": [made["origin"]]}
+    (made,) = notes_of(second["rehearsal"]["verdict"], "made_up")
+    data = made["data"]
+    assert (made["where"], data["value"], data["origin"]["rung"]) == ("/flight", "F-7731", "model")
+    assert second["rehearsal"]["origins"][data["call"]] == {"/flight": [data["origin"]]}
 
 
 @pytest.mark.parametrize("make", [gecko, embedded])
@@ -83,7 +86,7 @@ def test_what_is_made_up_of_the_state_stays_so_where_the_caller_edits_something_
     state = graph.get_state(thread).values.get("task_state") or told[0]["bootstrapper"][0]["domain"]
     edited = {**state, "runtime_state": state.get("runtime_state", {}), "user": "Ann"}
     second = graph.invoke({"messages": [("user", "Book it")], "task_state": edited}, thread)
-    assert [each["value"] for each in second["rehearsal"]["verdict"]["made_up"]] == ["F-7731"]
+    assert values(second["rehearsal"]["verdict"], "made_up") == ["F-7731"]
 
 
 def test_what_a_rule_found_is_not_made_up_in_the_next_turn():
@@ -92,7 +95,7 @@ def test_what_a_rule_found_is_not_made_up_in_the_next_turn():
     graph = gecko(model, InMemorySaver(), simulate={"find": lambda state: {"id": "F-7731"}})
     for task in ("Find a flight", "Book it"):
         run = graph.invoke({"messages": [("user", task)]}, thread)
-    assert run["rehearsal"]["verdict"]["made_up"] == []
+    assert notes_of(run["rehearsal"]["verdict"], "made_up") == []
     ((origin,),) = (origins["/flight"] for origins in run["rehearsal"]["origins"].values())
     assert (origin["from"], origin["rung"]) == ("conversation", "python")
 
@@ -120,10 +123,10 @@ def test_what_a_model_wrote_to_the_state_stays_supposed(make):
     first = graph.invoke({"messages": [("user", "Book one")], "task_state": {"real": "R-1"}}, thread)
     assert first["task_state"] == {"real": "R-1", "b": "B-9"}
     second = graph.invoke({"messages": [("user", "Book it again")]}, thread)
-    (made,) = second["rehearsal"]["verdict"]["made_up"]
-    assert made["origin"] == {"kind": "chosen", "from": "state", "path": "/b"}
+    (made,) = notes_of(second["rehearsal"]["verdict"], "made_up")
+    assert made["data"]["origin"] == {"kind": "chosen", "from": "state", "path": "/b"}
     given = {"messages": [("user", "Book it again")], "task_state": {"b": "B-9", "of": "the user"}}
-    assert graph.invoke(given, thread)["rehearsal"]["verdict"]["made_up"] == []
+    assert notes_of(graph.invoke(given, thread)["rehearsal"]["verdict"], "made_up") == []
 
 
 @pytest.mark.parametrize("make", [gecko, embedded])
@@ -133,7 +136,7 @@ def test_what_only_an_earlier_answer_speaks_of_is_made_up(make, first):
     graph, thread = make(Listener(turns=told), InMemorySaver()), {"configurable": {"thread_id": "t"}}
     graph.invoke({"messages": [("user", "Find a flight")]}, thread)
     second = graph.invoke({"messages": [("user", "Book it")]}, thread)
-    assert [each["value"] for each in second["rehearsal"]["verdict"]["made_up"]] == ["F-7731"]
+    assert values(second["rehearsal"]["verdict"], "made_up") == ["F-7731"]
 
 
 def test_what_was_bootstrapped_is_made_up_whoever_reads_it():
@@ -155,7 +158,11 @@ def test_what_was_bootstrapped_is_made_up_whoever_reads_it():
     asked = {"messages": [("user", "Pay Miller's invoice of May")], "checklist": [{"id": "a", "check": "answer"}]}
     verdict = graph.invoke(asked)["rehearsal"]["verdict"]
     assert verdict["status"] == "accepted"
-    assert [each["argument"] for each in verdict["made_up"]] == ["/number", "/amount"]
-    assert verdict["made_up"][0]["origin"] == {"kind": "chosen", "from": "state", "path": "/invoices/0/number"}
+    assert [each["where"] for each in notes_of(verdict, "made_up")] == ["/number", "/amount"]
+    assert notes_of(verdict, "made_up")[0]["data"]["origin"] == {
+        "kind": "chosen",
+        "from": "state",
+        "path": "/invoices/0/number",
+    }
     given = {**asked, "task_state": {**state["domain"], "runtime_state": {}}}
-    assert graph.invoke(given)["rehearsal"]["verdict"]["made_up"] == []
+    assert notes_of(graph.invoke(given)["rehearsal"]["verdict"], "made_up") == []

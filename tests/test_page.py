@@ -15,6 +15,7 @@ from gecko_graph.display import html_page
 from gecko_graph.display.page import PageTurn, html_part
 from gecko_graph.scenario import play, shipped
 from gecko_graph.testing import recorded
+from gecko_graph.values.notes import note
 from tests.runs_to_show import RUN, nasty_run, printable
 
 VOID = {"meta", "br"}
@@ -116,7 +117,11 @@ ATTACK = "</style></summary><script src=//x>alert(1)</script><img src=x onerror=
 @given(text=st.text(max_size=60) | st.text("<>&\"'/= {}%\x1b\u202esrconid", max_size=60))
 def test_no_tag_and_no_attribute_comes_from_data(template, text):
     run = nasty_run(text + ATTACK)
-    run["supposed_state"] = {"paths": [], "state": {text: text, ATTACK: {text: ATTACK}}, "unclear": [text + ATTACK]}
+    run["supposed_state"] = {
+        "paths": [],
+        "state": {text: text, ATTACK: {text: ATTACK}},
+        "notes": [note("unclear", text + ATTACK)],
+    }
     run["checklist"] = [{"id": "i", "description": text, "check": ATTACK + text}]
     call = {"kind": "chosen", "from": "result", "path": "", "rung": text + ATTACK}
     run["attempts"][0]["origins"] = {f"{text}{ATTACK}-1": {f"/{text}": [call]}}

@@ -11,6 +11,7 @@ from evals.reality.killing import Fate, Killed, KillingSaver
 from gecko_graph import GeckoContext, Models, RehearsalState, Tool, Toolkit, create_toolgate
 from gecko_graph.retrieval.search import ToolSearch
 from gecko_graph.toolgate.graph import create_forward
+from gecko_graph.values.notes import notes_of
 from tests import shop
 from tests.shop import SELL, Acting, act, one_need
 
@@ -145,10 +146,10 @@ def test_an_opened_read_runs_for_real_and_nothing_else_does():
 def test_the_record_says_what_its_plan_rests_on():
     roles = {"reasoner": one_need(), "planner": [SELL | {"args": {"item": "pen", "price": 37.5}}]}
     record = act(shop.toolkit(), **roles)[0]["record"]
-    assert [(each["argument"], each["value"]) for each in record["made_up"]] == [("/price", 37.5)]
+    assert [(each["where"], each["data"]["value"]) for each in notes_of(record, "made_up")] == [("/price", 37.5)]
     assert record["origins"][record["plan"][0]["id"]]["/item"][0]["from"] == "task"
     given = act(shop.toolkit(), **roles, request="Sell a pen for 37.50")[0]["record"]
-    assert given["made_up"] == []
+    assert notes_of(given, "made_up") == []
 
 
 def test_what_decides_which_call_is_made_is_no_delta():

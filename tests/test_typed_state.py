@@ -16,6 +16,7 @@ from gecko_graph.testing import recorded
 from gecko_graph.tools.spec import ToolSpec
 from gecko_graph.world.rung import Answer
 from gecko_graph.world.state_rules import StateRules
+from tests.doubts import texts
 
 ORDER = {
     "type": "object",
@@ -61,7 +62,7 @@ def test_a_change_that_breaks_the_schema_is_refused_whole():
     ]:
         outcome = put(world, path, value)
         assert outcome["status"] == "error"
-        assert fault.split(":")[0] in outcome["refused"]
+        assert fault.split(":")[0] in texts(outcome, "refused")[0]
         (violation,) = outcome["violations"]
         assert (violation["clause"], violation["part"]) == ("x-state", "state")
         assert world.state == state
@@ -125,7 +126,7 @@ def test_an_observation_that_breaks_the_schema_is_not_booked():
     world = World(toolkit, state=START)
     outcome = world.call({"name": "get", "args": {}})["outcome"]
     assert outcome["result"] == {"amount": "many"}
-    assert "its observation is not booked" in outcome["undocumented"][0]
+    assert "its observation is not booked" in texts(outcome, "undocumented")[0]
     assert world.state == START
 
 
@@ -228,7 +229,7 @@ def test_an_invariant_that_a_change_does_not_touch_is_not_evaluated(monkeypatch)
     seen.clear()
     put(world, ["orders", "8"], {"amount": 1})
     assert seen == [LESS["error"]]  # it compares with the state before
-    assert put(world, ["cash"], -1)["refused"] == POOR["error"]
+    assert texts(put(world, ["cash"], -1), "refused")[0] == POOR["error"]
     assert seen[1:] == [POOR["error"], POOR["error"], LESS["error"]]  # whether it was broken before as well
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from gecko_graph.state import Json, JsonObject, Operation, Step
 from gecko_graph.values.difference import json_equal, make_patch
+from gecko_graph.values.notes import KINDS, notes_of
 
 from ..harness.figures import Record, Table, rate, rungs_of, share, tools_of
 from ..harness.suite import by_group
@@ -41,7 +42,7 @@ def by_turn(stage: Stage, played: Sequence[Played]) -> list[JsonObject]:
 
     Returns:
         For each turn the verdict's `status`, `valid` (by the official checker, alone on the truth of the turns before),
-        `marks` (what the verdict lists beside its items, by kind), `rungs`, `filled` results, `classes` of its calls,
+        `marks` (the notes of the verdict, by kind), `rungs`, `filled` results, `classes` of its calls,
         `cause` (the first difference that matters, where the plan is wrong or a right one was not accepted) and `call`
         (where).
     """
@@ -71,10 +72,8 @@ def _count_filled(steps: Sequence[Step]) -> int:
 
 
 def marks_of(verdict: Mapping[str, Json]) -> JsonObject:
-    """Return what a verdict lists beside its items, by kind."""
-    return {
-        kind: [*listed] for kind, listed in verdict.items() if kind != "items" and isinstance(listed, list) and listed
-    }
+    """Return the notes of a verdict, by kind."""
+    return {kind: found for kind in KINDS if (found := notes_of(verdict, kind))}
 
 
 def tables(records: Sequence[Record]) -> list[Table]:

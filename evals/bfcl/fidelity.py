@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from gecko_graph import GeckoContext, Toolkit, World
 from gecko_graph.state import JsonObject
 from gecko_graph.values.difference import json_equal
+from gecko_graph.values.notes import notes_of, tell
 from gecko_graph.values.patch import apply_patch
 
 from .drawn import normal, placeholders, split_hidden
@@ -110,7 +111,7 @@ def simulated(toolkit: Toolkit, one: Recorded, hidden: Mapping[str, JsonObject] 
     if "outcome" not in step:
         return Simulated(True, "validator", None, *after, str(step["complaints"]), is_wide)
     outcome = step["outcome"]
-    reason = "; ".join(outcome.get("unclear", []))
+    reason = "; ".join(map(tell, notes_of(outcome, "unclear")))
     return Simulated(outcome["status"] == "error", outcome["rung"], outcome["result"], *after, reason, is_wide)
 
 

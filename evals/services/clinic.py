@@ -29,6 +29,7 @@ from gecko_graph.learning.shows import with_observes
 from gecko_graph.middleware import GeckoMiddleware
 from gecko_graph.state import JsonObject
 from gecko_graph.testing import scripted
+from gecko_graph.values.notes import notes_of
 from gecko_graph.values.observation import BadRows
 
 from ..harness.figures import Record, Table
@@ -94,7 +95,7 @@ def _guarded(server: str, is_said: bool, learned: JsonObject, seed: int) -> Iter
             continue
         is_refused = "detail" in message.text
         marks = message.additional_kwargs["gecko"]
-        is_told = bool(marks.get("may_refuse") or marks.get("refused"))
+        is_told = bool(notes_of(marks, "may_refuse") or marks.get("refused"))
         yield ("foreseen" if is_told else "missed") if is_refused else ("warned lawful" if is_told else "quiet")
 
 

@@ -13,6 +13,7 @@ from gecko_graph.tools.openapi.client import read_answer
 from gecko_graph.tools.openapi.request import build_request
 from gecko_graph.values.difference import make_patch
 from gecko_graph.values.documents import read_document
+from gecko_graph.values.notes import notes_of
 from gecko_graph.values.observation import Observation
 
 from ..costing.shop import SHOP, load
@@ -99,7 +100,7 @@ def phone(seed: int, threads: int) -> Service:
             before = world.state
             step = world.call({"name": name, "args": args})
             outcome: Any = step.get("outcome") or {"rung": "refused by the document"}
-            if outcome["rung"] in CONTEXT.ladder and not outcome.get("unclear"):
+            if outcome["rung"] in CONTEXT.ladder and not notes_of(outcome, "unclear"):
                 driver.meet(outcome["result"])
                 change = make_patch(before, world.state)
                 made.append(

@@ -20,6 +20,7 @@ from gecko_graph.real.learned import teach
 from gecko_graph.state import JsonObject
 from gecko_graph.tools.openapi.client import read_answer
 from gecko_graph.tools.openapi.request_reader import CannotRead, Operations
+from gecko_graph.values.notes import notes_of
 from gecko_graph.values.observation import Observation
 from gecko_graph.world.rung import Answer
 
@@ -64,7 +65,7 @@ def _tried(name: str, seed: int, toolkit: Toolkit) -> Iterator[str]:
         is_still = not is_lawful or toolkit[row.tool].reads
         entry = world.record(call, Answer(row.status, row.result, [] if is_still else None))
         yield from (f"drift {one['kind']}" for one in entry["drift"])
-        if entry.get("may_refuse"):
+        if notes_of(entry, "may_refuse"):
             yield "wrongly warned" if is_lawful else "rightly warned"
         yield from ("withdrawn" for _ in entry.get("refuted", ()))
     for tool in toolkit:

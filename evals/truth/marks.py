@@ -23,6 +23,7 @@ from gecko_graph.models.memory import answer_message, open_rules, recall_calls
 from gecko_graph.nodes.checks import find_may_refuse
 from gecko_graph.state import Attempt, JsonObject, Rehearsal, Step
 from gecko_graph.tools.descriptions import PROSE_WORDS, Offered
+from gecko_graph.values.notes import note, notes_of
 from gecko_graph.values.origins import find_untrusted
 from gecko_graph.values.places import Place, pointer, scalars
 from gecko_graph.world.provenance import Traced, is_planned, trace_with
@@ -96,12 +97,12 @@ def read_turns(folder: Path, *, arm: str = "model") -> list[Turn]:
         if row["task"] != key:
             key, messages, supposed = row["task"], [], []
         messages = [*messages, HumanMessage(row["message"][1])]
-        turn = Turn(row, messages, supposed)
+        turn = Turn(_with_notes(row), messages, supposed)
         attempt = turn.attempt
         known = find_may_refuse(attempt["steps"], open_rules(messages))
-        rules = [each["rule"] for each in known]
+        rules = [each["data"]["rule"] for each in known]
         for step in attempt["steps"]:
-            if is_planned(step) and "may_refuse" not in step["outcome"]:
+            if is_planned(step) and not notes_of(step["outcome"], "may_refuse"):
                 rules += dropped.get(_key(step["call"]), ())
         turns.append(Turn(row, messages, supposed, tuple(dict.fromkeys(rules))))
         if row["status"] == "accepted":
@@ -111,6 +112,16 @@ def read_turns(folder: Path, *, arm: str = "model") -> list[Turn]:
         )
         messages = [*messages, *([answer] if answer else [])]
     return [turn for turn in turns if turn.row["status"] == "accepted"]
+
+
+def _with_notes(row: JsonObject) -> JsonObject:
+    """Return a recorded turn, whose rules stand under a key of their own, with these as notes."""
+    for attempt in row["rehearsal"]["attempts"]:
+        outcomes = [step["outcome"] for step in attempt["steps"] if "outcome" in step]
+        for record in [attempt["verdict"], *outcomes]:
+            rules = [each if isinstance(each, dict) else {"rule": each} for each in record.pop("may_refuse", ())]
+            record |= {"notes": [note("may_refuse", each["rule"], **each) for each in rules]} if rules else {}
+    return row
 
 
 def _key(call: Mapping[str, Any]) -> str:
@@ -150,8 +161,8 @@ class Planted(NamedTuple):
     def is_marked(self, toolkit: Toolkit) -> bool:
         """Return whether provenance calls it made up."""
         call, path = self.turn.attempt["steps"][self.number]["call"]["id"], pointer(self.place)
-        made_up = self.turn.trace(toolkit, self.steps()).made_up
-        return any(each["call"] == call and each["argument"] == path for each in made_up)
+        made_up = notes_of(self.turn.trace(toolkit, self.steps()).notes, "made_up")
+        return any(each["data"]["call"] == call and each["where"] == path for each in made_up)
 
 
 def plant(turns: Sequence[Turn], toolkit: Toolkit, *, most: int = PLANTED, seed: int = SEED) -> list[Planted]:
@@ -205,7 +216,7 @@ def mark_tables(folder: Path, *, most: int = PLANTED) -> tuple[list[Table], list
     plants = Table("Invented values in the place of arguments", ["values", "keep their mark"])
     plants.add(len(planted), share(kept, len(planted), tools="simulated"))
     differing = [(turn, each) for turn, each in right if turn.row["differs"]]
-    told = [turn for turn, each in differing if each.simulated_sentences]
+    told = [turn for turn, each in differing if notes_of(each.notes, "simulated")]
     rests = Table(
         "Right turns whose results are not the real ones", ["turns", "with a sentence marked as resting on one"]
     )
@@ -222,11 +233,11 @@ def mark_tables(folder: Path, *, most: int = PLANTED) -> tuple[list[Table], list
 
 
 _MARKS: Mapping[str, Callable[[tuple[Turn, Traced]], bool]] = {
-    "made_up": lambda each: bool(each[1].made_up),
+    "made_up": lambda each: bool(notes_of(each[1].notes, "made_up")),
     "may_refuse": lambda each: bool(each[0].rules),
-    "made_up or may_refuse": lambda each: bool(each[1].made_up or each[0].rules),
-    "unsupported": lambda each: bool(each[1].unsupported),
-    "a sentence on a simulated result": lambda each: bool(each[1].simulated_sentences),
+    "made_up or may_refuse": lambda each: bool(notes_of(each[1].notes, "made_up") or each[0].rules),
+    "unsupported": lambda each: bool(notes_of(each[1].notes, "unsupported")),
+    "a sentence on a simulated result": lambda each: bool(notes_of(each[1].notes, "simulated")),
 }
 
 

@@ -27,6 +27,7 @@ from ..real.home import Home
 from ..state import VERSION, Call, Json, JsonObject
 from ..tools import Toolkit
 from ..undo import UndoFinder
+from ..values.notes import notes_of, tell
 from ..world.booking import in_reality
 from ..world.records import ExecutedCall, Execution, ExecutionWord
 from ..world.turn import task_of
@@ -58,7 +59,8 @@ def answer(
     record |= {"answers": state["turn_id"], "agent": home.mark}
     before = [as_step(entry) for entry in state["unreported"]]
     record |= remember_calls([*before, *state["steps"]], budget=scope.context.view_chars)
-    record["claims"], record["may_refuse"] = claimed_keys(state), state["rehearsal"]["verdict"].get("may_refuse", [])
+    record["claims"] = claimed_keys(state)
+    record["notes"] = notes_of(state["rehearsal"]["verdict"], "may_refuse")
     message = AIMessage("\n".join(lines), name=NAME, response_metadata={NAME: record})
     return {"execution": execution, "messages": [message], "next_rehearsal_reason": ""}
 
@@ -160,7 +162,7 @@ def report(execution: Execution, state: AgentState) -> list[str]:
             continue
         lines += tell_calls([entry]) if entry["status"] == "in_doubt" else []
         named = format_call(entry["call"])
-        lines += [f"Undocumented answer: {named}: {in_words(each)}" for each in entry.get("undocumented", ())]
+        lines += [f"Undocumented answer: {named}: {in_words(tell(each))}" for each in notes_of(entry, "undocumented")]
         if entry["status"] not in (*MADE, "in_doubt"):
             is_told = "departure" in entry and entry["departure"]["code"] != "error"
             why = entry["departure"]["message"] if is_told else entry.get("result", "")

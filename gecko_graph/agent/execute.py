@@ -45,6 +45,7 @@ from ..tools import Toolkit
 from ..tools.real import is_undecided, run_real
 from ..tools.spec import ToolSpec
 from ..values.digest import digest
+from ..values.notes import notes_of
 from ..values.observation import Observer
 from ..values.patch import apply_patch, booked_patch
 from ..world.booking import REASON_CHARS, booked, observe_call
@@ -121,7 +122,7 @@ def find_departure(
         wrong = "; ".join(map(describe_complaint, complaints[:3]))
         return {"code": "binding", "message": wrong}
     request = request_of(call, as_attempt(state), scope, toolkit)
-    _, refusal = gate(request, overruled=bool(planned.get("overruled")))
+    _, refusal = gate(request, overruled=bool(notes_of(planned, "overruled")))
     return {"code": "precondition", "message": str(refusal.result)} if refusal else None
 
 

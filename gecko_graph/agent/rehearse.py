@@ -31,6 +31,7 @@ from ..tools.real import drive
 from ..undo import UndoFinder
 from ..values.difference import json_equal
 from ..values.digest import digest
+from ..values.notes import notes_of
 from ..values.observation import Observer
 from ..values.patch import apply_fitting
 from ..world.booking import observe_call
@@ -271,7 +272,7 @@ def book_reads(rehearsal: Rehearsal, state: JsonObject, done: Sequence[Step]) ->
     steps, known = [*done], {step["call"]["id"] for step in done}
     for step in attempt["steps"]:
         outcome = step.get("outcome")
-        if outcome is None or outcome["simulated"] or outcome.get("stale") or step["call"]["id"] in known:
+        if outcome is None or outcome["simulated"] or notes_of(outcome, "stale") or step["call"]["id"] in known:
             continue
         observed = outcome.get("observed", [])
         after = apply_fitting(state, observed)

@@ -23,6 +23,7 @@ from ..tools import Toolkit
 from ..undo import UndoFinder
 from ..values.difference import json_equal
 from ..values.digest import open_json
+from ..values.notes import notes_of
 from ..values.patch import apply_fitting
 from ..values.places import value_at
 from ..world.records import Ambiguous, PlannedCall
@@ -35,7 +36,7 @@ MOST_REJECTS = 2
 MOST_STALE = 3
 """How often in a turn it is rehearsed again because the task state was edited from outside."""
 MESSAGE_CHARS = 2_000
-RESTS = ("bindings", "expects", "ambiguous", "made_up")
+RESTS = ("bindings", "expects", "ambiguous")
 """Keys of the evidence for a planned call's arguments."""
 
 Updates: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], dict[str, Any]]
@@ -118,8 +119,8 @@ def review(
 
 def unsupported(state: AgentState) -> str:
     """Return a line on the answer's unsupported values, without those that real results will replace."""
-    found = state["rehearsal"]["verdict"].get("unsupported", ())
-    left = [each["text"] for each in found if each["origin"]["from"] != "result" or "attempt" in each["origin"]]
+    found = [each["data"] for each in notes_of(state["rehearsal"]["verdict"], "unsupported")]
+    left = [each["value"] for each in found if each["origin"]["from"] != "result" or "attempt" in each["origin"]]
     shown = cut(", ".join(map(format_json, left)), budget=MESSAGE_CHARS)
     return f"\n- the answer: made up; nothing real supports {shown}." if left else ""
 
@@ -137,7 +138,8 @@ def apply_decision(planned: PlannedCall, decision: Decision | None, toolkit: Too
         return json_equal(value_at(call["args"], argument), value_at(old["args"], argument))
 
     kept: Any = {key: [each for each in records.get(key, ()) if same(each["argument"])] for key in RESTS}
-    new: Any = {"call": call, "sources": [], **tell_tool(toolkit[call["name"]])}
+    notes = [each for each in notes_of(planned, "made_up") if same(each["where"])]
+    new: Any = {"call": call, "sources": [], "notes": notes, **tell_tool(toolkit[call["name"]])}
     return planned if call == old else {**planned, **kept, **new}
 
 
@@ -184,8 +186,9 @@ def renew(
     bindings = [each for each in planned["bindings"] if each["call"] in left]
     ambiguous = [*planned["ambiguous"], *lost]
     renewed: PlannedCall = {**planned, "bindings": bindings, "expects": holds, "ambiguous": ambiguous}
-    marks: Any = {key: step.get("outcome", renewed).get(key, []) for key in ("unclear", "may_refuse", "overruled")}
-    return {**renewed, "predicted": predict(step), **marks}
+    predicted = predict(step)
+    notes = [*notes_of(planned, "made_up"), *notes_of(predicted)]
+    return {**renewed, "predicted": predicted, "notes": notes}
 
 
 def reject_by_person(state: AgentState, decided: Mapping[str, Decision], scope: NodeScope) -> dict[str, Any]:

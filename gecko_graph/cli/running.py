@@ -27,6 +27,7 @@ from ..scenario.case import Turn
 from ..scenario.play import identify, read_verdicts, unanswered
 from ..tools.problems import find_size_problems
 from ..values.documents import format_document
+from ..values.notes import notes_of
 from ..world.turn import asks_undo, undo_message
 from . import saved
 from .inputs import build_models, check_files, is_real, live_roles, load_scenario, next_task, screen, write_text
@@ -199,7 +200,7 @@ def _build_hint(options: Options, scenario: Scenario, outputs: Outputs) -> str:
     if rehearsal["verdict"]["status"] == "accepted" and not rehearsal["plan"]:
         tried = any(each["steps"] for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
         return f"the plan is empty: no tool call {'worked' if tried else 'was needed'}"
-    if rehearsal["verdict"].get("made_up") and scenario.limits.reads != "real":
+    if notes_of(rehearsal["verdict"], "made_up") and scenario.limits.reads != "real":
         names = ", ".join([tool.name for tool in scenario.tools if tool.reads][:SHOWN])
         real = f"read for real, by {names} (--reads real --server URL), or " if names else ""
         true = "the true state as --state FILE (--write-state FILE writes the supposed one, to edit)"

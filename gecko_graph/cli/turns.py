@@ -21,6 +21,7 @@ from ..real.decisions import DOUBT_DECISIONS
 from ..scenario import Scenario, play
 from ..scenario.play import unanswered
 from ..state import JsonObject, Role
+from ..values.notes import notes_of
 from ..world.turn import asks_undo
 from .saved import list_given
 
@@ -54,7 +55,8 @@ def run_turns(
         if not outputs or "__interrupt__" not in outputs[-1]:
             break
         planned = (gecko.get_state(config).values.get("preview") or {"calls": []})["calls"]
-        is_doubtful = any(each["review"] == "ask" and (each["made_up"] or each["ambiguous"]) for each in planned)
+        doubtful = (each for each in planned if each["ambiguous"] or notes_of(each, "made_up"))
+        is_doubtful = any(each["review"] == "ask" for each in doubtful)
         approved = yes and (was_shown or not is_doubtful)
         if not (decided := decide(outputs[-1]["__interrupt__"][0].value, console, yes=approved)):
             break

@@ -17,11 +17,12 @@ from ..models.formatting import format_conversation, text_of
 from ..models.node import NodeScope
 from ..models.roles import AuditReply, ClaimReply
 from ..models.usage import add_usage
-from ..state import Json, JsonObject, MadeUp, Step, Usage
+from ..state import Json, JsonObject, Note, Step, Usage
 from ..tools import Toolkit
 from ..values.finding import NUMBERING, Leaves, atoms_of, spell
-from ..values.patch import booked_patch, fold_patches
-from ..values.places import clock, pointer_tokens, scalars
+from ..values.notes import notes_of
+from ..values.patch import booked_patch, fold_patches, tokens
+from ..values.places import clock, scalars
 from ..world.derived import list_lengths
 from ..world.given import Sources
 from ..world.provenance import is_planned, trace
@@ -175,16 +176,15 @@ def find_grounded(messages: Sequence[AnyMessage], log: Sequence[Step], toolkit: 
     while True:
         known = [_forget(step, doubtful) for step in steps]
         sources = Sources(conversation=user_messages, state={}, reading=toolkit.names)
-        _, made_up, *_ = trace(known, sources, lambda name: toolkit[name].parameters)
-        guessed = {each["call"] for each in made_up if _is_required(toolkit, each)}
+        made_up = notes_of(trace(known, sources, lambda name: toolkit[name].parameters).notes, "made_up")
+        guessed = {each["data"]["call"] for each in made_up if _is_required(toolkit, each)}
         if (found := guessed & reads) <= doubtful:
             return {step["call"]["id"] for step in log} - doubtful
         doubtful |= found
 
 
-def _is_required(toolkit: Toolkit, made_up: MadeUp) -> bool:
-    name = pointer_tokens(made_up["argument"])[:1]
-    return bool(name) and name[0] in toolkit[made_up["tool"]].parameters.get("required", ())
+def _is_required(toolkit: Toolkit, made_up: Note) -> bool:
+    return tokens(made_up["where"])[0] in toolkit[made_up["data"]["tool"]].parameters.get("required", ())
 
 
 def _forget(step: Step, doubtful: Collection[str]) -> Step:

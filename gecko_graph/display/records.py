@@ -20,8 +20,7 @@ REAL = ("gecko.execute", "gecko.executed", "gecko.sync")
 """Events of calls that an agent makes for real."""
 
 ANSWER_KEYS = ("status", "result", "rung", "simulated", "passed")
-MARK_KEYS = ("unclear", "stale", *events.RESULT_MARKS)
-CHANGE_KEYS = ("refused", "race", "observed", "unclear", "violations")
+CHANGE_KEYS = ("status", "result", "notes", "observed", "violations")
 VERDICT_KEYS = ("verdict", "answer", "stop_reason", "stop")
 
 
@@ -92,11 +91,10 @@ def _update(draft: Draft, event: Mapping[str, Any]) -> Iterator[ViewRow]:
             if kind == "gecko.complaint":
                 step["complaints"] = event["complaints"]
             elif kind == "gecko.result":
-                marks = {key: event[key] for key in MARK_KEYS if event.get(key)}
+                marks = {key: event[key] for key in events.RESULT_MARKS if event.get(key)}
                 step["outcome"] = {**{key: event[key] for key in ANSWER_KEYS}, "patch": [], **marks}
             elif kind == "gecko.change":
-                marks = {key: event[key] for key in CHANGE_KEYS if event.get(key)}
-                marks |= {key: event[key] for key in ("status", "result") if key in event}
+                marks = {key: event[key] for key in CHANGE_KEYS if key in event}
                 step.setdefault("outcome", {}).update({"patch": event["patch"] or [], **marks})
             yield rows.build_step(step, {})[0]
 

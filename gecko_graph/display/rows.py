@@ -14,8 +14,8 @@ from ..state import Json
 from ..values.difference import Change, net_changes
 from ..values.digest import digest
 from ..values.media import list_references, picture_of
+from ..values.notes import KINDS, by_kind, notes_of
 from ..values.patch import apply_patch
-from ..values.places import bare
 from . import words
 from .words import Record, ValueView, clean, prose
 
@@ -33,7 +33,6 @@ TONES = {
 
 SIGNS = {"add": "+", "replace": "~", "remove": "-", "shrink": "-", "move": ">", "copy": "="}
 ITEM_SIGNS = {"success": "✓", "failed": "✗", "unknown": "?", "unsure": "?", "not_asked_for": "~"}
-MARKS = {"unclear": "unclear", "undocumented": "undocumented", "may_refuse": "may be refused"}
 _FENCE = re.compile(r"^`{3,}(?:\n|$)", re.MULTILINE)
 
 
@@ -99,7 +98,7 @@ def list_supposed(record: Record) -> Iterator[ViewRow]:
     """Yield the supposed state: its keys, and the conditions that are unclear on it."""
     supposed = record.get("supposed_state") or {}
     yield from list_state(supposed.get("state", {}), "supposed")
-    yield from (ViewRow("unclear", prose(each)) for each in supposed.get("unclear", ()))
+    yield from list_notes(supposed)
 
 
 def list_state(state: Record, label: str = "given") -> Iterator[ViewRow]:
@@ -155,7 +154,7 @@ def is_early(stop_reason: str) -> bool:
 
 def tone_of(verdict: Record) -> str:
     """Return the tone of a verdict; one that is accepted with a mark is a warning."""
-    doubtful = any(verdict.get(key) for key in ("made_up", "may_refuse", *words.MARKS))
+    doubtful = any(KINDS[each["kind"]].noun for each in notes_of(verdict))
     return "warn" if doubtful and verdict["status"] == "accepted" else TONES.get(verdict["status"], "warn")
 
 
@@ -179,14 +178,10 @@ def build_step(step: Record, origins: Record, state: Json = None) -> tuple[ViewR
     passed = [each for each in outcome.get("passed", ()) if ":" in each["reason"]]
     rows += [ViewRow("note", f"not by {clean(each['rung'])}: {prose(each['reason'])}") for each in passed]
     rows += _list_broken(outcome.get("violations", ()))
-    rows += [ViewRow(label, prose(text)) for key, label in MARKS.items() for text in outcome.get(key, ())]
-    refused = outcome.get("refused") or ""
-    if refused and outcome.get("result") != f"refused: {refused}":
-        rows.append(ViewRow("refused", f"the change was not made: {prose(refused)}"))
+    rows += list_notes(outcome)
     for label, patch in (("change", outcome.get("patch")), ("observed", outcome.get("observed"))):
         found, state = _list_changes(label, patch or [], state)
         rows += found
-    rows += [ViewRow("race", clean(each)) for each in outcome.get("race", ())]
     call, (note, tone) = step["call"], _find_source(outcome)
     return ViewRow(
         "call", "", tone, note=note, call=call, origins=origins.get(call.get("id", ""), {}), rows=rows
@@ -212,7 +207,7 @@ def _find_source(outcome: Record) -> tuple[str, str]:
         rests = f", {outcome['evidence']}" if "evidence" in outcome else ""
         doubtful = outcome.get("invented") or made.get("invented")
         return f"simulated by {clean(str(outcome['rung']))}{rests}{rest}", "warn" if doubtful else "note"
-    return "run for real" + ("; may not show the changes before" if outcome.get("stale") else ""), "good"
+    return "run for real", "good"
 
 
 def build_real(entry: Record) -> ViewRow:
@@ -223,7 +218,7 @@ def build_real(entry: Record) -> ViewRow:
     rows = [ViewRow(entry["status"].replace("_", " "), short, whole=whole, note=by), *_list_media(entry.get("result"))]
     if "result" in entry and departure and entry["departure"]["code"] != "error":  # an error is its result
         rows.append(ViewRow("departed", departure))
-    rows += [ViewRow(key, prose(each)) for key in ("unclear", "undocumented") for each in entry.get(key, ())]
+    rows += list_notes(entry)
     rows += _list_changes("change", entry.get("patch") or [], None)[0]
     rows += [ViewRow("drift", _format_drift(drift)) for drift in entry.get("drift", ())]
     rows += [ViewRow("way back", prose(describe_undo(entry["undo"])))] if "undo" in entry else []
@@ -326,20 +321,13 @@ def list_verdict(verdict: Record, stop_reason: str = "", checks: Record | None =
         yield ViewRow("feedback", feedback, sign="»")
 
 
-def list_notes(verdict: Record) -> Iterator[ViewRow]:
-    """Yield the notes of a verdict: one for each of its marks."""
-    for each in verdict.get("made_up", ()):
-        value = f"{clean(bare(each['argument']))}: {words.format_value(each['value'])}"
-        yield ViewRow("made up", f"{value} ({clean(each['tool'])}), {words.format_origin(each['origin'])}")
-    for each in verdict.get("may_refuse", ()):
-        yield ViewRow("may be refused", f"{clean(each['tool'])}: {prose(each['rule'])}")
-    for each in verdict.get("unsupported", ()):
-        said = f"{words.format_value(each['text'])}: nothing real says so; {words.format_origin(each['origin'])}"
-        yield ViewRow("answer", said, "warn")
-    for each in verdict.get("simulated_sentences", ()):
-        yield ViewRow("answer", f"rests on a simulated result: {prose(each['text'])}", "note")
-    for key in (key for key in words.MARKS if key != "unsupported"):
-        yield from (ViewRow(key.partition("_")[0], prose(each)) for each in verdict.get(key, ()))
+def list_notes(record: Record) -> Iterator[ViewRow]:
+    """Yield the notes of any record, in the order of the kinds; none that its result tells."""
+    told = record.get("result")
+    for each in by_kind(notes_of(record)):
+        kind = KINDS[each["kind"]]
+        if not (each["kind"] == "refused" and isinstance(told, str) and told.endswith(each["text"])):
+            yield ViewRow(kind.label, words.format_note(each), None if kind.noun else "note")
 
 
 def build_result(record: Record) -> ViewRow:

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 from ..masking import mask
 from ..models.usage import total
 from ..state import Json, Usage
-from ..values.places import bare, pointer
+from ..values.notes import KINDS, notes_of, place_of, tell
+from ..values.places import pointer
 
 VALUE_CHARS = 160
 """The most characters of one value within a line."""
@@ -44,16 +45,6 @@ _ESCAPES = re.compile(
     r"|\x9b[0-?]*[ -/]*[@-~]",
     re.DOTALL,
 )
-MARKS = {
-    "unclear": ("point", " could not be checked"),
-    "unsimulated": ("write", " that nothing simulates"),
-    "undocumented": ("undocumented answer", ""),
-    "stale": ("stale read", ""),
-    "unasked_changes": ("unasked change", ""),
-    "unsupported": ("unsupported value", " in the answer"),
-    "ambiguous": ("ambiguous date", ""),
-}
-"""The marks of a verdict besides made-up values, in words."""
 CHOSEN = {"planner": "by the planner", "state": "in the start state", "conversation": "in an earlier turn"}
 EXECUTION_WORDS = {"": "not over", "nothing": "nothing was done", "in_doubt": "in doubt"}
 _JOINERS = "\u200c\u200d"  # emoji and several scripts need them, between two other characters
@@ -188,15 +179,22 @@ def format_verdict(verdict: Record, *, plan: Sequence[Any] | None = None) -> str
     score = f"{asked_for.count('success')} of {len(asked_for)}" if asked_for else ""
     idle = "no calls" if plan is not None and not plan and verdict["status"] == "accepted" else ""
     parts = [", ".join(filter(None, [word, score, idle]))]
-    if made_up := verdict.get("made_up"):
-        names = ", ".join(dict.fromkeys(clean(bare(each["argument"])) for each in made_up))
-        parts.append(f"rests on {counted(len(made_up), 'made-up value')}: {cut(names, VALUE_CHARS)}")
-    if rules := [f"{clean(each['tool'])} ({clean(each['rule'])})" for each in verdict.get("may_refuse", ())]:
-        parts.append(f"may be refused: {cut(', '.join(dict.fromkeys(rules)), RESULT_CHARS)}")
-    for key, (noun, more) in MARKS.items():
-        if verdict.get(key) and (key, verdict["status"]) != ("unasked_changes", "failed"):
-            parts.append(counted(len(verdict[key]), noun) + more)
+    for name, kind in KINDS.items():
+        found = notes_of(verdict, name)
+        if name == "made_up" and found:
+            names = ", ".join(dict.fromkeys(clean(place_of(each)) for each in found))
+            parts.append(f"rests on {counted(len(found), kind.noun)}: {cut(names, VALUE_CHARS)}")
+        elif name == "may_refuse" and found:
+            parts.append(f"{kind.label}: {cut(', '.join(dict.fromkeys(map(format_note, found))), RESULT_CHARS)}")
+        elif found and kind.noun and (name, verdict["status"]) != ("unasked", "failed"):
+            parts.append(counted(len(found), kind.noun) + kind.rest)
     return "; ".join(parts)
+
+
+def format_note(note: Record) -> str:
+    """Format a note: its sentence, and where a value of it comes from."""
+    origin = note.get("data", {}).get("origin")
+    return prose(tell(note)) + (f"; {format_origin(origin)}" if origin else "")  # type: ignore[arg-type]
 
 
 def format_execution(execution: Record) -> str:

@@ -71,7 +71,7 @@ from .turns import open_turn
 Mode = Literal["simulate", "hybrid", "preview", "shadow", "guard"]
 SIMULATED, REHEARSED, GATED = ("simulate", "hybrid"), ("simulate", "hybrid", "preview", "shadow"), ("preview", "guard")
 
-MARKED = ("drift", "departure", "unclear", "undocumented", "may_refuse")  # a message's marks on a real call
+MARKED = ("drift", "departure", "notes")  # a message's marks on a real call
 OPEN = (
     "{name} was not carried out: a call before it in the same message has no answer, because it waits for a person or "
     "has failed. Make this call again when that one is answered."

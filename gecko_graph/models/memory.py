@@ -18,6 +18,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCal
 from ..errors import PatchConflict
 from ..state import VERSION, CallStatus, JsonObject, Step, SupposedFact, Verdict
 from ..values.digest import digest
+from ..values.notes import notes_of
 from ..values.patch import find, tokens
 from ..values.places import as_text
 from .formatting import clip_texts, cut, format_call, format_json, text_of
@@ -72,9 +73,9 @@ def answer_message(
         ran = [step for step in steps[len(lasting) :] if "outcome" in step]
         undone = [f"Not done: {format_call(step['call'])}" for step in ran if step["outcome"]["patch"] != []]
         answer = "\n".join([*undone, *(each for each in _SENTENCE.split(answer) if _ASKS.search(each))])
-    metadata: JsonObject = {"v": VERSION, "verdict": word, "made_up": len(verdict.get("made_up", ()))}
+    metadata: JsonObject = {"v": VERSION, "verdict": word, "made_up": len(notes_of(verdict, "made_up"))}
     metadata |= remember_calls(lasting, budget=budget)
-    metadata |= {"may_refuse": rules} if (rules := verdict.get("may_refuse")) and word != "failed" else {}
+    metadata |= {"notes": rules} if (rules := notes_of(verdict, "may_refuse")) and word != "failed" else {}
     if checklist:
         metadata["checklist"], answer = checklist, answer or NO_ANSWER
     if supposed:
@@ -96,9 +97,10 @@ def open_rules(messages: Sequence[AnyMessage]) -> dict[str, list[str]]:
     """Return the rules that simulated writes of earlier turns may break, by tool, until a real call settles them."""
     found: dict[str, list[str]] = {}
     for message in messages:
-        rules = _metadata(message).get("may_refuse") if isinstance(message, AIMessage) else None
-        for each in rules[:MOST_CALLS] if isinstance(rules, list) else ():
-            tool, rule = (each.get("tool"), each.get("rule")) if isinstance(each, dict) else (None, None)
+        notes = _metadata(message).get("notes") if isinstance(message, AIMessage) else None
+        for each in notes[:MOST_CALLS] if isinstance(notes, list) else ():
+            data = each.get("data") if isinstance(each, dict) and each.get("kind") == "may_refuse" else None
+            tool, rule = (data.get("tool"), data.get("rule")) if isinstance(data, dict) else (None, None)
             if isinstance(tool, str) and isinstance(rule, str) and rule not in found.setdefault(tool, []):
                 found[tool].append(cut(rule, budget=REASON_CHARS))
         for call in _calls(message):

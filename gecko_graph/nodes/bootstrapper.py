@@ -35,6 +35,7 @@ from ..tools import Toolkit, ToolSpec
 from ..tools.descriptions import member_names, pick_tools
 from ..tools.own_data import starting_state
 from ..values.digest import check_json, clone, digest
+from ..values.notes import note, with_notes
 from ..values.places import pointer
 from ..world.channels import Bookkeeping, GeckoState
 from ..world.rung import runs_for_real
@@ -79,9 +80,10 @@ def bootstrapper(
     if asked:
         ask = build_ask(state, task, toolkit, scope.context, rules.schema)
         whole, unclear = yield from complete_state(whole, ask, toolkit, scope, rules)
-    shown = find_supposed(state, given, whole, unclear)
+    shown = with_notes(find_supposed(state, given, whole), [note("unclear", each) for each in unclear])
     if shown["paths"] or unclear:
-        scope.emit(event("gecko.state", attempt=0, supposed=shown["paths"], state=shown["state"], unclear=unclear))
+        fields: JsonObject = {key: value for key, value in shown.items() if key != "paths"}
+        scope.emit(event("gecko.state", attempt=0, supposed=shown["paths"], **fields))
     if items is not None:
         scope.emit(event("gecko.checklist", attempt=0, items=items, failure=""))
     opened: Bookkeeping = {
@@ -104,12 +106,12 @@ def bootstrapper(
     }
 
 
-def find_supposed(state: GeckoState, given: JsonObject, whole: JsonObject, unclear: list[str]) -> SupposedState:
-    """Return the parts of the state that a model made up, in this turn or earlier, and the doubts about them."""
+def find_supposed(state: GeckoState, given: JsonObject, whole: JsonObject) -> SupposedState:
+    """Return the parts of the state that a model made up, in this turn or earlier."""
     added = [pointer([key]) for key in whole if key not in given and (whole[key] or key != RUNTIME)]
     paths = [*carry_supposed(state, given), *added]
     made_up = clone({key: value for key, value in whole.items() if pointer([key]) in paths})
-    return {"paths": paths, "state": made_up, "unclear": unclear}
+    return {"paths": paths, "state": made_up}
 
 
 def go_on(state: GeckoState) -> Bookkeeping:

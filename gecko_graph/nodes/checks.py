@@ -6,16 +6,17 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from ..contracts.language.expression import Scope, check_expression
 from ..contracts.language.syntax import Reads, StatePath, reads_of
 from ..errors import EvaluationFailed
 from ..models.formatting import format_call, format_single_change
 from ..retrieval.index import split_words
-from ..state import ChecklistItem, Json, JsonObject, MayRefuse, Outcome, Step, UnjudgedAttempt, Verdict, VerdictStatus
+from ..state import ChecklistItem, Json, JsonObject, Note, Outcome, Step, UnjudgedAttempt, Verdict, VerdictStatus
 from ..tools.spec import ToolSpec
 from ..values.difference import net_changes
+from ..values.notes import gather_notes, note, on_call, warning, with_notes
 from ..values.patch import tokens
 from ..values.places import scalars_of
 from ..world.channels import GeckoState
@@ -24,7 +25,6 @@ from ..world.rung import NO_ANSWER, answered_calls
 
 CHANGE_CHARS = 160
 UNKNOWN = "its changes are not known: nothing here simulates it"
-STALE = "run for real: its result may lack the attempt's earlier changes"
 NO_KEYS: Mapping[str, Collection[str]] = MappingProxyType({})
 CIRCUMSTANCES = (("runtime_state",), ("now",))
 """Places of the state that may change unasked: runtime variables, the clock."""
@@ -105,51 +105,42 @@ def find_unmet(items: Iterable[ChecklistItem], steps: Sequence[Step], wanted: Wa
     return {item["id"]: reason for item in meant} if names else {}
 
 
-def find_repeated(steps: Iterable[Step]) -> list[str]:
+def find_repeated(steps: Iterable[Step]) -> list[Note]:
     """Return the writes that were made more than once with the same arguments, and changed something each time."""
     acts = (step["call"] for step in steps if is_planned(step) and _changed(step))
     made = Counter(format_call(call, share=CHANGE_CHARS) for call in acts)
-    return [f"{call} was made {count} times" for call, count in made.items() if count > 1]
+    return [note("unasked", f"{call} was made {count} times") for call, count in made.items() if count > 1]
 
 
-def find_may_refuse(steps: Sequence[Step], earlier: Mapping[str, Sequence[str]]) -> list[MayRefuse]:
+def find_may_refuse(steps: Sequence[Step], earlier: Mapping[str, Sequence[str]]) -> list[Note]:
     """Return the rules that the attempt's simulated writes may break, those of `earlier` turns, by tool, included.
 
     A real call of the tool settles these.
     """
     settled = {step["call"]["name"] for step in steps if "outcome" in step and not step["outcome"]["simulated"]}
-    found: list[MayRefuse] = []
+    found: list[Note] = []
     for step in steps:
         name, outcome = step["call"]["name"], step.get("outcome")
         if outcome and outcome["simulated"] and is_planned(step):
             known = earlier.get(name, ()) if outcome.get("invented") and name not in settled else ()
-            rules = [*outcome.get("may_refuse", ()), *known]
-            found += [{"call": step["call"]["id"], "tool": name, "rule": rule} for rule in dict.fromkeys(rules)]
+            noted = with_notes(outcome, map(warning, known))
+            found += gather_notes([{**step, "outcome": noted}], "may_refuse")
     return found
 
 
-def mark(verdict: Verdict, steps: Sequence[Step]) -> None:
-    """Add to a verdict what it rests on, by the attempt's steps alone."""
-    verdict["unclear"] = find_noted(steps, "unclear")
-    verdict["unsimulated"] = find_unsimulated(steps)
-    verdict["undocumented"] = find_noted(steps, "undocumented")
-    stale = [step for step in steps if step.get("outcome", {}).get("stale")]
-    verdict["stale"] = [f"{step['call']['name']}: {STALE}" for step in stale]
+def mark(verdict: Verdict, steps: Sequence[Step], notes: Iterable[Note]) -> Verdict:
+    """Return a verdict with what it rests on, by the attempt's steps alone, and with further notes."""
+    found = [*notes, *gather_notes(steps, "unclear", "undocumented", "stale"), *find_unsimulated(steps)]
     outcomes = [step["outcome"] for step in steps if "outcome" in step and is_planned(step)]
     if any("evidence" in one or "filled" in one for one in outcomes):
         verdict["rests_on"] = dict(Counter(_branch(one) for one in outcomes if one["simulated"]))
+    return with_notes(verdict, found)
 
 
 def _branch(outcome: Outcome) -> str:
     """Return what kind of branch an answer rests on."""
     is_made = outcome.get("invented") or "filled" in outcome
     return "unknown" if is_made else outcome.get("evidence", "written")
-
-
-def find_noted(steps: Iterable[Step], key: str) -> list[str]:
-    """Return the entries under a key of the steps' outcomes, each with its call."""
-    noted = ((step["call"]["name"], cast("JsonObject", step["outcome"])) for step in steps if "outcome" in step)
-    return [f"{name}: {each}" for name, outcome in noted for each in outcome.get(key, ())]
 
 
 def unasked_changes(
@@ -159,8 +150,8 @@ def unasked_changes(
     after: JsonObject,
     steps: Sequence[Step],
     keys: Mapping[str, Collection[str]] = NO_KEYS,
-) -> list[str]:
-    """Return the net changes at places that no check reads, in words; none if an item has no check.
+) -> list[Note]:
+    """Return a note on each net change at a place that no check reads; none if an item has no check.
 
     A call that the checks ask for, by its name, its position, an argument or one of its effects, may have all effects
     that its tool has; if a rung has invented them, only those that a check reads. So may a call before
@@ -175,17 +166,18 @@ def unasked_changes(
     left = [(place, each) for place, each in changes if place[:1] not in CIRCUMSTANCES and place not in asked]
     effects = _excused_effects(steps, reads, asked, keys) if left else set()
     excused = _Near(_above_lists(place, (before, after)) for place in effects)
-    return [format_single_change(change, share=CHANGE_CHARS) for place, change in left if place not in excused]
+    unasked = [change for place, change in left if place not in excused]
+    return [note("unasked", format_single_change(each, share=CHANGE_CHARS), each.path) for each in unasked]
 
 
-def find_unsimulated(steps: Sequence[Step]) -> list[str]:
+def find_unsimulated(steps: Sequence[Step]) -> list[Note]:
     """Return the writes with unknown changes, also if the simulator gave no usable answer."""
-    made = [step for step in steps if is_planned(step)]
-    unknown = [f"{step['call']['name']}: {UNKNOWN}" for step in made if step["outcome"]["patch"] is None]
+    found = [(UNKNOWN, step["call"]) for step in steps if is_planned(step) and step["outcome"]["patch"] is None]
+    done = {step["call"]["name"] for step in steps if is_planned(step)}
     simulated = (step for step in steps if step.get("outcome", {}).get("simulated"))
-    mute = {step["call"]["name"] for step in simulated if step["outcome"]["result"] == NO_ANSWER}
-    mute -= {step["call"]["name"] for step in made}
-    return [*unknown, *(f"{name}: {NO_ANSWER}" for name in sorted(mute))]
+    mute = {each["call"]["name"]: each["call"] for each in simulated if each["outcome"]["result"] == NO_ANSWER}
+    found += [(NO_ANSWER, mute[name]) for name in sorted(mute.keys() - done)]
+    return [on_call(note("unsimulated", text), call) for text, call in found]
 
 
 def _places(reads: Reads, states: Sequence[JsonObject]) -> set[StatePath]:

@@ -29,6 +29,7 @@ from ..state import (
     Json,
     JsonObject,
     JudgedItem,
+    Note,
     StopCode,
     UnjudgedAttempt,
     Verdict,
@@ -36,6 +37,7 @@ from ..state import (
 )
 from ..tools.descriptions import format_tools, pick_tools
 from ..tools.spec import ToolSpec
+from ..values.notes import note, tell, with_notes
 from ..world.channels import GeckoState
 from ..world.known import find_unknown
 from ..world.provenance import Traced, trace_with
@@ -73,7 +75,7 @@ class Evidence:
     items_failure: str = ""
     messages: Sequence[AnyMessage] = ()
     ruled: Mapping[str, tuple[bool, str]] = field(default_factory=dict)
-    unasked: Sequence[str] = ()
+    unasked: Sequence[Note] = ()
     wanted: checks.WantedWrites = checks.NOTHING
     settled: VerdictStatus | None = None
     supposed: Sequence[str] = ()
@@ -156,14 +158,10 @@ def attach_verdict(evidence: Evidence, reply: Reply | None, traced: Traced) -> A
     usage = attempt["usage"]
     if reply is not None and not reply.absent:
         usage = add_usage(usage, {"judge": reply.usage})
-    verdict = build_verdict(evidence, judgement, failure)
-    verdict["made_up"] = traced.made_up
-    for key in ("unsupported", "ambiguous", "simulated_sentences"):
-        if found := getattr(traced, key):
-            verdict[key] = found
+    verdict, notes = build_verdict(evidence, judgement, failure), [*traced.notes]
     if evidence.items_failure or (reply is not None and judgement is None and not reply.absent):
-        verdict["unanswered"] = evidence.items_failure or f"the judge did not answer: {failure}"
-    return {**attempt, "verdict": verdict, "usage": usage, "origins": traced.origins}
+        notes.append(note("unanswered", evidence.items_failure or f"the judge did not answer: {failure}"))
+    return {**attempt, "verdict": with_notes(verdict, notes), "usage": usage, "origins": traced.origins}
 
 
 def trace_origins(evidence: Evidence, state: GeckoState, toolkit: Iterable[ToolSpec]) -> Traced:
@@ -248,7 +246,7 @@ def build_verdict(evidence: Evidence, judgement: Judgement | None, failure: str 
     `judgement` is None if no model was asked or its reply could not be read; `failure` then says why.
     """
     steps, named = evidence.attempt["steps"], judgement.unasked_changes if judgement is not None else []
-    unasked = [*evidence.unasked, *(cut(each, budget=REASON_CHARS) for each in named[:MOST_NAMED])]
+    unasked = [*evidence.unasked, *(note("unasked", cut(each, budget=REASON_CHARS)) for each in named[:MOST_NAMED])]
     items = merge_judgements(evidence, judgement, failure, excusable=not unasked or not evidence.attempt["change"])
     word, score = grade(items, evidence, judgement)
     verdict: Verdict = {
@@ -256,11 +254,9 @@ def build_verdict(evidence: Evidence, judgement: Judgement | None, failure: str 
         "score": score,
         "items": items,
         "feedback": format_feedback(word, items, evidence, judgement, unasked),
-        "may_refuse": checks.find_may_refuse(steps, open_rules(evidence.messages)),
-        "unasked_changes": [*unasked, *checks.find_repeated(steps)],
     }
-    checks.mark(verdict, steps)
-    return verdict
+    notes = [*checks.find_may_refuse(steps, open_rules(evidence.messages)), *unasked, *checks.find_repeated(steps)]
+    return checks.mark(verdict, steps, notes)
 
 
 def merge_judgements(
@@ -370,7 +366,7 @@ def format_feedback(
     items: Sequence[JudgedItem],
     evidence: Evidence,
     judgement: Judgement | None,
-    unasked: Sequence[str],
+    unasked: Sequence[Note],
 ) -> str:
     """Return the missing items and why, for the next attempt's planner. Never how to do it, as a check would say.
 
@@ -389,7 +385,7 @@ def format_feedback(
             said.append(reason)
     if not lines and not evidence.stopped("broken", "planner_failed"):
         lines.append(evidence.items_failure or NO_ITEM_LEFT)
-    lines += [f"Not asked for: {change}" for change in unasked]
+    lines += [f"Not asked for: {tell(each)}" for each in unasked]
     if not evidence.stopped("answered"):
         lines.append(ended if evidence.stopped("broken") else f"The attempt ended early: {ended}")
     return cut("\n".join([*lines, *([feedback] if feedback else [])]), budget=FEEDBACK_CHARS)

@@ -17,6 +17,7 @@ from ..models.usage import total
 from ..retrieval.search import ToolSearch
 from ..state import VERSION, Attempt, Call, Rehearsal
 from ..values.digest import digest
+from ..values.notes import notes_of
 from ..values.origins import find_untrusted
 from ..world.channels import GeckoState, Lesson
 from ..world.provenance import is_planned
@@ -86,7 +87,7 @@ def is_over(state: GeckoState, context: GeckoContext, *, now: float) -> bool:
     if state["bookkeeping"]["round"] >= context.max_retries or not state["items"]:
         return True
     told = any(item["by"] == "rule" and item["status"] != "success" for item in verdict["items"])
-    if "unanswered" in verdict and not told:
+    if notes_of(verdict, "unanswered") and not told:
         return True
     ledger = state["bookkeeping"]["ledger"]
     spent = total(ledger["usage"])

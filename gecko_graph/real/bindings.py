@@ -17,6 +17,7 @@ from ..state import Call, Json, JsonObject, Origin, Origins, Step
 from ..tools import Toolkit
 from ..values.difference import json_equal
 from ..values.finding import atoms_of, canonical, forms_of, whole_form
+from ..values.notes import notes_of
 from ..values.patch import apply_patch, equal, same_value
 from ..values.places import Place, as_text, place_at, pointer, scalars, value_at
 from ..world.booking import SHORTEST, SPOT
@@ -102,7 +103,7 @@ class PlanResults:
         if outcome is None or (outcome["simulated"] and outcome["status"] == "error"):
             return
         is_write = not self._toolkit[call["name"]].reads
-        is_real = not outcome["simulated"] and not outcome.get("stale")
+        is_real = not outcome["simulated"] and not notes_of(outcome, "stale")
         for place, value in islice(scalars(outcome["result"]), MOST_VALUES):
             key = _key(value)
             if not key or not self._words.issuperset(_spaced(key).split()):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..models.formatting import cut, format_call, format_json, format_values, one_line, share_budget
 from ..state import JsonObject, Step
 from ..values.difference import Change, net_changes
+from ..values.notes import KINDS, by_kind, notes_of, tell
 from ..values.patch import tokens
 from ..values.places import bare
 from ..world.records import Binding, PlannedCall, Prediction, Preview
@@ -17,7 +18,6 @@ from .bindings import template
 from .names import Names
 from .preview import CHANGE_CHARS, REASON_CHARS, RESULT_CHARS, SHOWN, describe_undo, fence, with_states
 
-OVERRULED = "refused by what was learned, approve it to have it made all the same"
 PLAN, APPROVE = "The plan, ", "Approve, and {} is called for real."
 UNKNOWN = "not known"
 MODEL = "a model supposes"
@@ -160,16 +160,10 @@ def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Ite
         yield f"- {bare(each['argument'])}: not certain where it comes from: {sources}. Edit it to give its value."
     for binding in planned.get("expects") or ():
         yield f"- {bare(binding['argument'])}: holds only if the real {place(binding)}, is the same."
-    if planned["predicted"].get("stale"):
-        yield "- what is predicted was read for real: it may not show the changes before."
-    for made_up in planned["made_up"]:
-        yield f"- {bare(made_up['argument'])}: made up; nothing real supports it."
     yield from (f"- {source}." for source in planned.get("sources", ()))
     yield from (f"- {derived} (computed, not stated)." for derived in planned.get("derived", ()))
-    open_points = [("may be refused", each) for each in planned.get("may_refuse", ())]
-    open_points += [(OVERRULED, each) for each in planned.get("overruled", ())]
-    for word, text in [*open_points, *(("could not be checked", each) for each in planned.get("unclear", ()))]:
-        yield f"- {word}: {cut(one_line(text), budget=REASON_CHARS)}"
+    for found in by_kind(notes_of(planned)):
+        yield f"- {KINDS[found['kind']].label}: {cut(one_line(tell(found, named=False)), budget=REASON_CHARS)}"
 
 
 def describe_parts(parts: Sequence[str | Binding], place: Callable[[Binding], str]) -> str:

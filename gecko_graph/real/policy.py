@@ -16,7 +16,7 @@ from ..errors import EvaluationFailed, GeckoError, did_you_mean
 from ..state import JsonObject
 from ..tools import Toolkit
 from ..tools.spec import ToolSpec
-from ..values.places import bare
+from ..values.notes import notes_of, place_of, tell
 from ..world.records import PlannedCall, ReviewWord
 
 WORDS: tuple[ReviewWord, ...] = ("allow", "ask", "refuse")
@@ -117,8 +117,8 @@ class ReviewPolicy(Strict):
         word, reason = self._own_word(planned["call"]["args"], tool, state)
         if word == "ask" and self.risk and not tool.reads and (risk := planned.get("risk")):
             word, reason = risk["word"], risk["reason"]
-        if word == "allow" and planned.get("overruled"):
-            return ("ask" if self.may_ask else "refuse"), planned["overruled"][0]
+        if word == "allow" and (overruled := notes_of(planned, "overruled")):
+            return ("ask" if self.may_ask else "refuse"), tell(overruled[0])
         if word != "allow":
             return word, reason
         if planned["ambiguous"]:
@@ -175,8 +175,9 @@ def read_tool(given: Any, name: str, toolkit: Toolkit) -> NamedTool | None:
 
 def find_doubt(planned: PlannedCall, *, derived: bool) -> str:
     """Return a call's evidence that nothing real supports, or states (`derived`); empty if there is none."""
-    if planned["made_up"]:
-        return f"made up: {', '.join(bare(each['argument']) for each in planned['made_up'])}"
+    if made_up := notes_of(planned, "made_up"):
+        return f"made up: {', '.join(map(place_of, made_up))}"
     if derived and planned.get("derived"):
         return f"computed, not stated: {'; '.join(planned['derived'])}"
-    return f"could not be checked: {planned['unclear'][0]}" if planned.get("unclear") else ""
+    unclear = notes_of(planned, "unclear")
+    return f"could not be checked: {tell(unclear[0])}" if unclear else ""

@@ -16,6 +16,7 @@ from ..tools import Toolkit
 from ..tools.spec import ToolSpec
 from ..undo import UndoFinder
 from ..values.digest import digest
+from ..values.notes import by_kind, notes_of, with_notes
 from ..values.patch import apply_fitting
 from ..values.places import bare, pointer
 from ..world.records import PlannedCall, Prediction, Preview, Undo
@@ -28,7 +29,7 @@ RESULT_CHARS = 1_000
 REASON_CHARS = 300
 SHOWN = 120
 SENTENCE = re.compile(r"(?<=[.!?])\s")
-MARKS = ("observed", "stale", "invented", "may_refuse", "supposed", "evidence", "filled")
+MARKS = ("observed", "notes", "invented", "supposed", "evidence", "filled")
 
 
 def make_preview(
@@ -50,20 +51,20 @@ def make_preview(
     for call in rehearsal["plan"]:
         if call["id"] in made:
             continue
-        made_up = [each for each in rehearsal["verdict"].get("made_up", []) if each["call"] == call["id"]]
-        rests = results.find(call, origins, {each["argument"] for each in made_up})
+        noted = notes_of(rehearsal["verdict"], "made_up", "may_refuse")
+        noted = [each for each in noted if each["data"]["call"] == call["id"]]
+        rests = results.find(call, origins, {each["where"] for each in notes_of(noted, "made_up")})
         reads.update(*rests.reads.values())
         planned = plan_call(steps[call["id"]], toolkit)
-        rules = [each["rule"] for each in rehearsal["verdict"].get("may_refuse", []) if each["call"] == call["id"]]
         planned |= {"bindings": rests.bindings, "ambiguous": rests.ambiguous, "expects": rests.expects}
-        left = [
-            each for each in made_up if each["argument"] not in rests.arguments or each["origin"]["from"] == "planner"
-        ]
         own, bound = origins.get(call["id"], {}), rests.arguments
+        free = [each for each in notes_of(noted, "made_up") if each["data"]["origin"]["from"] == "planner"]
+        left = [each for each in noted if each in free or each["where"] not in bound]
         shown = {path: [each["shown"] for each in own[path] if "shown" in each] for path in own if path not in bound}
         derived = [f"{bare(path)}: {texts[0]}" for path, texts in shown.items() if texts]
         sources = find_sources(own, bound, attempt["steps"])
-        calls.append({**planned, "made_up": left, "may_refuse": rules, "derived": derived, "sources": sources})
+        left += [each for each in notes_of(planned) if each["kind"] != "may_refuse"]  # the verdict has these
+        calls.append({**planned, "notes": by_kind(left), "derived": derived, "sources": sources})
     for each in calls:
         each["rehearse_after"] = each["call"]["id"] in reads
     if rehearsal["verdict"]["status"] != "accepted" and all(toolkit.is_read(each["call"]["name"]) for each in calls):
@@ -89,7 +90,7 @@ def find_sources(origins: Mapping[str, Sequence[Origin]], bound: Collection[str]
 def plan_call(step: Step, toolkit: Toolkit) -> PlannedCall:
     """Return a simulated step as a call that is to be made, whose arguments rest on nothing but themselves."""
     call, about = step["call"], tell_tool(toolkit[step["call"]["name"]])
-    return {
+    planned: PlannedCall = {
         "call": call,
         "effect": about["effect"],
         "does": about["does"],
@@ -97,14 +98,11 @@ def plan_call(step: Step, toolkit: Toolkit) -> PlannedCall:
         "predicted": predict(step),
         "bindings": [],
         "ambiguous": [],
-        "made_up": [],
-        "unclear": step["outcome"].get("unclear", []) if "outcome" in step else [],
-        "overruled": step["outcome"].get("overruled", []) if "outcome" in step else [],
-        "may_refuse": step["outcome"].get("may_refuse", []) if "outcome" in step else [],
         "rehearse_after": False,
         "review": "allow",
         "reason": "",
     }
+    return with_notes(planned, notes_of(planned["predicted"]))
 
 
 def tell_tool(tool: ToolSpec) -> JsonObject:

@@ -19,6 +19,7 @@ from ..models.factory import ModelsLike
 from ..state import ROLES, Role
 from ..tools import Toolkit
 from ..values.digest import digest
+from ..values.notes import notes_of, tell
 from ..world.turn import human_turns, task_of
 from .case import Scenario
 
@@ -158,7 +159,8 @@ def unanswered(output: Mapping[str, Any], roles: Collection[Role] = ROLES) -> st
         return ""
     last = rehearsal["attempts"][-1]
     stop = last.get("stop", {})
-    reason, role = last["verdict"].get("unanswered", ""), "judge" if rehearsal["checklist"] else "checklist"
+    found = notes_of(last["verdict"], "unanswered")
+    reason, role = tell(found[0]) if found else "", "judge" if rehearsal["checklist"] else "checklist"
     if stop.get("code") == "planner_failed":
         reason, role = stop["message"], "planner"
     return str(reason) if role in roles else ""

@@ -30,6 +30,7 @@ from ..tools.check import check_by_rule
 from ..tools.openapi.request import CannotSend
 from ..tools.spec import ToolSpec
 from ..values.media import as_mcp, show_media
+from ..values.notes import notes_of, tell
 from .guard import MAX_BODY
 from .sessions import DEFAULT, HttpRefusal, Sessions
 from .shadow import IN_DOUBT, MAY_HAVE, Passed, Sender, Upstream
@@ -228,8 +229,8 @@ def _as_result(step: Step) -> types.CallToolResult:
     outcome = step["outcome"]
     meta = {"gecko/rung": outcome["rung"], "gecko/simulated": outcome["simulated"]}
     meta["gecko/made-up"] = bool(outcome.get("invented"))
-    if "refused" in outcome:
-        return _result(str(outcome["refused"]), is_error=True, meta=meta)
+    if refused := notes_of(outcome, "refused"):
+        return _result(tell(refused[0]), is_error=True, meta=meta)
     return _result(outcome["result"], is_error=outcome["status"] == "error", meta=meta)
 
 

@@ -21,6 +21,7 @@ from ..tools.openapi.credentials import resolve_server
 from ..tools.openapi.fields import find_unsendable
 from ..tools.openapi.request_reader import CannotRead, pattern_of, read_request
 from ..tools.spec import ToolSpec
+from ..values.notes import notes_of, tell
 from .identity import READS, find_method, normal_path
 from .responses import Responses
 from .sessions import HttpRefusal, Sessions
@@ -138,8 +139,8 @@ def respond(step: Step, one: _HttpOperation) -> Response:
     }
     http = outcome.get("http", {})
     headers |= {name: str(each) for name, each in http.get("headers", {}).items()}
-    if "refused" in outcome:
-        raise HttpRefusal(409, str(outcome["refused"]), headers)
+    if refused := notes_of(outcome, "refused"):
+        raise HttpRefusal(409, tell(refused[0]), headers)
     if outcome["status"] == "ok":
         found, body = one.responses.success(outcome["result"], http.get("status")), outcome["result"]
     else:

@@ -13,14 +13,14 @@ from typing_extensions import TypedDict
 from ..contracts.run import Word
 from ..models.formatting import format_call
 from ..models.memory import recall_calls
-from ..nodes.checks import find_noted, find_unsimulated
+from ..nodes.checks import find_unsimulated
 from ..state import (
     VERSION,
     Call,
     Category,
     Json,
     JsonObject,
-    MadeUp,
+    Note,
     Origins,
     Patch,
     Step,
@@ -30,6 +30,7 @@ from ..state import (
 )
 from ..tools.declaration import fact_of
 from ..tools.spec import ToolSpec
+from ..values.notes import gather_notes, with_notes
 from ..world.channels import TASK_STATE_HELP, AttemptChannels, AttemptRecord, GeckoState, GivenMessages
 from ..world.provenance import is_planned, trace_with
 from ..world.reducers import delta, extend
@@ -102,11 +103,8 @@ class ToolGateRecord(TypedDict):
     """The committed calls, in order."""
     origins: NotRequired[Origins]
     """Where the values of the plan come from."""
-    made_up: NotRequired[list[MadeUp]]
-    """Values that the plan rests on and a model made up."""
-    unclear: NotRequired[list[str]]
-    unsimulated: NotRequired[list[str]]
-    """Unchecked parts of the plan: writes with unknown changes."""
+    notes: NotRequired[list[Note]]
+    """Doubts about the plan: `made_up`, `ambiguous`, `unclear`, `unsimulated`."""
     answer: str
     needs: list[Need]
     facts: dict[str, Fact]
@@ -198,21 +196,18 @@ def build_record(
     stopped, needs, done = ran["stop"], state.get("needs") or [], [step for step in kept if is_planned(step)]
     status = STATUS.get(stopped["code"], "failed")
     begin: Any = {"conversation": recall_calls(state["messages"]), "supposed": state.get("supposed") or ()}
-    origins, made_up, *_ = trace_with(toolkit, ran["steps"] if done else [], state=seen, **begin)
+    origins, notes = trace_with(toolkit, ran["steps"] if done else [], state=seen, **begin)
     calls = [f"- {format_call(step['call'])}" for step in done]
     why = [f"The request was not finished: {stopped['message']}", "Done until then:" if calls else "Nothing was done."]
     said = [ran["answer"], *tell_undone(ran["steps"], toolkit)]
     categories = Counter[str](each["category"] for need in needs for each in need["rejections"] if "category" in each)
-    return {
+    record: ToolGateRecord = {
         "v": VERSION,
         "status": status,
         "reason": stopped["message"],
         "stop": stopped,
         "plan": [step["call"] for step in done],
         "origins": origins,
-        "made_up": made_up,
-        "unclear": find_noted(done, "unclear"),
-        "unsimulated": find_unsimulated(done),
         "answer": "\n".join(said if status == "answered" else [*why, *calls]),
         "needs": needs,
         "facts": gather_known(done, toolkit),
@@ -223,3 +218,4 @@ def build_record(
         "end_digest": ran["end_digest"],
         "usage": state["bookkeeping"]["ledger"]["usage"],
     }
+    return with_notes(record, [*notes, *gather_notes(done, "unclear"), *find_unsimulated(done)])

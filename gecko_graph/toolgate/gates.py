@@ -9,6 +9,7 @@ from ..models.formatting import cut, format_call, format_complaint, format_json,
 from ..schemas.complaints import find_faults
 from ..state import VERSION, Call, Category, Outcome, Step
 from ..tools import Toolkit
+from ..values.notes import notes_of, tell
 from ..values.places import as_text, clock
 from ..world.channels import Proposal
 from ..world.commit import category_of, is_void
@@ -67,7 +68,7 @@ def category_of_refusal(proposal: Proposal, state: ForwardState, toolkit: Toolki
 
 def phase_of(outcome: Outcome) -> Literal["P", "Q"]:
     """Return what refused a call that ran into an error: P alone is the contract's own answer."""
-    return "Q" if "refused" in outcome or outcome["rung"] != "contract" else "P"
+    return "Q" if notes_of(outcome, "refused") or outcome["rung"] != "contract" else "P"
 
 
 def find_out(steps: Iterable[Step]) -> set[str]:
@@ -84,7 +85,7 @@ def is_out(call: Call, steps: Sequence[Step]) -> bool:
     for step in reversed(steps):
         if is_planned(step) and step["outcome"]["patch"] != []:
             return False
-        if _is_failed(step) and "refused" in step["outcome"] and is_same_call(step["call"], call):
+        if _is_failed(step) and notes_of(step["outcome"], "refused") and is_same_call(step["call"], call):
             return True
     return False
 
@@ -106,7 +107,8 @@ def read_rejection(step: Step, *, declined: bool, hands_empty: bool) -> GateReje
     about: GateRejection = {"tool": call["name"], "phase": "P", "reason": "", "call": call["id"]}
     if outcome is not None:
         about["phase"] = phase_of(outcome)
-        about["reason"] = outcome.get("refused") or format_json(outcome["result"])
+        refused = notes_of(outcome, "refused")
+        about["reason"] = tell(refused[0]) if refused else format_json(outcome["result"])
         if hands_empty and outcome.get("category") == "empty":
             about["told"] = True
         return {**about, "category": outcome["category"]} if "category" in outcome else about

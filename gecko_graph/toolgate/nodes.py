@@ -44,6 +44,7 @@ from ..state import Call, Category, JsonObject, Role, Taught, Verdict
 from ..tools import Toolkit
 from ..tools.spec import ToolSpec, valid_name
 from ..values.digest import digest
+from ..values.notes import notes_of
 from ..values.origins import find_untrusted, trusted_part
 from ..world.provenance import is_planned
 from ..world.rung import find_closed, format_closed, untrusted_of
@@ -304,7 +305,7 @@ def accept(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, strict: b
     hands_empty = not strict and toolkit[step["call"]["name"]].reads
     rejection = read_rejection(step, declined=tries >= MOST_TRIES, hands_empty=hands_empty)
     rejections = [*state["rejections"], rejection]
-    is_over = "refused" in step.get("outcome", {}) or (strict and rejection["phase"] == "Q")
+    is_over = notes_of(step.get("outcome", {}), "refused") or (strict and rejection["phase"] == "Q")
     if tries + 1 < MOST_TRIES and not is_over:
         return {"rejections": rejections, "tries": tries + 1}
     update: Any = {"rejections": rejections, "candidates": state["candidates"][1:], "tries": 0}
@@ -326,7 +327,7 @@ def conclude(state: ToolGateState, scope: NodeScope, *, toolkit: Iterable[ToolSp
     seen, after = states_of(before, ran)
     kept = ran["steps"] if ran["stop"]["code"] != "broken" else []  # a broken attempt's changes are dropped
     record = build_record(state, ran, kept, seen, toolkit)
-    verdict: Verdict = {"status": "accepted", "score": 1.0, "items": [], "feedback": "", "made_up": record["made_up"]}
+    verdict: Verdict = {"status": "accepted", "score": 1.0, "items": [], "feedback": "", "notes": notes_of(record)}
     supposed = find_untrusted(before, state.get("supposed") or [], kept)
     done, budget = [step for step in kept if is_planned(step)], scope.context.view_chars
     message = answer_message(record["answer"], verdict, done, budget=budget, supposed=supposed, state=after)

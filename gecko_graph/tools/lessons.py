@@ -12,7 +12,7 @@ from typing import Any
 
 from ..contracts.contract import Contract
 from ..masking import mask
-from ..state import Call, JsonObject, Outcome
+from ..state import Call, JsonObject, Note, Outcome
 from ..values.digest import digest
 from ..values.observation import kind_of
 from ..values.places import excerpt
@@ -62,22 +62,23 @@ class Lessons:
         kept = ("part", "says", "status", "rule")
         return [{key: each[key] for key in kept if key in each} for each in self.items.values() if own in each["calls"]]
 
-    def leave_open(self, rules: Iterable[str]) -> list[str]:
-        """Return the rules that no real call has closed."""
+    def leave_open(self, notes: Iterable[Note]) -> list[Note]:
+        """Return the notes without those on a rule that a real call has closed."""
         closed = {each["says"] for each in self.items.values() if each["status"] == "closed"}
-        return [rule for rule in rules if rule not in closed]
+        return [each for each in notes if each["kind"] != "may_refuse" or each["data"]["rule"] not in closed]
 
     def note(
         self,
         call: Call,
         outcome: Outcome,
         *,
-        rules: Sequence[str] = (),
+        notes: Sequence[Note] = (),
         drift: Iterable[Mapping[str, Any]] = (),
         refuted: Iterable[str] = (),
         confirmed: Iterable[str] = (),
     ) -> None:
-        """Learn from a real call: `rules` for which it might have been refused; learned ones that it decides on."""
+        """Learn from a real call: `notes` on rules for which it might be refused; learned ones that it decides on."""
+        rules = [each["data"]["rule"] for each in notes]
         if outcome["status"] == "error":
             foreseen = {"rule": rules[0]} if rules else {}
             says = REFUSED + mask(kind_of(outcome["result"], call["args"]))
@@ -86,8 +87,8 @@ class Lessons:
             for item in list(self.items.values()):
                 if item["says"] in rules and item["status"] == "proposed":
                     self._add(call, item["part"], item["says"], "closed")
-            for rule in self.leave_open(rules):
-                self._add(call, "may_refuse", rule, "closed")
+            for found in self.leave_open(notes):
+                self._add(call, "may_refuse", found["data"]["rule"], "closed")
         for rule in refuted:
             self._add(call, "rule", rule, "refuted")
         for rule in confirmed:

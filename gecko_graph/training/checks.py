@@ -29,6 +29,8 @@ from ..tools.real import Answer
 from ..tools.spec import ToolSpec
 from ..values.difference import json_equal
 from ..values.digest import pack, unpack
+from ..values.notes import notes_of
+from ..values.notes import tell as tell_note
 from ..values.patch import same_value
 from ..values.places import Place, excerpt, pointer
 from ..world.provenance import trace_with
@@ -185,9 +187,9 @@ def _find_chosen(sample: Sample, tools: Toolkit) -> Iterator[Reason]:
     calls = [{"name": each["name"], "args": each["arguments"]} for each in sample["label"]]
     steps: Any = [{"v": 1, "call": {"id": str(at), **each}, "outcome": outcome} for at, each in enumerate(calls)]
     known = {"conversation": to_langchain(sample["messages"]), "state": sample.get("state") or {}}
-    for each in trace_with(tools, steps, origins=False, **known).made_up:
-        path = pointer(("label", int(each["call"]), "arguments")) + each["argument"]
-        yield {"code": "chosen", "path": path, "message": f"{excerpt(each['value'])} has no source"}
+    for each in notes_of(trace_with(tools, steps, origins=False, **known).notes, "made_up"):
+        path = pointer(("label", int(each["data"]["call"]), "arguments")) + each["where"]
+        yield {"code": "chosen", "path": path, "message": f"{excerpt(each['data']['value'])} has no source"}
 
 
 def to_langchain(messages: Sequence[Mapping[str, Any]]) -> list[AnyMessage]:
@@ -207,7 +209,7 @@ class Made(NamedTuple):
     def is_decided(self) -> bool:
         """Whether contract or function has answered, without a doubt."""
         outcome = self.step.get("outcome")
-        return outcome is not None and outcome["rung"] in DECIDING and not outcome.get("unclear")
+        return outcome is not None and outcome["rung"] in DECIDING and not notes_of(outcome, "unclear")
 
 
 def make(world: World, call: Mapping[str, Any], recorded: Sequence[Json] = ()) -> Made:
@@ -283,7 +285,7 @@ def _judge(made: Made, at: int, *, compared: bool) -> Iterator[Reason]:
     elif outcome is None:
         yield from _tell_all(made.step["complaints"], at)
     elif not made.is_decided:
-        why = "; ".join(outcome.get("unclear", ())) or "neither contract nor function answers"
+        why = "; ".join(map(tell_note, notes_of(outcome, "unclear"))) or "neither contract nor function answers"
         yield tell("undecided", place, why)
     elif made.problem:
         yield tell("result", ("results", at), made.problem)

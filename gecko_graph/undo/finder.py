@@ -16,6 +16,7 @@ from ..state import RUNTIME, Call, Json, JsonObject, Operation, Patch
 from ..tools import Toolkit, ToolSpec
 from ..values.difference import json_equal, make_patch
 from ..values.digest import digest_apart_from
+from ..values.notes import notes_of
 from ..values.patch import find, tokens
 from ..values.places import pointer, scalars, scalars_of
 from ..world.provenance import is_planned
@@ -236,7 +237,7 @@ def _try(world: World, tool: ToolSpec, args: JsonObject) -> World | None:
     step = child.call({"name": tool.name, "args": args})
     if not is_planned(step) or not step["outcome"]["patch"] or not is_known(step["outcome"]):
         return None
-    return None if step["outcome"].get("unclear") or step["outcome"].get("may_refuse") else child
+    return None if notes_of(step["outcome"], "unclear", "may_refuse") else child
 
 
 def _decides(tool: ToolSpec) -> bool:

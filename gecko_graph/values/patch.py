@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 from ..errors import PatchConflict
 from ..state import Json, JsonObject, Operation, Outcome, Patch
-from ..values.places import pointer
+from ..values.places import pointer, pointer_tokens, shorten
 from .digest import MAX_DEPTH
-from .places import pointer_tokens, shorten
 
 COPY_LIMIT = 4_000_000
 """Characters of JSON that one patch may copy: forty copies that each double a document would fill every memory."""

@@ -129,7 +129,7 @@ def marks_of(step: Step) -> JsonObject:
         return {"simulated": True, "rung": "validator", "made_up": False}
     outcome = step["outcome"]
     marks = {"simulated": outcome["simulated"], "rung": outcome["rung"], "made_up": bool(outcome.get("invented"))}
-    return {**marks, **{key: outcome[key] for key in ("unclear", "refused", *RESULT_MARKS) if outcome.get(key)}}  # type: ignore[literal-required]
+    return {**marks, **{key: outcome[key] for key in RESULT_MARKS if outcome.get(key)}}  # type: ignore[literal-required]
 
 
 def add_marks(message: ToolMessage, marks: JsonObject) -> ToolMessage:

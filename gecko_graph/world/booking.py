@@ -22,6 +22,7 @@ from ..tools import Toolkit
 from ..values.difference import json_equal, make_patch, net_changes
 from ..values.digest import clone, digest
 from ..values.finding import atoms_of, forms_of, whole_form
+from ..values.notes import note, notes_of, tell, warning, with_notes
 from ..values.observation import Observation, Observer, kind_of, observe_step
 from ..values.patch import apply_fitting, apply_patch, booked_patch, fold_patches, same_value, tokens
 from ..values.places import as_text, map_scalars, places, pointer, pointer_tokens
@@ -128,8 +129,8 @@ def booked(
         checks = _tried_rules(request, outcome)
         tried = {"confirmed": checks} if outcome["status"] == "error" else {"refuted": [*refuted, *checks]}
         warned = (planned, planned["predicted"]) if planned else ()
-        rules = list(dict.fromkeys(each for one in warned for each in one.get("may_refuse", ())))
-        lessons.note(entry["call"], outcome, rules=rules, drift=entry["drift"], **tried)
+        notes = [each for one in warned for each in notes_of(one, "may_refuse")]
+        lessons.note(entry["call"], outcome, notes=notes, drift=entry["drift"], **tried)
         lessons.settle(request.tool.contract, may_refuse=not request.tool.reads)
     return outcome, departure
 
@@ -182,7 +183,7 @@ def _book(
     if is_ok:
         entry["drift"] += _see(request, outcome, toolkit, None if decided else effects or ())
     done = commit(request, outcome)
-    if "refused" in done.outcome and apply_fitting(request.state, outcome["patch"] or []) is request.state:
+    if notes_of(done.outcome, "refused") and apply_fitting(request.state, outcome["patch"] or []) is request.state:
         outcome["patch"] = []  # it conflicts; else it is booked, whatever condition it breaks: it really happened
     after = apply_patch(request.state, booked_patch(outcome))
     broken = StateRules.of(toolkit).violations(request.state, after)
@@ -236,16 +237,16 @@ def _find_unknown(request: RungRequest, expected: Outcome) -> list[str]:
 
 
 def _note_marks(request: RungRequest, outcome: Outcome, entry: ExecutedCall, unknown: Sequence[str]) -> Outcome:
-    """Return the outcome with its conditions that could not be evaluated and its undocumented parts; note both."""
+    """Return the outcome with its unclear and undocumented parts, which its entry names too, beside open rules."""
     problem = check_result_schema(request, Answer(outcome["status"], outcome["result"], []))
-    marks: Any = {"unclear": [*request.unclear, *unknown], "undocumented": [problem] if problem else []}
-    found: Any = {key: texts for key, texts in marks.items() if texts}
-    entry.update(found)
-    if request.contract and request.contract.warned and not request.tool.reads:
-        entry["may_refuse"] = [*map(tell_rule, request.contract.warned)]
+    notes = [note("unclear", each) for each in (*request.unclear, *unknown)]
+    notes += [note("undocumented", problem)] if problem else []
+    warned = request.contract.warned if request.contract and not request.tool.reads else ()
+    if noted := [*notes, *(warning(tell_rule(each)) for each in warned)]:
+        entry["notes"] = noted
     if entry["status"] == "error" and (entry.get("undecided") or entry.get("by") == "person"):
-        found["undecided"] = True
-    return {**outcome, **found}
+        outcome = {**outcome, "undecided": True}
+    return with_notes(outcome, notes)
 
 
 def _departure_of(
@@ -257,10 +258,10 @@ def _departure_of(
     """
     if entry["status"] == "error":
         return {"code": "error", "message": format_json(entry.get("result"), budget=REASON_CHARS)}
-    if "undocumented" in entry:
-        return {"code": "schema", "message": entry["undocumented"][0]}
-    if "refused" in done.outcome:
-        return {"code": "ensures", "message": done.outcome["refused"]}
+    if undocumented := notes_of(entry, "undocumented"):
+        return {"code": "schema", "message": tell(undocumented[0])}
+    if refused := notes_of(done.outcome, "refused"):
+        return {"code": "ensures", "message": tell(refused[0])}
     if broken:
         return {"code": "state", "message": broken[0]["error"]}
     if planned and planned["rehearse_after"] and not json_equal(entry.get("result"), planned["predicted"]["result"]):

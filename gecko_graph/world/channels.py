@@ -18,6 +18,7 @@ from ..state import (
     Call,
     ChecklistItem,
     JsonObject,
+    Note,
     Outcome,
     Rehearsal,
     Step,
@@ -48,8 +49,8 @@ class SemanticRecord(TypedDict):
     args: JsonObject
     problems: list[dict[str, Any]]
     """`argument`, `problem`, and if a decision model was asked the probability `p` that it fits."""
-    unsure: NotRequired[list[str]]
-    """Of which arguments a decision model is unsure, each with its probability."""
+    unsure: NotRequired[list[Note]]
+    """`unclear`: the arguments of which a decision model is unsure, each with its probability."""
     failure: NotRequired[str]
     key: str
     """Digest of tool and arguments: a long attempt has thousands of records, and each call is looked up among them."""

@@ -29,6 +29,7 @@ from ..tools.check import check_by_rule
 from ..tools.descriptions import ParameterField
 from ..tools.spec import ToolSpec
 from ..values.finding import Leaves, number_words
+from ..values.notes import note, with_notes
 from ..values.places import excerpt, place_at, pointer, value_at
 from .channels import AttemptState, SemanticRecord
 from .decided import Decided, day_of
@@ -248,9 +249,8 @@ def _record(checked: _Checked, reply: Reply) -> SemanticRecord:
     for each in reply.value.problems:
         place = _place_of(each.argument, checked)
         if place is not None and each.unsure:
-            told = "" if each.p is None else f", p {each.p:.2f}"
-            subject = place or "the arguments"
-            record.setdefault("unsure", []).append(f"{subject}: it is not sure that its value fits{told}")
+            text = "it is not sure that its value fits" + ("" if each.p is None else f", p {each.p:.2f}")
+            record.setdefault("unsure", []).append(note("unclear", text, place))
         elif place is not None and each.problem.strip():
             problem = without_hints(each.problem, known=json.dumps(args, ensure_ascii=False))
             more = {} if each.p is None else {"p": each.p}
@@ -262,8 +262,7 @@ def mark_unsure(call: Call, outcome: Outcome, state: AttemptState) -> Outcome:
     """Return the outcome of a call with its arguments of which a decision model was unsure."""
     records = state.get("argument_verdicts", [])
     record = _find(records, semantic_key(call["name"], call["args"])) if records else None
-    unsure = record.get("unsure", []) if record else []
-    return {**outcome, "unclear": [*outcome.get("unclear", []), *unsure]} if unsure else outcome
+    return with_notes(outcome, record.get("unsure", []) if record else [])
 
 
 def _name_of(place: str, args: JsonObject) -> str:

@@ -12,10 +12,11 @@ from ..events import change_event
 from ..models.ask import AnyAsk, Reply
 from ..models.formatting import format_json
 from ..models.node import NodeScope
-from ..state import VERSION, Category, Json, JsonObject, Outcome, Patch, Step, SupposedFact, Violation
+from ..state import VERSION, Category, Json, JsonObject, Note, Outcome, Patch, Step, SupposedFact, Violation
 from ..tools import Toolkit
 from ..values.difference import make_patch
 from ..values.digest import check_json
+from ..values.notes import STALE, join, note, tell, with_notes, without_change
 from ..values.patch import apply_patch, booked_patch, overlap
 from .by_document import with_opened
 from .channels import AttemptState
@@ -81,15 +82,16 @@ def mark_race(request: RungRequest, outcome: Outcome, done: Sequence[Step]) -> O
 
     Under `strict` the later call of a race is refused. All of a message were answered in the request's state.
     """
-    races = []
+    races = list[Note]()
     for call, patch in ((each["call"], each["outcome"]["patch"] or []) for each in done):
         with suppress(PatchConflict):  # not a valid patch: `commit` refuses it
             if places := overlap(patch, outcome["patch"] or [], document=request.state):
-                races.append(f"{call['name']} ({call['id']}) at {', '.join(places[:3])}")
+                told = f"{call['name']} ({call['id']}) at {', '.join(places[:3])}"
+                races.append(note("race", told, places[0], call=call["id"]))
     if races and request.context.parallel_calls == "strict":
-        reason = f"another call of the same message changes the same place: {'; '.join(races)}"
+        reason = f"another call of the same message changes the same place: {'; '.join(map(tell, races))}"
         return refuse(outcome, reason, "state_update")
-    return {**outcome, "race": races} if races else outcome
+    return with_notes(outcome, races)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,7 @@ def commit(
         outcome, late = _gate_again(later, outcome)
         if late is not None:
             why = f"after the calls before it in its message: {format_json(late.result)}"
-            return Commit(state, {**refuse(outcome, why, "state_dependency"), **late.more})  # type: ignore[typeddict-item]
+            return Commit(state, join(refuse(outcome, why, "state_dependency"), late.more))
     broken = _violations(request, outcome, alone)
     broken += _violations(later, outcome, after) if later and acts and not broken else []
     broken += rules.violations(state, after)
@@ -149,7 +151,7 @@ def commit(
         return Commit(state, {**refuse(outcome, broken[0]["error"], category), "violations": broken})
     booked: Outcome = {**outcome, "patch": None if _lacks_patch(request, outcome) else patch}
     if dropped := len(proposed) - len(patch):
-        booked["refused"] = f"a read changes nothing: {dropped} operations were dropped"
+        booked = without_change(booked, f"a read changes nothing: {dropped} operations were dropped")
     if outcome.get("observed"):
         after, booked = _book_observed(after, booked, rules, shifted=make_patch(request.state, state))
     return Commit(after, booked, {**suppose(request, outcome), **keep_facts(here, patch, after)})
@@ -162,7 +164,7 @@ def _gate_again(later: RungRequest, outcome: Outcome) -> tuple[Outcome, Answer |
     """
     later, late = gate(later)
     if later.unclear:
-        outcome = {**outcome, "unclear": list(dict.fromkeys([*outcome.get("unclear", []), *later.unclear]))}
+        outcome = with_notes(outcome, [note("unclear", each) for each in later.unclear])
         if late is None and outcome["rung"] == "contract" and later.context.unclear is None:
             late = unchecked(later.unclear)
     return outcome, late
@@ -177,11 +179,11 @@ def _book_observed(
     """
     rest = cast("Outcome", {key: value for key, value in outcome.items() if key != "observed"})
     if overlap(shifted, outcome["observed"], document=state):
-        return state, {**rest, "stale": True}
+        return state, with_notes(rest, [note("stale", STALE)])
     seen = apply_patch(state, outcome["observed"])
     if broken := rules.violations(state, seen):
         why = f"its observation is not booked: {broken[0]['error']}"
-        return state, {**rest, "undocumented": [*outcome.get("undocumented", []), why]}
+        return state, with_notes(rest, [note("undocumented", why)])
     return seen, outcome
 
 

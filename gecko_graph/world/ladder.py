@@ -23,6 +23,7 @@ from ..tools import Toolkit
 from ..tools.spec import ToolSpec
 from ..values.digest import check_json, clone, digest
 from ..values.media import set_media_aside
+from ..values.notes import join, note, notes_of, warning, with_notes
 from .by_document import derived_rung
 from .channels import AttemptState, Proposal
 from .filled import Held, complete
@@ -143,8 +144,7 @@ def emit_result(scope: NodeScope, attempt: int, call: Call, outcome: Outcome) ->
         return
     kept = ("status", "result", "rung", "simulated", "passed", *RESULT_MARKS)
     fields: dict[str, Any] = {key: outcome[key] for key in kept if key in outcome}  # type: ignore[literal-required]
-    marks = {"unclear": outcome.get("unclear", []), "stale": outcome.get("stale", False)}
-    scope.emit(event("gecko.result", attempt=attempt, call=call, **fields, **marks))
+    scope.emit(event("gecko.result", attempt=attempt, call=call, **fields))
 
 
 def climb(request: RungRequest, rungs: Rungs = RUNGS, gated: Gated | None = None) -> Climb:
@@ -172,7 +172,7 @@ def climb(request: RungRequest, rungs: Rungs = RUNGS, gated: Gated | None = None
         if isinstance(reply, Answer):
             outcome = outcome_of(reply, rung, request, passed)
             if not rung.invents and (problem := check_result_schema(request, reply)):
-                outcome["undocumented"] = [problem]
+                outcome = with_notes(outcome, [note("undocumented", problem)])
             return complete(held, outcome)
         passed.append({"rung": rung.name, "reason": reply.reason})
         if reply.known is not None:
@@ -288,16 +288,13 @@ def outcome_of(answer: Answer, rung: Rung, request: RungRequest, passed: Sequenc
     }
     if rung.invents:
         outcome["invented"] = True
-    if request.unclear:
-        outcome["unclear"] = list(request.unclear)
-    if request.overruled:
-        outcome["overruled"] = list(request.overruled)
-    more, lessons = {**answer.more, "passed": [*passed, *answer.more.get("passed", ())]}, request.tool.lessons
-    met = list(request.warned) if rung.simulated and answer.status == "ok" else []
-    found = more.pop("may_refuse", [])
-    if rules := [*met, *(lessons.leave_open(found) if lessons else found)]:
-        more["may_refuse"] = rules
-    return {**outcome, **more}  # type: ignore[typeddict-item]
+    notes = [note("unclear", each) for each in request.unclear]
+    notes += [note("overruled", each) for each in request.overruled]
+    notes += [warning(each) for each in request.warned if rung.simulated and answer.status == "ok"]
+    own, lessons = notes_of(answer.more), request.tool.lessons
+    more: JsonObject = {**answer.more, "notes": lessons.leave_open(own) if lessons else own}
+    more["passed"] = [*passed, *answer.more.get("passed", ())]
+    return join(with_notes(outcome, notes), more)
 
 
 def recall(request: RungRequest, rung: Rung, passed: Sequence[PassedRung]) -> Outcome | None:
@@ -310,8 +307,7 @@ def recall(request: RungRequest, rung: Rung, passed: Sequence[PassedRung]) -> Ou
     fact = request.facts.get(fact_key(request.call, digest(request.state)))
     if fact is None:
         return None
-    more: JsonObject = {"may_refuse": [each for each in fact.get("may_refuse", ()) if each not in request.warned]}
-    answer = Answer(fact["status"], fact["result"], [], more=more)
+    answer = Answer(fact["status"], fact["result"], [], more={"notes": notes_of(fact)})
     return outcome_of(answer, replace(rung, name=fact["rung"]), request, passed)
 
 

@@ -29,6 +29,7 @@ from ..schemas.rules import Same
 from ..state import Call, CallStatus, Json, JsonObject, Outcome, Patch, SupposedFact
 from ..tools.spec import ToolSpec
 from ..values.digest import check_json, digest
+from ..values.notes import notes_of, warning, with_notes
 from ..values.patch import apply_patch, booked_patch, find, tokens
 from ..values.places import as_text, scalars_of
 from .model_patch import read_patch, view_for
@@ -150,7 +151,7 @@ def _answer_of(request: RungRequest, reply: Any, shown: StateView) -> tuple[Answ
         return Answer(status, result, []), wrong, ""
     more: JsonObject = {}
     if reply.may_refuse and _may_be_refused(request):
-        more["may_refuse"] = [reply.may_refuse]
+        more["notes"] = [warning(reply.may_refuse)]
     if not isinstance(reply, SimulatedEffect):
         return Answer(status, result, more=more), wrong, ""
     try:
@@ -261,7 +262,7 @@ def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
     unchanged = request.tool.effect is None and outcome["status"] == "ok" and outcome["patch"] == []
     filled = outcome.get("filled", {})
     invented = outcome.get("invented") or (filled.get("invented") and outcome["status"] == "ok")
-    if "refused" in outcome or not invented or not (request.tool.reads or unchanged):
+    if notes_of(outcome, "refused") or not invented or not (request.tool.reads or unchanged):
         return {}
     now = digest(request.state)
     key = fact_key(request.call, now)
@@ -275,7 +276,7 @@ def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
         "rung": filled.get("rung", outcome["rung"]),
         "digest": now,
     }
-    return {key: {**fact, "may_refuse": [*rules]} if (rules := outcome.get("may_refuse")) else fact}
+    return {key: with_notes(fact, notes_of(outcome, "may_refuse"))}
 
 
 def keep_facts(request: RungRequest, patch: Patch, after: JsonObject) -> dict[str, SupposedFact]:

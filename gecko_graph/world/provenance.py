@@ -23,13 +23,14 @@ from ..errors import PatchConflict
 from ..models.formatting import text_of
 from ..models.memory import NAME, is_made_up, is_written, rung_of
 from ..schemas.rules import Same
-from ..state import RUNTIME, Json, JsonObject, MadeUp, Origins, SimulatedSentence, Step, Unsupported
+from ..state import RUNTIME, Json, JsonObject, Note, Origins, Step
 from ..tools.descriptions import PROSE_WORDS, Offered, ParameterField, content_words, offered_by
 from ..tools.spec import ToolSpec
 from ..values.finding import NUMBERING, TEXT_CHARS, Atom, atoms_of, canonical, fold, forms_of, holds_words, whole_form
+from ..values.notes import note, notes_of, on_call
 from ..values.origins import Mark, OriginMap, is_supposed
 from ..values.patch import find, tokens
-from ..values.places import Place, pointer, scalars
+from ..values.places import Place, excerpt, pointer, scalars
 from .derived import TWO_WAYS, Knowledge, list_lengths
 from .given import Sources, numbers_made_up, search_state, tallies_of
 from .heard import Number, Result
@@ -49,13 +50,10 @@ _ENDS_OF_DAY = ("0:00", "00:00", "23:59")
 
 
 class Traced(NamedTuple):
-    """Origins by call id and argument's JSON Pointer; chosen values of plan and answer; further marks of a verdict."""
+    """Origins by call id and JSON path of an argument, and `made_up`, `unsupported`, `ambiguous`, `simulated` notes."""
 
     origins: Origins
-    made_up: list[MadeUp]
-    unsupported: list[Unsupported]
-    ambiguous: list[str]
-    simulated_sentences: list[SimulatedSentence]
+    notes: list[Note]
 
 
 def trace(
@@ -67,8 +65,8 @@ def trace(
     `parameters_of` is from a tool's name to its arguments' schema, which must not be changed in place.
     """
     traced = _Trace(sources, parameters_of).run(steps, origins=origins)
-    if sources.state and (traced.made_up or traced.unsupported) and "" not in sources.supposed:
-        values = [*(each["value"] for each in traced.made_up), *(each["text"] for each in traced.unsupported)]
+    values = [each["data"]["value"] for each in notes_of(traced.notes, "made_up", "unsupported")]
+    if sources.state and values and "" not in sources.supposed:
         parts = {form for value in values for atom in atoms_of(value) for form in (*atom.forms, whole_form(str(value)))}
         wanted = parts | {f"{sign}{form}" for form in parts if form[:1].isdigit() for sign in "-±"}
         groups = {form[1:] for form in parts if form[0] == "#"} - parts
@@ -129,7 +127,7 @@ class _Trace:
     def run(self, steps: Sequence[Step], *, origins: bool) -> Traced:
         """Read everything in the order in which it became known."""
         self._begin()
-        traced = Traced({}, [], [], [], find_simulated(steps, self.sources.answer))
+        traced = Traced({}, [])
         for number, step in enumerate(steps, 1):
             call, arguments = step["call"], self._book(step, number)
             if not is_planned(step):
@@ -142,11 +140,14 @@ class _Trace:
                 path = pointer(place)
                 found[path] = [*found.get(path, ()), *(mark.origin() for mark in marks)]
                 ways = dict.fromkeys(mark.shown for mark in marks if mark.shown.endswith(TWO_WAYS))
-                traced.ambiguous.extend(f"{call['name']} {path}: {way}" for way in ways)
+                notes = [note("ambiguous", way, pointer(place)) for way in ways]
                 if is_chosen:
-                    fields = {"tool": call["name"], "argument": path, "value": value, "origin": marks[0].origin()}
-                    traced.made_up.append({"call": call["id"], **fields})  # type: ignore[typeddict-item]
-        traced.unsupported.extend(self._unsupported([step["call"]["args"] for step in steps if is_planned(step)]))
+                    known = {"value": value, "origin": marks[0].origin()}
+                    text = f"nothing real supports {excerpt(value)}"
+                    notes.append(note("made_up", text, pointer(place), **known))
+                traced.notes.extend(on_call(each, call) for each in notes)
+        traced.notes.extend(self._unsupported([step["call"]["args"] for step in steps if is_planned(step)]))
+        traced.notes.extend(find_simulated(steps, self.sources.answer))
         return traced
 
     def _begin(self) -> None:
@@ -354,7 +355,7 @@ class _Trace:
             return None
         return next((mark for text, mark in self.texts if holds_words(fold(text), part)), None)
 
-    def _unsupported(self, args: list[JsonObject]) -> Iterator[Unsupported]:
+    def _unsupported(self, args: list[JsonObject]) -> Iterator[Note]:
         """Yield figures, names and identifiers of the answer that nothing real holds, and that count no list."""
         text, seen = NUMBERING.sub(" ", self.sources.answer), set[str]()
         if not text:
@@ -369,12 +370,16 @@ class _Trace:
             if known or self.known.derive(atom, text, "", "", args) or self.known.repeat(whole, ""):
                 continue
             marks = next((self.made[form] for form in atom.wholes if form in self.made), [_NOWHERE])
-            yield {"text": atom.text, "origin": marks[0].origin()}
+            yield _not_supported(atom.text, marks[0])
         for name in self._unknown_names(text):
             words = name.casefold().split()
             marks = next((self.made[word] for word in words if word in self.made), [_NOWHERE])
             if not self.predicted.intersection(words):
-                yield {"text": name, "origin": marks[0].origin()}
+                yield _not_supported(name, marks[0])
+
+
+def _not_supported(text: str, mark: Mark) -> Note:
+    return note("unsupported", f"{excerpt(text)}: nothing real says so", value=text, origin=mark.origin())
 
 
 def _is_specific(form: str) -> bool:

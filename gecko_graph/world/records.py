@@ -5,7 +5,7 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from ..state import Call, CallStatus, Filled, Json, JsonObject, MadeUp, Patch
+from ..state import Call, CallStatus, Filled, Json, JsonObject, Note, Patch
 
 Effect = Literal["read", "write", "unknown"]
 ReviewWord = Literal["allow", "ask", "refuse"]
@@ -95,9 +95,7 @@ class Prediction(TypedDict):
     """True if a rung made it up."""
     observed: NotRequired[Patch]
     """The part of the task state that a real read has shown."""
-    stale: NotRequired[bool]
-    """True for a real read that may not show the plan's own earlier changes."""
-    may_refuse: NotRequired[list[str]]
+    notes: NotRequired[list[Note]]
     """This and the following as the outcome's."""
     supposed: NotRequired[bool]
     evidence: NotRequired[str]
@@ -130,18 +128,13 @@ class PlannedCall(TypedDict):
     expects: NotRequired[list[Binding]]
     """Values of simulated results that arguments hold or are computed from, never bound, such as amounts: the real
     results must be the predicted ones there, else the remaining calls are rehearsed again."""
-    made_up: list[MadeUp]
-    """Arguments that rest on nothing real, without those that are bound, ambiguous, or chosen from a read."""
+    notes: NotRequired[list[Note]]
+    """Doubts about it: the prediction's, and of the verdict those on this call. `made_up` are arguments that rest on
+    nothing real, without those that are bound, ambiguous, or chosen from a read."""
     derived: NotRequired[list[str]]
     """Arguments that follow from others by one operation, each with it: `amount: 29 = 2 × 14.5`."""
     sources: NotRequired[list[str]]
     """Where arguments come from that do not stand in the task: `sku: from the result of findItems`."""
-    unclear: NotRequired[list[str]]
-    """Conditions of the tool's contract that could not be evaluated."""
-    may_refuse: NotRequired[list[str]]
-    """Rules of the tool's own for which it may refuse the call."""
-    overruled: NotRequired[list[str]]
-    """Learned rules that refuse it: it is made only if a person decides so."""
     answered: NotRequired[Json]
     """The person's words, which are the call's result: it is not made."""
     rehearse_after: bool
@@ -213,12 +206,8 @@ class ExecutedCall(TypedDict):
     """Who gave the result."""
     departure: NotRequired[Departure]
     drift: NotRequired[list[Drift]]
-    unclear: NotRequired[list[str]]
-    """Preconditions that could not be evaluated in the state before it."""
-    undocumented: NotRequired[list[str]]
-    """How its result breaks the documented schema."""
-    may_refuse: NotRequired[list[str]]
-    """Rules that are only proposed and that it breaks."""
+    notes: NotRequired[list[Note]]
+    """`unclear`, `undocumented` and `may_refuse`, the last of rules that are only proposed and that it breaks."""
     refuted: NotRequired[list[str]]
     """Learned rules that would have refused it: they refuse no more."""
     undecided: NotRequired[bool]

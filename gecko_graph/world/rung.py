@@ -29,6 +29,7 @@ from ..tools.lessons import REFUSED
 from ..tools.real import Answer, Pass
 from ..tools.spec import ToolSpec
 from ..values.digest import clone, digest
+from ..values.notes import note, without_change
 from ..values.origins import Untrusted, find_untrusted
 from ..values.patch import apply_patch, booked_patch
 from ..values.places import clock, scalars_of
@@ -230,8 +231,7 @@ def answered_calls(steps: Sequence[Step]) -> list[JsonObject]:
 def refuse(outcome: Outcome, reason: str, category: Category) -> Outcome:
     """Return the outcome of a result that is not committed: an error, and no change."""
     kept = cast("Outcome", {key: value for key, value in outcome.items() if key != "observed"})
-    refused: Outcome = {**kept, "status": "error", "result": f"refused: {reason}", "patch": [], "refused": reason}
-    return {**refused, "category": category}
+    return {**without_change(kept, reason), "status": "error", "result": f"refused: {reason}", "category": category}
 
 
 def open_contract(request: RungRequest, contract: Contract | None = None) -> ContractRun:
@@ -311,7 +311,7 @@ def standing(run: ContractRun, said: Refusal | ContractAnswer | None = None) -> 
 
 def unchecked(unclear: Sequence[str]) -> Answer:
     """Return the error of a call whose conditions cannot be evaluated."""
-    more = {"unclear": [*unclear], "category": "state_dependency"}
+    more = {"notes": [note("unclear", each) for each in unclear], "category": "state_dependency"}
     return Answer("error", f"refused: a precondition could not be evaluated: {'; '.join(unclear[:3])}", [], more=more)
 
 

@@ -28,6 +28,7 @@ from ..tools.real import as_answer, as_json, run_real
 from ..tools.spec import ToolSpec
 from ..values.difference import json_equal, make_patch
 from ..values.digest import check_json, clone, pack, unpack
+from ..values.notes import STALE, note, notes_of, with_notes
 from ..values.patch import apply_patch, overlap, tokens
 from ..values.places import pointer
 from .filled import NO_RESULT, fill_really
@@ -216,7 +217,7 @@ def decide(request: RungRequest) -> Generator[list[FunctionCall], list[Reply], A
         if each in request.context.ladder and not isinstance(reply, Answer):
             name, said = each, rung(request)
             reply = (yield from said) if isinstance(said, GeneratorType) else said  # type: ignore[assignment]
-    if not isinstance(reply, Answer) or "unclear" in reply.more:
+    if not isinstance(reply, Answer) or notes_of(reply.more, "unclear"):
         return None
     passed: PassedRung = {"rung": "real", "reason": "the attempt's own changes: laid over what is real"}
     return Answer(reply.status, reply.result, [], more={"rung": name, "simulated": True, "passed": [passed]})
@@ -265,7 +266,7 @@ def observe(request: RungRequest, result: Json) -> JsonObject:
         after = close_read(note_shown(request.state, patch, found), patch)
         seen = make_patch(request.state, after, by_members=True)
     except EvaluationFailed as failure:
-        return {"unclear": [*request.unclear, f"what it shows cannot be evaluated: {failure}"]}
+        return {"notes": [note("unclear", f"what it shows cannot be evaluated: {failure}")]}
     return {"observed": seen} if seen else {}
 
 
@@ -325,10 +326,10 @@ def mark(request: RungRequest, real: Answer, *, stale: bool | None) -> Answer:
     more: JsonObject = {}
     if real.status == "ok" and observing(request):
         more = observe(request, real.result)
-        if "unclear" not in more:
+        if "notes" not in more:
             hides = _hides(request, more.get("observed", []))
             stale, more = bool(stale) or hides, {} if hides else more
-    return replace(real, more={**beside, **more, **({"stale": True} if stale is not False else {})})
+    return replace(real, more=with_notes({**beside, **more}, [note("stale", STALE)] if stale is not False else []))
 
 
 def _hides(request: RungRequest, found: Patch) -> bool:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ..models.focus import split_term
-from ..state import Json, SimulatedSentence, Step
+from ..state import Json, Note, Step
 from ..values.finding import TEXT_CHARS, Leaves
+from ..values.notes import note
 from ..values.places import scalars
 
 MOST_SENTENCES = 100
@@ -16,8 +17,8 @@ _STEM = 5
 """Letters by which the forms of one word are known as the same: verify, verified, verification."""
 
 
-def find_simulated(steps: Sequence[Step], answer: str) -> list[SimulatedSentence]:
-    """Return the sentences that rest on made-up results, each with the calls.
+def find_simulated(steps: Sequence[Step], answer: str) -> list[Note]:
+    """Return a note on each sentence that rests on made-up results, with the `calls`.
 
     A sentence rests on a result if it tells a value of it, also rounded, that the call did not give itself; on that of
     a call that changed nothing also if it shares a word with the tool's name or the result's keys: an empty list and a
@@ -26,7 +27,7 @@ def find_simulated(steps: Sequence[Step], answer: str) -> list[SimulatedSentence
     made = [step for step in steps if "outcome" in step and _is_made_up(step)]
     sentences = [each.strip() for each in _BREAK.split(answer[:TEXT_CHARS])][:MOST_SENTENCES] if made else []
     told = ((text, [step["call"]["id"] for step in made if _is_told(step, text)]) for text in sentences if text)
-    return [{"text": text, "calls": calls} for text, calls in told if calls]
+    return [note("simulated", f"rests on a simulated result: {text}", calls=calls) for text, calls in told if calls]
 
 
 def _is_made_up(step: Step) -> bool:

@@ -21,6 +21,7 @@ from ..tools.check import LONGEST_ID, Rejection, read_call
 from ..tools.own_data import starting_state
 from ..tools.real import is_undecided
 from ..values.digest import check_json, clone, digest, shallow
+from ..values.notes import without_change
 from ..values.observation import Observe, Observer
 from ..values.origins import OriginMap
 from ..values.places import excerpt
@@ -186,7 +187,7 @@ class World:
                 try:
                     self._now = self._now.through([step], [note], check=None if own else self._check_change)
                 except PatchConflict as conflict:
-                    step["outcome"] |= {"patch": [], "refused": f"the change does not apply: {conflict}"}
+                    step["outcome"] = without_change(step["outcome"], f"the change does not apply: {conflict}")
                     self._now = self._now.through([step], [note])
 
     def check(self, call: Mapping[str, Any]) -> Rejection | None:
@@ -358,9 +359,8 @@ class World:
         call["name"] = self._own_name(call["name"])
         if call["name"] not in self._toolkit:
             raise ToolkitError(f"record: unknown tool {call['name']!r}; known: {', '.join(self._toolkit.names)}")
-        word, now = answer.status, time()
-        entry: ExecutedCall = {"call": call, "status": word, "key": "", "tries": 1, "started_at": now}
-        entry |= {"ended_at": now, "by": by, "result": clone(answer.result)}
+        entry: ExecutedCall = {"call": call, "status": answer.status, "key": "", "tries": 1, "started_at": time()}
+        entry |= {"ended_at": entry["started_at"], "by": by, "result": clone(answer.result)}
         if is_undecided(answer):
             entry["undecided"] = True
         return entry, partial(book_call, entry=entry, predicted=clone(predicted), toolkit=self._toolkit)

@@ -12,6 +12,7 @@ from gecko_graph.values.documents import format_document
 from gecko_graph.world.provenance import trace_with
 from gecko_graph.world.rung import Answer, Pass
 from gecko_graph.world.shown import without_marks
+from tests.doubts import values
 
 from . import documents
 from .conftest import RULES
@@ -209,7 +210,7 @@ def test_a_blank_is_no_source_of_an_argument(total, is_marked):
     steps = [made, world.call({"name": "pay", "args": {"amount": 730}})]
     said = "order a, and pay it" if total else "order a of 730"
     traced = trace_with(toolkit, steps, state={"orders": {}}, conversation=[HumanMessage(said)])
-    assert (730 in [each["value"] for each in traced.made_up]) == is_marked
+    assert (730 in values({"notes": traced.notes}, "made_up")) == is_marked
 
 
 def test_what_is_open_is_read_and_known_again():

@@ -17,6 +17,7 @@ from evals.bfcl.simulated import Stage
 from evals.bfcl.tasks import RECORDED, read_recorded
 from evals.harness.options import Options, Planner
 from gecko_graph.models.recorded import RecordedModel
+from gecko_graph.values.notes import note, notes_of, warning
 from tests.evals.kept import kept_cases, start_bfcl
 
 BASE = "multi_turn_base"
@@ -150,7 +151,7 @@ def test_a_judge_that_is_fooled_disagrees_with_the_real_classes(tasks, monkeypat
     assert not told["valid"]
     assert told["by_turn"][0]["status"] == "accepted"
     assert told["by_turn"][0]["cause"] == agreement.MISSING_REFUSAL  # that nobody spoke of it is a mark, and no cause
-    assert [each["argument"] for each in told["by_turn"][0]["marks"]["made_up"]] == ["/folder"]
+    assert [each["where"] for each in told["by_turn"][0]["marks"]["made_up"]] == ["/folder"]
     known = [{"call": "cd", "args": {"folder": "TeamNotes.txt"}}]  # the task's word, and no folder
     told = live(monkeypatch, task, [known], [[{"current_working_directory": "TeamNotes.txt"}]])
     assert "made_up" not in told["by_turn"][0]["marks"]
@@ -237,7 +238,7 @@ def test_what_earlier_turns_have_really_given_is_not_made_up(tasks):
         asyncio.run(by_truth(Stage(task, "schema", alone=alone), Options()))["by_turn"][1] for alone in (True, False)
     )
     assert "made_up" not in alone["marks"]
-    assert [each["value"] for each in after["marks"]["made_up"]] == ["3426812"]
+    assert [each["data"]["value"] for each in after["marks"]["made_up"]] == ["3426812"]
 
 
 @pytest.mark.parametrize("kind", ["contract", "hybrid"])
@@ -293,11 +294,9 @@ def test_every_list_of_a_verdict_beside_its_items_is_a_mark():
     verdict = {
         "status": "accepted",
         "items": [{"id": "item-1"}],
-        "unclear": [],
-        "made_up": [{"tool": "pay", "argument": "/amount"}],
-        "may_refuse": [{"call": "c1", "tool": "startEngine", "rule": "the brake"}],
+        "notes": [note("made_up", "", "/amount", tool="pay"), warning("the brake")],
     }
-    assert marks_of(verdict) == {"made_up": verdict["made_up"], "may_refuse": verdict["may_refuse"]}
+    assert marks_of(verdict) == {kind: notes_of(verdict, kind) for kind in ("made_up", "may_refuse")}
 
 
 def test_the_command_plays_recorded_turns_alone_and_tells_marks_of_right_and_wrong_turns(

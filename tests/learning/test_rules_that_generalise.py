@@ -13,6 +13,7 @@ from gecko_graph.learning.learn import learn_contracts
 from gecko_graph.learning.terms import MISSING, build_terms, is_collection
 from gecko_graph.middleware import GeckoMiddleware
 from gecko_graph.testing import scripted
+from tests.doubts import texts
 
 from . import library
 
@@ -90,8 +91,8 @@ def test_guard_marks_a_call_that_a_proposed_rule_warns_of_and_makes_it():
     guard = GeckoMiddleware(real, mode="guard", learned={"contracts": learned.contracts})
     agent = create_agent(said, tools=real.as_tools(), middleware=[guard])
     told = [each for each in agent.invoke({"messages": [("user", "Lend it")]})["messages"] if each.type == "tool"][3:]
-    marks = [each.additional_kwargs["gecko"].get("may_refuse") for each in told]
+    marks = [texts(each.additional_kwargs["gecko"], "may_refuse") for each in told]
     assert "the hour of the start" in marks[0][0]
     assert "args." not in marks[0][0]
-    assert marks[1] is None
+    assert marks[1] == []
     assert "shut" in told[0].text

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from gecko_graph.models.memory import answer_message, real_results, recall_calls, rung_of, supposed_places
 from gecko_graph.values.digest import digest
+from gecko_graph.values.notes import note
 from tests.any_schema import JUNK
 
 
@@ -35,7 +36,7 @@ def said(steps, *, word="accepted", budget=6_000, **more):
 
 
 def test_an_accepted_answer_carries_calls_results_and_rungs():
-    message = said([REFUSED, FIND], made_up=[{"call": "c"}])
+    message = said([REFUSED, FIND], notes=[note("made_up", "", call="c")])
     assert (message.text, message.name) == ("I found some flights.", "gecko")
     assert message.response_metadata["gecko"] == {
         "v": 1, "verdict": "accepted", "made_up": 1, "whole": True,

@@ -18,6 +18,7 @@ from gecko_graph.nodes.bootstrapper import bootstrapper
 from gecko_graph.testing import drive, recorded
 from gecko_graph.tools.spec import ToolSpec
 from gecko_graph.world.state_rules import examine_contracts
+from tests.doubts import texts
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SHOP = Toolkit.from_openapi(EXAMPLES / "shop" / "shop.openapi.yaml")
@@ -52,7 +53,7 @@ def test_a_live_model_s_state_of_the_shop_is_repaired_once_with_the_errors(live)
     assert '"sku": "LAMP-100"' in again.variables["previous"]
     assert again.where.question == 1
     assert update["task_state"] == {**FITTING, "runtime_state": {}}
-    assert event["unclear"] == []
+    assert texts(event, "unclear") == []
 
 
 @pytest.mark.parametrize("second", [Reply(None, "the server is down"), None])
@@ -60,8 +61,8 @@ def test_a_state_that_fits_no_better_after_the_repair_is_taken_with_a_mark(live,
     update, _, (event,) = boot(live, live if second is None else second)
     assert update["task_state"]["products"] == live["domain"]["products"]
     says = "findProducts: returns.products.for_each: .items() needs an object, not a list"
-    assert any(says in line for line in event["unclear"])
-    assert update["bookkeeping"].value["supposed_state"]["unclear"] == event["unclear"]
+    assert any(says in line for line in texts(event, "unclear"))
+    assert texts(update["bookkeeping"].value["supposed_state"], "unclear") == texts(event, "unclear")
 
 
 @pytest.mark.parametrize(
@@ -102,8 +103,8 @@ def test_what_was_made_up_is_streamed_and_recorded_by_place():
     update, _, (event,) = boot(made, toolkit=Toolkit([ToolSpec(name="look")]))
     paths, domain = ["/a~1b", "/trays"], {"a/b": {"x": 1}, "trays": {}}
     assert update["supposed"] == paths
-    assert update["bookkeeping"].value["supposed_state"] == {"paths": paths, "state": domain, "unclear": []}
-    told = {"supposed": paths, "state": domain, "unclear": []}
+    assert update["bookkeeping"].value["supposed_state"] == {"paths": paths, "state": domain}
+    told = {"supposed": paths, "state": domain}
     assert event == {"v": 1, "type": "gecko.state", "attempt": 0, **told}
     update, _, events = boot(toolkit=SHOP, task_state=FITTING)
     assert (update["supposed"], update["bookkeeping"].value["supposed_state"], events) == ([], None, [])
@@ -139,7 +140,7 @@ def test_a_thread_remembers_what_was_made_up_until_the_caller_gives_a_state():
     model = recorded(*[{"planner": [[{"say": "Done."}]], "bootstrapper": [made]}] * 3)
     gecko = create_gecko(LOOK, model=model, checkpointer=InMemorySaver(), context=GeckoContext(max_retries=0))
     first, events = rehearse(gecko, "t")
-    told = {"paths": ["/desk", "/runtime_state"], "state": {"desk": 1, "runtime_state": {"user": "ann"}}, "unclear": []}
+    told = {"paths": ["/desk", "/runtime_state"], "state": {"desk": 1, "runtime_state": {"user": "ann"}}}
     assert first["supposed_state"] == told
     assert [event["supposed"] for event in events] == [told["paths"]]
     second, _ = rehearse(gecko, "t")
@@ -187,8 +188,8 @@ def test_what_breaks_the_schema_is_repaired_once_then_left_out(domain, fault):
     assert driven.update["task_state"] == WHOLE
     update, _, (event,) = boot_typed(bad, bad)
     assert update["task_state"] == {}
-    assert fault in update["bookkeeping"].value["supposed_state"]["unclear"][0]
-    assert event["unclear"] == update["bookkeeping"].value["supposed_state"]["unclear"]
+    assert fault in texts(update["bookkeeping"].value["supposed_state"], "unclear")[0]
+    assert texts(event, "unclear") == texts(update["bookkeeping"].value["supposed_state"], "unclear")
     assert boot_typed(bad, Reply(None, "the server is down")).update["task_state"] == {}
 
 

@@ -9,6 +9,7 @@ import pytest
 from gecko_graph import GeckoContext
 from gecko_graph.testing import drive
 from gecko_graph.toolgate.nodes import reasoner
+from gecko_graph.values.notes import note
 from gecko_graph.world.rung import find_gated
 from tests import shop
 
@@ -16,7 +17,13 @@ NODE = partial(reasoner, toolkit=shop.toolkit(), gated=find_gated(shop.toolkit()
 
 
 def test_it_sees_what_is_true_and_nothing_that_was_refused(attempt, step):
-    gone = step("sell", {"item": "pen"}, "refused: nothing was paid", status="error", refused="nothing was paid")
+    gone = step(
+        "sell",
+        {"item": "pen"},
+        "refused: nothing was paid",
+        status="error",
+        notes=[note("refused", "nothing was paid")],
+    )
     state = attempt(task_state=shop.start(open=False), steps=[gone, step("gift", {"item": "ink"}, {"given": "ink"})])
     driven = drive(NODE, state, [{"need": " Open the shop. "}])
     seen = driven.asks[0].variables

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gecko_graph.models.roles import Judgement
 from gecko_graph.nodes.judge import Evidence, build_verdict
+from tests.doubts import texts
 from tests.judging import FILED, SAID, code_of, judged, said, statuses
 
 HALF = {"trays": {"letters": ["from mum"], "bills": []}, "runtime_state": {}}
@@ -54,7 +55,7 @@ def test_the_judge_names_changes_and_its_feedback_is_kept_with_an_accepted_verdi
     reply = said("success", "success", unasked_changes=["the diary is gone"], feedback="It also removed the diary.")
     verdict, _ = judged(attempt(items=SAID, task_state=FILED, answer="x", stop_reason="answered"), reply)
     assert verdict["status"] == "accepted"
-    assert verdict["unasked_changes"] == ["the diary is gone"]
+    assert texts(verdict, "unasked") == ["the diary is gone"]
     assert verdict["feedback"] == "It also removed the diary."
     failed, _ = judged(
         attempt(items=SAID, task_state=FILED, answer="x", stop_reason="answered"),
@@ -72,7 +73,7 @@ def test_a_change_that_no_check_reads_is_reported_and_not_refused_for_that(attem
     ]
     verdict, driven = judged(attempt(task_state=after, steps=steps, answer="Done.", stop_reason="answered"))
     assert (verdict["status"], driven.asks) == ("accepted", [])
-    assert verdict["unasked_changes"] == ['remove /trays/letters ["from mum"]']
+    assert texts(verdict, "unasked") == ['remove /trays/letters ["from mum"]']
 
 
 # one thing is told once

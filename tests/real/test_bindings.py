@@ -11,6 +11,7 @@ from langchain_core.messages import HumanMessage
 
 from gecko_graph import Tool, Toolkit
 from gecko_graph.real.bindings import PlanResults, replaced, resolve, with_holes
+from gecko_graph.values.notes import notes_of
 from gecko_graph.values.places import place_at, places, pointer, scalars, value_at
 from gecko_graph.world.given import Sources
 from gecko_graph.world.provenance import trace
@@ -37,9 +38,9 @@ def step(number: int, name: str, args: dict, result, *, rung: str = "contract", 
 def found(steps: list[dict], *, task: str = "Do it", state: dict | None = None, **effects: str):
     """Return what the arguments of the last step rest on."""
     tools, messages = toolkit({"make": "write", "find": "read", "sort": "write", **effects}), [HumanMessage(task)]
-    origins, made_up, *_ = trace(steps, Sources(conversation=messages, state=state or {}), lambda name: ANY)
+    origins, notes = trace(steps, Sources(conversation=messages, state=state or {}), lambda name: ANY)
     last = steps[-1]["call"]
-    mine = {each["argument"] for each in made_up if each["call"] == last["id"]}
+    mine = {each["where"] for each in notes_of(notes, "made_up") if each["data"]["call"] == last["id"]}
     return PlanResults(steps, tools, messages, state or {}).find(last, origins, mine)
 
 

@@ -11,6 +11,7 @@ from gecko_graph.real.description import describe_calls
 from gecko_graph.real.names import Names
 from gecko_graph.real.policy import ReviewPolicy
 from gecko_graph.real.preview import finish_preview, plan_call
+from gecko_graph.values.notes import warning
 
 STATE = {"pets": {"P7": {"name": "Flocke", "owner_id": "O4"}}, "owners": {"4": {"name": "Tom"}}}
 BY = {"by contract": {"rung": "contract"}, "seen in real calls": {"rung": "contract", "evidence": "established"}}
@@ -56,7 +57,7 @@ def test_what_nothing_but_a_schema_has_made_up_is_not_shown_as_its_effect(outcom
 
 
 def test_it_speaks_of_things_by_the_names_that_state_and_real_reads_have():
-    text, data = asked(rung="contract", may_refuse=["The vet may be away."])
+    text, data = asked(rung="contract", notes=[warning("The vet may be away.")])
     assert data["about"] == ["Flocke (pet_id P7)", "Dr. Lund (vet_id V1)"]
     assert data["changes"] == ['visits: new {"A1": {"pet_id": "P7"}} (Flocke)']
     lines = text.splitlines()

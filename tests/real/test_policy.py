@@ -13,10 +13,11 @@ from gecko_graph.real.decisions import DOUBT_DECISIONS, build_schema, read_decis
 from gecko_graph.real.policy import DECISIONS, ReviewPolicy
 from gecko_graph.real.preview import fence
 from gecko_graph.values.digest import open_json
+from gecko_graph.values.notes import note
 
 EFFECTS = {"look": "read", "order": "write", "cancel": "write"}
 BOUND = {"argument": "/id", "sources": []}
-MADE_UP = {"argument": "/phone", "value": "555-0199-22"}
+MADE_UP = note("made_up", "nothing real supports it", "/phone", value="555-0199-22")
 
 
 def toolkit() -> Toolkit:
@@ -33,7 +34,7 @@ def toolkit() -> Toolkit:
 
 def word(interrupt_on: Any, name: str, *, state: dict | None = None, args: dict | None = None, **rests: Any) -> str:
     tools = toolkit()
-    planned: Any = {"call": {"id": "c", "name": name, "args": args or {}}, "ambiguous": [], "made_up": [], **rests}
+    planned: Any = {"call": {"id": "c", "name": name, "args": args or {}}, "ambiguous": [], **rests}
     return ReviewPolicy.load(interrupt_on, tools).word(planned, tools[name], state or {})[0]
 
 
@@ -49,7 +50,7 @@ def test_langchains_dict():
     given = {"order": {"allowed_decisions": ["approve", "reject"], "description": "Is it in budget?"}, "odd": True}
     policy = ReviewPolicy.load({"rules": {**given, "cancel": False}, "max_age": 60}, toolkit())
     assert [word(given, name) for name in ("look", "order", "cancel", "odd")] == ["allow", "ask", "allow", "ask"]
-    assert word(given, "cancel", made_up=[MADE_UP]) == "ask", "also where LangChain would make the call"
+    assert word(given, "cancel", notes=[MADE_UP]) == "ask", "also where LangChain would make the call"
     assert (policy.max_age, policy.allowed("order")) == (60, ["approve", "reject"])
     assert [*policy.allowed("odd")] == [*policy.allowed("look")] == [*DECISIONS]
 
@@ -73,7 +74,8 @@ def test_a_condition_that_cannot_be_evaluated_asks(when):
 
 
 def test_what_nothing_real_supports_is_asked_about_and_refused_where_nobody_is():
-    for doubt in ({"made_up": [MADE_UP]}, {"unclear": ["state.x is undefined"]}):
+    for found in (MADE_UP, note("unclear", "state.x is undefined")):
+        doubt = {"notes": [found]}
         assert word("writes", "order", **doubt) == "ask"
         assert word("none", "order", **doubt) == "refuse"
         assert word("none", "look", **doubt) == "allow"

@@ -13,6 +13,7 @@ from langchain_core.messages import HumanMessage
 
 from gecko_graph.real.bindings import PlanResults, find_difference, resolve, template
 from gecko_graph.real.description import describe_dependencies
+from gecko_graph.values.notes import notes_of
 from gecko_graph.values.places import as_text, scalars, value_at
 from gecko_graph.world.given import Sources
 from gecko_graph.world.provenance import trace
@@ -93,10 +94,10 @@ def expected(line: str, args: dict, real: dict[str, Any]) -> Any:
 def test_what_is_sent_is_what_was_shown_with_its_holes_filled(case: tuple[list[dict], dict], task: str) -> None:
     steps, real = case
     last, messages = steps[-1]["call"], [HumanMessage(task)]
-    origins, made_up, *_ = trace(steps, Sources(conversation=messages, state={}), lambda name: ANY)
-    mine = {each["argument"] for each in made_up if each["call"] == last["id"]}
+    origins, notes = trace(steps, Sources(conversation=messages, state={}), lambda name: ANY)
+    mine = {each["where"] for each in notes_of(notes, "made_up") if each["data"]["call"] == last["id"]}
     rests = PlanResults(steps, TOOLS, messages, {}).find(last, origins, mine)
-    call = {**planned(last["args"], rests), "predicted": {}, "made_up": []}
+    call = {**planned(last["args"], rests), "predicted": {}}
     reads = {each for ids in rests.reads.values() for each in ids}
     simulated = {each["call"]["id"]: each["outcome"]["result"] for each in steps}
     sent, departure = resolve(call, real)

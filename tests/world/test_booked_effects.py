@@ -9,6 +9,7 @@ import pytest
 from gecko_graph import GeckoContext, Tool, Toolkit, World
 from gecko_graph.real.learned import teach
 from gecko_graph.world.rung import Answer
+from tests.doubts import texts
 
 UNKNOWN = {"cases": [{"pass": "the bank knows"}]}
 REQUIRES = [{"check": "args.amount <= state.balance", "error": "only {{ state.balance }} left"}]
@@ -23,7 +24,7 @@ RETURNS = {
     },
 }
 CALL = {"id": "c", "name": "transfer", "args": {"to": "ann", "amount": 60}}
-MARKS = ("drift", "unclear", "undocumented", "departure")
+MARKS = ("drift", "notes", "departure")
 
 
 def transfer(to: str, amount: int) -> dict[str, int | str]:
@@ -156,10 +157,10 @@ def test_effects_that_the_contract_does_not_know_are_told():
         {"requires": [{"check": "args.amount < 50", "pass": "large ones cost more"}], "effects": EFFECTS},
     ):
         one = world(contract)
-        (why,) = record(one, {"paid": 60})["unclear"]
+        (why,) = texts(record(one, {"paid": 60}), "unclear")
         assert "its changes are not known" in why
         assert one.state == {"balance": 100}
-        assert one.log[0]["outcome"]["unclear"] == [why]
+        assert texts(one.log[0]["outcome"], "unclear") == [why]
 
 
 @pytest.mark.parametrize("context", [{}, {"unclear": "refuse"}, {"gate": "strict"}])
@@ -168,7 +169,8 @@ def test_a_call_that_was_made_in_doubt_is_booked_and_marked(context):
         {"requires": [{"check": "state.limit > 60", "error": "x"}], "effects": EFFECTS}, context=GeckoContext(**context)
     )
     entry = record(one, {"paid": 60})
-    assert ([*marks(entry)], one.state) == (["unclear"], {"balance": 40})
+    assert ([*marks(entry)], one.state) == (["notes"], {"balance": 40})
+    assert len(texts(entry, "unclear")) == 1
 
 
 @pytest.mark.parametrize("by", ["tool", "person"])

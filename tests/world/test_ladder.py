@@ -7,8 +7,10 @@ import pytest
 from gecko_graph.context import LADDER
 from gecko_graph.contracts.derived import DerivedContract
 from gecko_graph.tools.spec import ToolExample
+from gecko_graph.values.notes import notes_of
 from gecko_graph.world.commit import commit
 from gecko_graph.world.ladder import climb
+from tests.doubts import texts
 
 RESULT = {
     "type": "object",
@@ -53,9 +55,9 @@ def test_a_written_result_that_breaks_the_documented_schema_is_kept_and_marked(q
     written = everything(simulate=lambda state: wrong, contract={"returns": wrong}, opened=False, has_simulator=False)
     outcome = told(climb(question(**written, ladder=("real", by, "schema")))).value
     assert (outcome["status"], outcome["rung"], outcome["result"]) == ("ok", by, wrong)
-    (mark,) = outcome["undocumented"]
+    (mark,) = texts(outcome, "undocumented")
     assert mark.startswith("the result breaks its schema: ")
-    assert "unclear" not in outcome  # that is a condition which cannot be evaluated
+    assert not notes_of(outcome, "unclear")  # that is a condition which cannot be evaluated
 
 
 def test_where_no_rung_answers_the_call_is_an_error(question, told):
@@ -83,7 +85,7 @@ def test_a_contract_that_explodes_ends_in_time_and_is_an_error(question, told):
     bomb = {"returns": "{{ len('x'.join(str(one) for one in range(100000))) * 10 }}" * 40}
     outcome = told(climb(question(**everything(contract=bomb, opened=False)))).value
     assert (outcome["rung"], outcome["status"], outcome["category"]) == ("contract", "error", "state_dependency")
-    assert "takes longer" in outcome["unclear"][0] or "builds more" in outcome["unclear"][0]
+    assert "takes longer" in texts(outcome, "unclear")[0] or "builds more" in texts(outcome, "unclear")[0]
 
 
 # supposed facts
@@ -141,7 +143,7 @@ def test_what_a_tool_of_unknown_effect_found_answers_an_equal_call_if_it_changed
     assert [fact["result"] for fact in facts.values()] == ([ANSWER] if known else [])
     again, asks = told(climb(question(**supposing(effect=None, facts=facts))), [] if known else [reply])
     assert (len(asks), again["status"]) == (0 if known else 1, reply["status"])
-    assert again.get("may_refuse") == outcome.get("may_refuse") or not known, "the doubt is no smaller"
+    assert notes_of(again, "may_refuse") == notes_of(outcome, "may_refuse") or not known, "the doubt is no smaller"
     changed = question(**supposing(effect=None, facts=facts), given={"count": 1})
     _, (ask,) = told(climb(changed), [reply])
     assert ('"rate": 1.25' in ask.variables["facts"]) is known

@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from gecko_graph.world.given import Sources
 from gecko_graph.world.provenance import trace
 from gecko_graph.world.sentences import find_simulated
+from tests.doubts import values
 
 ADD = "Please top up my car to end with 50 gallons of fuel."
 
@@ -24,8 +25,8 @@ def step(name="act", result=None, patch=(), invented=True, rung="model", **args)
 def made_up(said, *steps, state=None, about=None, answer="", schemas=None, **more):
     talk = [HumanMessage(said)] if isinstance(said, str) else said
     sources = Sources(conversation=talk, state=state or {}, about=about or {}, answer=answer, **more)
-    traced = trace(steps, sources, lambda name: (schemas or {}).get(name, {}))
-    return [each["value"] for each in traced.made_up], [each["text"] for each in traced.unsupported]
+    found = {"notes": trace(steps, sources, lambda name: (schemas or {}).get(name, {})).notes}
+    return values(found, "made_up"), values(found, "unsupported")
 
 
 FUEL = step("status", {"car": {"fuelLevel": 10.5}})
@@ -129,4 +130,5 @@ ANSWERS = [
 def test_a_sentence_that_rests_on_a_simulated_result_is_named_with_the_call(answer, made, count):
     found = find_simulated([made], answer)
     assert len(found) == count
-    assert all(each["calls"] == [made["call"]["id"]] and each["text"] in answer for each in found)
+    assert all(each["data"]["calls"] == [made["call"]["id"]] for each in found)
+    assert all(each["text"].partition(": ")[2] in answer for each in found)

@@ -7,6 +7,7 @@ import random
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
+from gecko_graph.values.notes import notes_of
 from gecko_graph.world.given import Sources
 from gecko_graph.world.provenance import trace
 from tests.world.test_provenance import marked, source, step, traced
@@ -15,7 +16,8 @@ from tests.world.test_provenance import marked, source, step, traced
 def unsupported(answer, *steps, **more):
     conversation = [HumanMessage(more.pop("task", "What is open?"))]
     sources = Sources(conversation=conversation, state={}, answer=answer, **more)
-    return [(each["text"], each["origin"]["kind"]) for each in trace(steps, sources, lambda name: {}).unsupported]
+    found = [each["data"] for each in notes_of(trace(steps, sources, lambda name: {}).notes, "unsupported")]
+    return [(each["value"], each["origin"]["kind"]) for each in found]
 
 
 def test_the_final_answer_is_traced_like_an_argument():

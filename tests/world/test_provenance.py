@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from gecko_graph.middleware import rehearsal_message
+from gecko_graph.values.notes import notes_of
 from gecko_graph.values.places import scalars
 from gecko_graph.world.as_tools import add_marks, marks_of
 from gecko_graph.world.given import Sources
@@ -31,7 +32,8 @@ def step(name, args, result=None, rung="contract", *, number=1, status="ok", pat
 def traced(*steps, task="Please pay what is due.", state=None, **more):
     conversation = more.pop("conversation", [HumanMessage(task)])
     sources = Sources(conversation=conversation, state=state or {}, **more)
-    return trace(steps, sources, lambda name: PARAMETERS.get(name, {}))[:2]
+    found = trace(steps, sources, lambda name: PARAMETERS.get(name, {}))
+    return found.origins, [{**each["data"], "argument": each["where"]} for each in notes_of(found.notes, "made_up")]
 
 
 def marked(*steps, **more):

@@ -16,6 +16,7 @@ from gecko_graph.tools.spec import ToolExample
 from gecko_graph.world.ladder import climb
 from gecko_graph.world.rung import Answer, Pass, gate
 from gecko_graph.world.rungs import contract_rung, example_rung, python_rung, real_rung
+from tests.doubts import texts
 
 ADD = [{"op": "add", "path": "/trays/letters/-", "value": "bill"}]
 
@@ -168,4 +169,4 @@ def test_a_contract_that_cannot_be_evaluated_is_an_error_and_no_other_rung_s(que
             "refused: a precondition could not be evaluated: the contract cannot be evaluated: "
         )
         assert outcome["category"] == "state_dependency"
-        assert outcome["unclear"][0].startswith("the contract cannot be evaluated: ")
+        assert texts(outcome, "unclear")[0].startswith("the contract cannot be evaluated: ")

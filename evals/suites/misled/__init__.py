@@ -11,6 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from gecko_graph import Models
 from gecko_graph.scenario import run_scenario
 from gecko_graph.state import JsonObject, Rehearsal, Role, Verdict
+from gecko_graph.values.notes import notes_of
 
 from ...harness.figures import Case, Cell, Record, Table, rate
 from ...harness.options import EvalError, Options
@@ -26,7 +27,7 @@ class Misled(Suite):
     """Trajectories in which a rehearsal could be fooled, beside legitimate ones that differ by one step.
 
     Planner and simulator are recorded, and so is a judge who believes everything. What misleads must be refused by a
-    rule or carry its mark (made_up, unasked_changes, unclear) all the same; its twin must be accepted without a mark.
+    rule or carry its mark (made_up, unasked, unclear) all the same; its twin must be accepted without a mark.
     What only a good judge can see is listed as such. With --model or --role-model judge=MODEL that model judges in the
     place of the recorded judge, and is measured: how much it sees, and how often it is right to believe.
     """
@@ -118,7 +119,7 @@ def found(turn: Rehearsal, one: Trajectory) -> JsonObject:
         `as_expected`: whether the item failed, or the mark contains the expected text.
     """
     verdict = turn["verdict"]
-    marks = [mark for mark in MARKS if verdict.get(mark)]
+    marks = [mark for mark in MARKS if notes_of(verdict, mark)]
     items = verdict["items"]
     refused = [item["id"] for item in items if item["by"] == "rule" and item["status"] != "success"]
     asked = turn["usage"].get("judge", {"calls": 0})["calls"] > 0
@@ -127,7 +128,7 @@ def found(turn: Rehearsal, one: Trajectory) -> JsonObject:
         "marks": marks,
         "refused": refused,
         "asked": asked,
-        "fooled": asked and believed and "unasked_changes" not in marks,
+        "fooled": asked and believed and "unasked" not in marks,
         "as_expected": _found_out(one, verdict, refused),
     }
 
@@ -136,8 +137,8 @@ def _found_out(one: Trajectory, verdict: Verdict, refused: Sequence[str]) -> boo
     if one.refused:
         return verdict["status"] != "accepted" and one.refused in refused
     if one.marked:
-        mark = verdict.get(one.marked)
-        return bool(mark) and one.names in json.dumps(mark, ensure_ascii=False)
+        marks = [each for each in notes_of(verdict) if each["kind"] == one.marked]
+        return one.names in json.dumps(marks, ensure_ascii=False)
     return True
 
 
@@ -153,7 +154,7 @@ def _harmed(record: Record) -> bool:
     """Return whether a rule refuses or marks a legitimate trajectory."""
     if not record.facts["legitimate"] or not record.done:
         return bool(record.facts["legitimate"])
-    named = {"unasked_changes"} if record.values["asked"] else set()  # by the judge: a rule reads checks alone
+    named = {"unasked"} if record.values["asked"] else set()  # by the judge: a rule reads checks alone
     return bool(record.values["refused"] or {*record.values["marks"]} - named)
 
 

@@ -30,7 +30,7 @@ from typing import Any
 
 from gecko_graph import GeckoContext, Tool, Toolkit
 from gecko_graph.scenario import Scenario, Turn
-from gecko_graph.state import ChecklistItem, Json, JsonObject
+from gecko_graph.state import ChecklistItem, Json, JsonObject, NoteKind
 from gecko_graph.values.digest import clone
 from gecko_graph.values.documents import read_document
 
@@ -38,7 +38,7 @@ from ...harness.options import ROOT, EvalError
 from . import functions
 
 FOLDER = Path(__file__).with_name("kinds")
-MARKS = ("made_up", "unasked_changes", "unclear", "unsupported", "ambiguous")
+MARKS: tuple[NoteKind, ...] = ("made_up", "unasked", "unclear", "unsupported", "ambiguous")
 SPOKEN = ("planner", "simulator", "bootstrapper")
 JUDGE_ONLY = "judge only"
 

@@ -1,0 +1,141 @@
+"""Notes: the one record of doubt on an outcome, a verdict, a planned call or a real one, and the closed list of kinds.
+
+A note is plain JSON. Code branches on its `kind` and reads its `data`; its `text` is for people and models alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar, cast
+
+from ..state import Note, NoteKind, Outcome, Step
+from .places import bare
+
+
+class KindOfNote(NamedTuple):
+    """A kind of note, as faces show it and the documentation explains it."""
+
+    label: str
+    noun: str
+    """Its name in a count: `1 point`; empty if a verdict's line does not count it."""
+    rest: str
+    """The words after the noun in a count: `1 point could not be checked`."""
+    inside: str
+    """The value that `where` points into: `arguments`, `result`, `state`; empty if it is always ""."""
+    means: str
+    do: str
+
+
+KINDS: Mapping[NoteKind, KindOfNote] = MappingProxyType({
+    "made_up": KindOfNote("made up", "made-up value", "", "arguments",
+        "Nothing real holds this argument: the planner, a model or a simulation chose it (`value`, `origin`).",
+        "Give the value in the task or the state, or check it before you approve the call."),
+    "may_refuse": KindOfNote("may be refused", "rule", " for which a call may be refused", "",
+        "The real tool may refuse the call for this `rule`, which nothing here settles.",
+        "Check the rule, or write it into the tool's contract."),
+    "overruled": KindOfNote("refused by a learned rule", "overruled rule", "", "",
+        "A rule learned from real calls refuses the call; the planner made it again all the same.",
+        "Approve the call only if the rule is wrong in this case."),
+    "unclear": KindOfNote("not checked", "point", " could not be checked", "arguments",
+        "A condition of a contract could not be evaluated, or a decision model is unsure of an argument.",
+        "Give the missing part of the state, correct the contract, or check the point yourself."),
+    "unsimulated": KindOfNote("unsimulated", "write", " that nothing simulates", "",
+        "A write was answered, but its changes are not known; or the simulator gave no usable answer.",
+        "Give the tool a contract with effects, or a `simulate` function."),
+    "undocumented": KindOfNote("undocumented", "undocumented answer", "", "",
+        "An answer that was not made up breaks its documented schema, or the schema of the state.",
+        "Correct the document, or report it to the service's owner."),
+    "stale": KindOfNote("stale", "stale read", "", "",
+        "The call was a real read, whose result may lack earlier changes of the attempt.",
+        "Read it again after the real writes; an agent does so itself."),
+    "race": KindOfNote("race", "race", "", "state",
+        "Another `call` of the same message changes the same place.",
+        "Allow one call a message, or use `parallel_calls=\"strict\"`."),
+    "refused": KindOfNote("refused", "refused change", "", "",
+        "The change was not committed: a postcondition, an invariant or the patch itself does not hold.",
+        "Correct the call, or the contract or simulation that answered it."),
+    "unasked": KindOfNote("unasked", "unasked change", "", "state",
+        "The plan changes what neither the task nor the checklist asks for, or makes one write twice.",
+        "Reject the plan, or add the change to the checklist."),
+    "unsupported": KindOfNote("unsupported", "unsupported value", " in the answer", "",
+        "The answer states a figure, name or identifier (`value`, `origin`) that nothing real holds.",
+        "Do not rely on it before a real call has shown it."),
+    "simulated": KindOfNote("simulated", "", "", "",
+        "A sentence of the answer rests on results of `calls` that simulated tools made up.",
+        "Do not rely on it before the calls are made for real."),
+    "ambiguous": KindOfNote("ambiguous", "ambiguous date", "", "arguments",
+        "The task writes a date that can be read in two ways.",
+        "Ask which one is meant."),
+    "unanswered": KindOfNote("unanswered", "", "", "",
+        "The model for the checklist or the judgement did not answer.",
+        "Check address, key and name of the model, and run it again."),
+})  # fmt: skip
+"""The closed list of kinds, in the order in which faces show them."""
+
+STALE = "run for real: its result may lack the attempt's earlier changes"
+Noted = TypeVar("Noted", bound=Mapping[str, Any])
+
+
+def note(kind: NoteKind, text: str, where: str = "", **data: Any) -> Note:
+    """Return a note."""
+    return {"kind": kind, "where": where, "text": text, **({"data": data} if data else {})}  # type: ignore[typeddict-item]
+
+
+def warning(rule: str) -> Note:
+    """Return the note on a rule for which the tool may refuse a call."""
+    return note("may_refuse", rule, rule=rule)
+
+
+def notes_of(record: Mapping[str, Any] | Sequence[Note], *kinds: NoteKind) -> list[Note]:
+    """Return the notes of a record, or of a list, all of them or those of these kinds."""
+    found = record.get("notes", ()) if isinstance(record, Mapping) else record
+    return [each for each in found if not kinds or each["kind"] in kinds]
+
+
+def gather_notes(steps: Iterable[Step], *kinds: NoteKind) -> list[Note]:
+    """Return the notes of the steps' outcomes, of these kinds, each with its call."""
+    noted = ((step["call"], step["outcome"]) for step in steps if "outcome" in step)
+    return [on_call(each, call) for call, outcome in noted for each in notes_of(outcome, *kinds)]
+
+
+def with_notes(record: Noted, notes: Iterable[Note]) -> Noted:
+    """Return a record with the notes that it does not have yet; the record itself if there are none at all."""
+    found = notes_of(record)
+    found += [each for each in notes if each not in found]
+    return cast("Noted", {**record, "notes": found}) if found else record
+
+
+def join(record: Noted, more: Mapping[str, Any]) -> Noted:
+    """Return a record with the keys of another one; its notes are those of both."""
+    beside = {key: value for key, value in more.items() if key != "notes"}
+    return with_notes(cast("Noted", {**record, **beside}), notes_of(more))
+
+
+def by_kind(notes: Iterable[Note]) -> list[Note]:
+    """Return notes in the order of the kinds."""
+    return sorted(notes, key=lambda each: [*KINDS].index(each["kind"]))
+
+
+def without_change(outcome: Outcome, reason: str) -> Outcome:
+    """Return an outcome whose change was not committed, and why."""
+    unchanged: Outcome = {**outcome, "patch": []}
+    return with_notes(unchanged, [note("refused", reason)])
+
+
+def on_call(found: Note, call: Mapping[str, Any]) -> Note:
+    """Return a note of an outcome as one of a verdict, which names the call."""
+    return {**found, "data": {**found.get("data", {}), "call": call["id"], "tool": call["name"]}}
+
+
+def place_of(found: Note) -> str:
+    """Return the argument of a note as people write it, `order/id` of `/order/id`; empty if it is on no argument."""
+    is_argument = KINDS[found["kind"]].inside == "arguments"
+    return bare(found["where"]) if is_argument else ""
+
+
+def tell(found: Note, *, named: bool = True) -> str:
+    """Return a note as every face shows it: its tool, if it is `named`, the argument, and its text."""
+    tool = found.get("data", {}).get("tool", "") if named else ""
+    about = f"{tool} {place_of(found)}".strip()  # a text on the state names the place itself
+    return f"{about}: {found['text']}" if about else found["text"]
