@@ -27,8 +27,8 @@ from gecko_graph import (
 from gecko_graph.scenario import Scenario
 from gecko_graph.scenario.cases.result import run_case
 from gecko_graph.testing import recorded, scripted
+from gecko_graph.values.notes import notes_of, tell
 from tests.deciding import Decider
-from tests.doubts import texts
 from tests.milestones.test_claims_in_goals import OFF, VAGUE, scenario, write_case
 from tests.test_agent import thread
 
@@ -239,8 +239,8 @@ def test_validator(p, band, evidence):
     (step,) = made["attempts"][0]["steps"]
     assert len(validator.asked) == 1
     assert ("complaints" in step) == (word == "allow"), "a low probability that it fits is a complaint"
-    told = [f"file: $.tray: it is not sure that its value fits, p {p:.2f}"] if word == "ask" else []
-    assert texts(made["verdict"], "unclear") == told
+    told = [f"file tray: it is not sure that its value fits, p {p:.2f}"] if word == "ask" else []
+    assert [tell(each) for each in notes_of(made["verdict"], "unclear")] == told
 
 
 def test_an_argument_that_may_not_fit_is_asked_about_where_a_person_is():
