@@ -27,6 +27,7 @@ from gecko_graph import (
 from gecko_graph.scenario import Scenario
 from gecko_graph.scenario.cases.run import run_case
 from gecko_graph.testing import recorded, scripted
+from gecko_graph.values.notes import notes_of, tell
 from tests.deciding import Decider
 from tests.milestones.test_claims_in_goals import OFF, VAGUE, scenario, write_case
 from tests.test_agent import thread
