@@ -18,6 +18,7 @@ from langgraph.types import StateSnapshot
 from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import Progress
+from rich.text import Text
 
 from ..context import GeckoContext
 from ..derive.contracts import with_derived
@@ -42,6 +43,7 @@ CONNECT_S = 10.0
 OUTPUTS = ("json", "html", "log", "write_state")
 NEEDS = {"base_url": "model", "timeout": "model", "resume": "save", "thread": "save"}
 RULES = ("real", "contract", "python", "derived", "example", "schema")
+_LABEL = re.compile(r" *(?:\S+ {2,})?")
 UNRECORDED = ("resume", "server", "auth", "yes")
 
 
@@ -171,7 +173,20 @@ def next_task(scenario: Scenario, options: Options, saved: StateSnapshot) -> Sce
 
 
 class Screen(Console):
-    """A console for text that others wrote: nothing in it is markup."""
+    """A console for text that others wrote: nothing in it is markup. Lines wrap under themselves."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print objects; the wrapped lines of a text begin below what follows its label (`hint         ...`)."""
+        super().print(*(self._hang(each) if isinstance(each, Text) else each for each in objects), **options)
+
+    def _hang(self, text: Text) -> Text:
+        lines = []
+        for line in () if self.soft_wrap else text.split(allow_blank=True):
+            depth = len(_LABEL.match(line.plain)[0])  # type: ignore[index]
+            head, *body = line.divide([depth])
+            wrapped = (each.wrap(self, max(20, self.width - depth)) for each in body)
+            lines += [head + each if not at else Text(" " * depth) + each for wrap in wrapped for at, each in enumerate(wrap)]
+        return Text("\n").join(lines) if lines else text
 
     def on_broken_pipe(self) -> None:
         """Raise, so that `main` can exit quietly; rich would end the process here."""

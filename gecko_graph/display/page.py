@@ -77,7 +77,7 @@ def render(template: str, **values: Any) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(loader=FileSystemLoader(_PAGES), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(loader=FileSystemLoader([_PAGES, _PAGES.parents[1]]), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.globals["words"] = words
     return environment
 

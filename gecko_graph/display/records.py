@@ -56,6 +56,15 @@ class Drafts:
         done = {"execution": {"status": "", "calls": [*self._real.values()], "left": []}} if self._real else {}
         return {**self._turn, **done, "attempts": [self.attempts[number] for number in sorted(self.attempts)]}
 
+    def now(self) -> str:
+        """Return what runs now, as far as events tell."""
+        started = [entry["call"]["name"] for entry in self._real.values() if entry["status"] == "started"]
+        running = [f"calling {name} for real" for name in started]
+        for number, draft in self.attempts.items():
+            if "verdict" not in draft:
+                running.append(f"attempt {number}: {pending_calls(draft) or 'waiting for a model'}")
+        return "; ".join(running) or "waiting for a model"
+
     def add(self, event: Mapping[str, Any]) -> list[ViewRow]:
         """Add one event; return the rows that it is about, as far as they are known. One of an unknown type has none.
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..errors import PatchConflict
 from ..real.description import APPROVE, PLAN
@@ -25,14 +24,13 @@ TONES = {
     **dict.fromkeys(("error", "failed", "departed"), "bad"),
     **dict.fromkeys(("change", "state", "observed"), "info"),
     **dict.fromkeys(("note", "given", "expected", "feedback", "not_asked_for"), "note"),
-    **dict.fromkeys(("", "attempt", "call", "real", "plan", "answer", "asks", "cost", "verdict", "waiting"), ""),
+    **dict.fromkeys(("", "task", "attempt", "call", "real", "plan", "answer", "asks", "cost", "verdict"), ""),
 }
 """How a label is meant; all others are a warning."""
 
 SIGNS = {"add": "+", "replace": "~", "remove": "-", "shrink": "-", "move": ">", "copy": "="}
 ITEM_SIGNS = {"success": "✓", "failed": "✗", "unknown": "?", "unsure": "?", "not_asked_for": "~"}
 MARKS = {"unclear": "unclear", "undocumented": "undocumented", "may_refuse": "may be refused"}
-_FENCE = re.compile(r"^`{3,}(?:\n|$)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +79,14 @@ def list_rows(record: Record, *, waiting: str = "") -> Iterator[ViewRow]:
 def list_results(record: Record) -> Iterator[ViewRow]:
     """Yield the result of a rehearsal, the calls that a person is asked about (`asked`), those made (`execution`)."""
     if record.get("verdict"):
-        yield build_result(record)
+        result = build_result(record)
+        # a question shows the calls and their changes itself
+        kept = [row for row in result.rows if not (record.get("asked") and row.label in ("plan", "state"))]
+        yield replace(result, rows=kept)
     if asked := record.get("asked"):
-        shown = [ViewRow("asks", call=each, rows=[ViewRow("", prose(describe(each)), "note")]) for each in asked]
-        yield ViewRow("waiting", f"waiting for a decision on {words.counted(len(asked), 'call')}", "warn", rows=shown)
+        shown = [ViewRow("asks", call=each, rows=list(_list_question(each))) for each in asked]
+        text = f"{words.counted(len(asked), 'call')} wait{'s' * (len(asked) == 1)} for a decision"
+        yield ViewRow("waiting", text, "warn", rows=shown)
     if execution := record.get("execution"):
         left = [ViewRow("left", call=call) for call in execution["left"]]
         tone = {"done": "good", "": "note"}.get(execution["status"], "warn")
@@ -236,14 +238,19 @@ def _format_drift(drift: Record) -> str:
     return f"{drift['kind']} {clean(drift['path'])}: predicted → real {values}"
 
 
-def describe(action: Record) -> str:
-    """Return the description of a call that a person decides on, without the fences around data.
+def _list_question(action: Record) -> Iterator[ViewRow]:
+    """Yield the lines of a question on a call, fenced data as `data`.
 
     The plan, and what an approval does, are for front ends that show one description: here all calls are shown.
     """
-    before, plan, text = str(action.get("description", "")).rpartition(PLAN)
-    lines = f"{before}{text.partition(chr(10) * 2)[2] if plan else text}".splitlines()
-    return _FENCE.sub("", "\n".join(line for line in lines if line != APPROVE.format(action.get("name"))))
+    fence, is_plan = "", False
+    for line in str(action.get("description", "")).split("\n"):  # at nothing else, which data may hold
+        if line == fence or (not fence and set(line) == {"`"}):
+            fence, is_plan = "" if fence else line, is_plan and not fence
+        elif not fence and line.startswith(PLAN):
+            is_plan = True
+        elif line and not is_plan and line != APPROVE.format(action.get("name")):
+            yield ViewRow("data" if fence else "", clean(line), "" if fence else "note")
 
 
 def _list_broken(violations: Sequence[Record]) -> list[ViewRow]:

@@ -15,7 +15,7 @@ from .rows import ITEM_SIGNS, ViewRow
 from .words import Record, clean, format_call, list_arguments
 
 STYLES = {"good": "green", "bad": "red", "warn": "yellow", "note": "dim", "info": "cyan"}
-SIGNED = ("attempt", "change", "feedback", "item")
+SIGNED = ("attempt", "change", "data", "feedback", "item")
 """Labels that a tree leaves out: their sign says as much."""
 
 ITEM_WORDS = {sign: f"{status.replace('_', ' ')}:" for status, sign in ITEM_SIGNS.items()}
@@ -42,7 +42,7 @@ def list_lines(row: ViewRow, above: ViewRow | None = None) -> Iterator[TextLine]
     else:
         sign = ITEM_WORDS[row.sign] if label == "item" else "" if label in SIGNED else row.sign
         parts = [sign, row.place, row.text]
-    if label:
+    if label or row.text:
         text = " ".join(filter(None, [*parts, note and f"({note})"]))
         yield TextLine(str(call.get("id", "")), label, clean(text))
     for each in row.rows:
