@@ -18,13 +18,14 @@ from ..conversation.desk import Desk
 from ..conversation.graph import create_conversation
 from ..conversation.milestones.measures import check_installed
 from ..conversation.user import Case, UserEntry
+from ..conversation.milestones.sentences import explain
 from ..display.words import clean
 from ..errors import GeckoError
 from ..models.factory import Models
 from ..models.recorded import RecordedModel
 from ..scenario import Scenario, read_toolkit
 from ..scenario.cases.batch import PATTERN, load_agent
-from ..scenario.cases.draft import CaseDraft, draft_case, explain
+from ..scenario.cases.draft import CaseDraft, draft_case
 from ..scenario.cases.result import CaseResult, describe_messages, run_case
 from ..scenario.recorder import check_target
 from ..scenario.tools import is_in_module

@@ -10,14 +10,14 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
 
-from ..scenario.cases.result import CaseResult, Report, build_report, is_passed, read_conversation
+from ..conversation.milestones.constraints import is_reached
+from ..scenario.cases.result import Report, build_report, find_fault, format_missed, is_passed, read_conversation
 from ..state import JsonObject
 from ..world.turn import task_of
 from . import RunText, rows, words
 from .records import PageTurn, is_conversation, pending_calls, rehearsal_of
 from .rows import ViewRow
 
-MESSAGE_CHARS = 600
 _PAGES = Path(__file__).resolve().parent / "pages"
 
 
@@ -54,8 +54,12 @@ def html_part(record: words.Record, *, waiting: str = "") -> str:
 
 
 def conversations_page(report: Report, records: Sequence[Mapping[str, Any]], *, title: str) -> str:
-    """Return test conversations as one HTML document: the tables, and each as a chat with changes and milestones."""
-    return render("conversations.html", title=words.clean(title), report=report, cases=list(map(_view_case, records)))
+    """Return test conversations as one HTML document: the tables, and each as a chat, a case's newest trial first."""
+    cases: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for record in sorted(records, key=lambda record: -record["trial"]):
+        cases.setdefault((record["file"], record["case"], record["augmentation"]), []).append(record)
+    ordered = [cases[key] for key in sorted(cases)]
+    return render("conversations.html", title=words.clean(title), report=report, cases=ordered)
 
 
 class ConversationText(RunText):
@@ -67,7 +71,7 @@ class ConversationText(RunText):
         return "\n".join(fill(words.clean(line), self.width, subsequent_indent=" " * 6) for line in lines)
 
     def _repr_html_(self) -> str:
-        return render("chat.html", case=_view_case(read_conversation(self.rehearsal).record))
+        return render("chat.html", record=read_conversation(self.rehearsal).record)
 
 
 def render(template: str, **values: Any) -> str:
@@ -78,7 +82,8 @@ def render(template: str, **values: Any) -> str:
 @cache
 def _environment() -> Environment:
     environment = Environment(loader=FileSystemLoader([_PAGES, _PAGES.parents[1]]), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.globals["words"] = words
+    functions = (find_fault, format_missed, is_passed, is_reached)
+    environment.globals.update({"words": words, **{each.__name__: each for each in functions}})
     return environment
 
 
@@ -120,19 +125,3 @@ def _build_attempt(attempt: words.Record, start: JsonObject | None, waiting: str
     return rows.build_attempt(
         attempt, state=start, waiting=waiting or (f"waiting for {calls}" if calls else "thinking")
     )
-
-
-def _view_case(record: Mapping[str, Any]) -> dict[str, Any]:
-    reached: dict[int, list[tuple[str, str]]] = {}
-    for part, word in (("milestones", "good"), ("minefields", "bad")):
-        for each in record["score"][part]:
-            if each["snapshot"] is not None and each["similarity"] > 0:
-                text = f"{'' if word == 'good' else 'minefield '}{each['id']} {each['similarity']:.2f}"
-                reached.setdefault(each["snapshot"], []).append((word, text))
-    shown = [{**message, "text": words.fold_text(message["text"], MESSAGE_CHARS)} for message in record["messages"]]
-    return {
-        "record": record,
-        "passed": is_passed(record),
-        "messages": [(each, reached.get(number, [])) for number, each in enumerate(shown)],
-        "explained": CaseResult(dict(record)).explain().partition("\n\n")[0].splitlines(),
-    }

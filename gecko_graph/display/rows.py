@@ -247,10 +247,12 @@ def _list_question(action: Record) -> Iterator[ViewRow]:
     for line in str(action.get("description", "")).split("\n"):  # at nothing else, which data may hold
         if line == fence or (not fence and set(line) == {"`"}):
             fence, is_plan = "" if fence else line, is_plan and not fence
+        elif fence and not is_plan:
+            yield ViewRow("data", clean(line), "")
         elif not fence and line.startswith(PLAN):
             is_plan = True
-        elif line and not is_plan and line != APPROVE.format(action.get("name")):
-            yield ViewRow("data" if fence else "", clean(line), "" if fence else "note")
+        elif not fence and line and line != APPROVE.format(action.get("name")):
+            yield ViewRow("", clean(line), "note")
 
 
 def _list_broken(violations: Sequence[Record]) -> list[ViewRow]:

@@ -18,6 +18,7 @@ from .constraints import START, THRESHOLD, Constraint, Fill, Milestone
 from .entry import Entry
 from .goal import Goal, find_earlier
 from .measures import MEASURES
+from .sentences import explain
 from .tables import MESSAGE, REST, SEEN, find_names, find_table
 
 Party: TypeAlias = Literal["user", "agent", "tools"]
@@ -234,7 +235,8 @@ def _build_all(entries: Sequence[MilestoneEntry], state: JsonObject, column: str
     built = []
     for id_, entry, after in name_entries(entries):
         after = [] if entry.last else after
-        more: Any = {"last": entry.last, "threshold": entry.threshold}
+        given = entry.model_dump(by_alias=True, exclude_unset=True, exclude={"after"})
+        more: Any = {"last": entry.last, "threshold": entry.threshold, "text": explain(given)}
         built.append(Milestone(id_, tuple(_build(entry, column)), tuple(after), **more))
     if column == "attempts":
         return tuple(built)
