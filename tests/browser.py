@@ -22,8 +22,11 @@ OPTIONS = (
 )  # fmt: skip
 PATIENCE_S = 60
 FAINT = """(() => {
-  const rgba = text => { const c = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
-    c.fillStyle = text; c.fillRect(0, 0, 1, 1); const [r, g, b, a] = c.getImageData(0, 0, 1, 1).data; return [r, g, b, a / 255]; };
+  const rgba = text => {
+    const c = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+    c.fillStyle = text; c.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = c.getImageData(0, 0, 1, 1).data; return [r, g, b, a / 255];
+  };
   const over = (top, below) => top.slice(0, 3).map((x, i) => x * top[3] + below[i] * (1 - top[3]));
   const light = ([...rgb]) => rgb.map(x => x / 255).map(x => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)
     .reduce((sum, x, i) => sum + x * [0.2126, 0.7152, 0.0722][i], 0);

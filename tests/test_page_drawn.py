@@ -17,8 +17,8 @@ LONG = "x" * 300
 
 def asked():
     """A run that waits for a decision, with names and values that do not break by themselves."""
-    data = f"orders > {LONG}: new {LONG}"
-    action = {"name": LONG, "args": {LONG: LONG}, "description": f"Changes, by contract:\n```\n{data}\n```\nNo way back."}
+    text = f"Changes, by contract:\n```\norders > {LONG}: new {LONG}\n```\nNo way back."
+    action = {"name": LONG, "args": {LONG: LONG}, "description": text}
     return {**nasty_run(LONG), "asked": [action]}
 
 
@@ -34,7 +34,9 @@ def report():
 
 def demo():
     scenario = shipped("files")
-    return html_page(*play(scenario, scenario.gecko(checkpointer=InMemorySaver()), thread_id="x"), start_state=scenario.state)
+    return html_page(
+        *play(scenario, scenario.gecko(checkpointer=InMemorySaver()), thread_id="x"), start_state=scenario.state
+    )
 
 
 @pytest.mark.parametrize("page", [demo, report, lambda: html_page(RUN), lambda: html_page(asked(), title=LONG)])

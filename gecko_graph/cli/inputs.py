@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace as Options
+from typing import Any
 from urllib.parse import urlsplit
 
 from langchain_core.messages import HumanMessage
@@ -22,6 +23,7 @@ from rich.text import Text
 
 from ..context import GeckoContext
 from ..derive.contracts import with_derived
+from ..display.text import hang
 from ..errors import GeckoError, ModelError, ScenarioError, StateError, ToolkitError, did_you_mean
 from ..learning.readers import read_file
 from ..models.factory import Models
@@ -43,7 +45,6 @@ CONNECT_S = 10.0
 OUTPUTS = ("json", "html", "log", "write_state")
 NEEDS = {"base_url": "model", "timeout": "model", "resume": "save", "thread": "save"}
 RULES = ("real", "contract", "python", "derived", "example", "schema")
-_LABEL = re.compile(r" *(?:\S+ {2,})?")
 UNRECORDED = ("resume", "server", "auth", "yes")
 
 
@@ -173,20 +174,12 @@ def next_task(scenario: Scenario, options: Options, saved: StateSnapshot) -> Sce
 
 
 class Screen(Console):
-    """A console for text that others wrote: nothing in it is markup. Lines wrap under themselves."""
+    """A console for text that others wrote: nothing in it is markup. What follows a label wraps below itself."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print objects; the wrapped lines of a text begin below what follows its label (`hint         ...`)."""
-        super().print(*(self._hang(each) if isinstance(each, Text) else each for each in objects), **options)
-
-    def _hang(self, text: Text) -> Text:
-        lines = []
-        for line in () if self.soft_wrap else text.split(allow_blank=True):
-            depth = len(_LABEL.match(line.plain)[0])  # type: ignore[index]
-            head, *body = line.divide([depth])
-            wrapped = (each.wrap(self, max(20, self.width - depth)) for each in body)
-            lines += [head + each if not at else Text(" " * depth) + each for wrap in wrapped for at, each in enumerate(wrap)]
-        return Text("\n").join(lines) if lines else text
+        """Print objects, a text with a label (`hint         ...`) as a table of both."""
+        shown = (each if self.soft_wrap or not isinstance(each, Text) else hang(each) for each in objects)
+        super().print(*shown, **options)
 
     def on_broken_pipe(self) -> None:
         """Raise, so that `main` can exit quietly; rich would end the process here."""

@@ -16,9 +16,9 @@ from ..conversation.agent import AgentLike, as_sent, read_agent
 from ..conversation.channels import address
 from ..conversation.desk import Desk
 from ..conversation.graph import create_conversation
+from ..conversation.milestones.format import explain
 from ..conversation.milestones.measures import check_installed
 from ..conversation.user import Case, UserEntry
-from ..conversation.milestones.sentences import explain
 from ..display.words import clean
 from ..errors import GeckoError
 from ..models.factory import Models

@@ -58,12 +58,10 @@ class Drafts:
 
     def now(self) -> str:
         """Return what runs now, as far as events tell."""
-        started = [entry["call"]["name"] for entry in self._real.values() if entry["status"] == "started"]
-        running = [f"calling {name} for real" for name in started]
-        for number, draft in self.attempts.items():
-            if "verdict" not in draft:
-                running.append(f"attempt {number}: {pending_calls(draft) or 'waiting for a model'}")
-        return "; ".join(running) or "waiting for a model"
+        started = [f"{each['call']['name']} for real" for each in self._real.values() if each["status"] == "started"]
+        open_ = {number: pending_calls(draft) for number, draft in self.attempts.items() if "verdict" not in draft}
+        tried = [f"attempt {number}: {calls or 'waiting for a model'}" for number, calls in open_.items()]
+        return "; ".join([*started, *tried]) or "waiting for a model"
 
     def add(self, event: Mapping[str, Any]) -> list[ViewRow]:
         """Add one event; return the rows that it is about, as far as they are known. One of an unknown type has none.

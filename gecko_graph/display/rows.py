@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ..errors import PatchConflict
 from ..real.description import APPROVE, PLAN
@@ -79,10 +79,7 @@ def list_rows(record: Record, *, waiting: str = "") -> Iterator[ViewRow]:
 def list_results(record: Record) -> Iterator[ViewRow]:
     """Yield the result of a rehearsal, the calls that a person is asked about (`asked`), those made (`execution`)."""
     if record.get("verdict"):
-        result = build_result(record)
-        # a question shows the calls and their changes itself
-        kept = [row for row in result.rows if not (record.get("asked") and row.label in ("plan", "state"))]
-        yield replace(result, rows=kept)
+        yield build_result(record)
     if asked := record.get("asked"):
         shown = [ViewRow("asks", call=each, rows=list(_list_question(each))) for each in asked]
         text = f"{words.counted(len(asked), 'call')} wait{'s' * (len(asked) == 1)} for a decision"
@@ -239,10 +236,7 @@ def _format_drift(drift: Record) -> str:
 
 
 def _list_question(action: Record) -> Iterator[ViewRow]:
-    """Yield the lines of a question on a call, fenced data as `data`.
-
-    The plan, and what an approval does, are for front ends that show one description: here all calls are shown.
-    """
+    """Yield the lines of a question on a call, fenced data as `data`; without the plan, as all calls are shown."""
     fence, is_plan = "", False
     for line in str(action.get("description", "")).split("\n"):  # at nothing else, which data may hold
         if line == fence or (not fence and set(line) == {"`"}):
@@ -351,12 +345,12 @@ def list_notes(verdict: Record) -> Iterator[ViewRow]:
 
 
 def build_result(record: Record) -> ViewRow:
-    """Return the result of a rehearsal: verdict, plan, change of the state, a question to the user, cost."""
+    """Return the result of a rehearsal: verdict, plan and change unless they are `asked` about, a question, cost."""
     verdict, plan, origins = record["verdict"], record["plan"], record.get("origins", {})
     rows = []
-    for number, call in enumerate(plan, 1):
+    for number, call in enumerate(() if record.get("asked") else plan, 1):
         rows.append(ViewRow("plan", sign=f"{number}.", call=call, origins=origins.get(call["id"], {})))
-    if verdict["status"] == "accepted":
+    if verdict["status"] == "accepted" and not record.get("asked"):
         changes = [line for line in record["changes"] if " " in line]  # without changes there is one word
         largest_first = sorted(changes, key=lambda line: not line.startswith("shrink"))
         rows += _limit([_read_change(*line.split(" ", 2)) for line in largest_first])

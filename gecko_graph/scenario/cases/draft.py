@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...conversation.channels import find_user_texts
 from ...conversation.derive import describe_milestones
-from ...conversation.milestones.format import MilestoneEntry, find_problems
+from ...conversation.milestones.format import MilestoneEntry, explain, find_problems
 from ...conversation.milestones.measures import mentions
-from ...conversation.milestones.sentences import explain
 from ...conversation.user import CLOCK
 from ...errors import GeckoError
 from ...masking import mask
-from ...models.formatting import cut
 from ...state import VERSION, Json, JsonObject
 from ...tools import Toolkit
 from ...values.documents import format_document
