@@ -131,10 +131,7 @@ def _run_in_thread(
 
 
 def decide(asked: JsonObject, console: Console, *, yes: bool) -> JsonObject | None:
-    """Return the decisions on a question that is shown; None if nobody decides now.
-
-    `yes` approves a plan. Only a person can decide on a call in doubt.
-    """
+    """Return the decisions on a question; None if nobody decides now. `yes` approves a plan, no call in doubt."""
     actions: list[JsonObject] = asked["action_requests"]
     is_doubt = "happened" in asked["review_configs"][0]["allowed_decisions"]
     if not is_doubt:

@@ -17,7 +17,7 @@ from ..world.turn import task_of
 from . import RunText, rows, words
 from .records import PageTurn, is_conversation, pending_calls, rehearsal_of
 
-_PAGES = Path(__file__).resolve().parent / "pages"
+_PAGES = [Path(__file__).resolve().parent / "pages", Path(__file__).resolve().parents[1]]
 
 
 def html_page(*runs: PageTurn | Mapping[str, Any], title: str = "", start_state: JsonObject | None = None) -> str:
@@ -80,9 +80,7 @@ def render(template: str, **values: Any) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader([_PAGES, _PAGES.parents[1]]), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
+    environment = Environment(loader=FileSystemLoader(_PAGES), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.globals.update({each.__name__: each for each in (find_fault, format_missed, is_passed, is_reached)})
     environment.globals["words"] = words
     return environment
