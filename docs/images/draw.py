@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from langchain.agents import create_agent
 from langchain_core.runnables import RunnableLambda
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+HERE, ROOT = Path(__file__).resolve().parent, Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from gecko_graph.testing import scripted  # noqa: E402
@@ -38,7 +38,7 @@ def flaky(tools: Any) -> Any:
         does = read_document(cases[opening].parent / "agents" / cases[opening].name.replace(".gecko", ""))
         HELD[opening] += len(values["messages"]) == 1
         bad = next(each["does"] for each in does["bad"][1:] if "does" in each)
-        return scripted(*(bad if HELD[opening] == 2 else does["good"]))
+        return create_agent(scripted(*(bad if HELD[opening] == 2 else does["good"])), tools)
 
     return RunnableLambda(reply)
 
