@@ -24,7 +24,7 @@ GECKO = [sys.executable, "-m", "gecko_graph"]
 SHOP = "examples/shop/cancel-the-mug.gecko.yaml"
 REQUESTS = (
     ("GET", "/products", None), ("PUT", "/cart/TEA-100", {"quantity": 2}), ("PUT", "/cart/TEA-100", {"quantity": "x"}),
-    ("GET", "/orders/order-9", None), ("POST", "/orders/order-2/cancellation", None),
+    ("POST", "/orders/order-9/cancellation", None), ("POST", "/orders/order-2/cancellation", None),
 )  # fmt: skip
 HELD: Counter[str] = Counter()
 

@@ -109,7 +109,7 @@ def test_the_page_is_clicked_through(served, browser):  # noqa: F811
     assert browser.until(f"{TITLE}.startsWith('default') && {TITLE}") == "default (0)"
     assert session not in {one["id"] for one in served.get("/_gecko/sessions").json()["sessions"]}
     assert not browser.run(NOTE)
-    assert browser.run(f"{button('calls')}.textContent").startswith("No calls yet")
+    browser.until(f"{button('calls')}.textContent.startsWith('No calls yet')")
     assert browser.look(url) == []
     assert browser.faults == []
 
