@@ -134,9 +134,8 @@ def decide(asked: JsonObject, console: Console, *, yes: bool) -> JsonObject | No
     """Return the decisions on a question; None if nobody decides now. `yes` approves a plan, no call in doubt."""
     actions: list[JsonObject] = asked["action_requests"]
     is_doubt = "happened" in asked["review_configs"][0]["allowed_decisions"]
-    names = ", ".join(clean(action["name"]) for action in actions)
-    plan = f"Nothing of this is done yet; yes calls {names} for real, in this order."
-    console.print(Text(f"in doubt: {names}" if is_doubt else plan, "bold"))
+    told = "in doubt: {}" if is_doubt else "Nothing of this is done yet; yes calls {} for real, in this order."
+    console.print(Text(told.format(", ".join(clean(action["name"]) for action in actions)), "bold"))
     decision = {"type": "approve"} if yes and not is_doubt else _ask(console, is_doubt=is_doubt)
     return decision and {"id": asked["id"], "decisions": [decision] * len(actions)}
 
