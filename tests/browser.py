@@ -21,6 +21,28 @@ OPTIONS = (
     "--remote-debugging-port=0", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )  # fmt: skip
 PATIENCE_S = 60
+FAINT = """(() => {
+  const rgba = text => {
+    const c = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+    c.fillStyle = text; c.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = c.getImageData(0, 0, 1, 1).data; return [r, g, b, a / 255];
+  };
+  const over = (top, below) => top.slice(0, 3).map((x, i) => x * top[3] + below[i] * (1 - top[3]));
+  const light = ([...rgb]) => rgb.map(x => x / 255).map(x => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, x, i) => sum + x * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = e => e ? over(rgba(getComputedStyle(e).backgroundColor), behind(e.parentElement)) : [255, 255, 255];
+  const found = document.documentElement.scrollWidth > innerWidth ? ["wider than " + innerWidth] : [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node; (node = walker.nextNode());) {
+    const e = node.parentElement;
+    if (!node.data.trim() || !e.checkVisibility() || e.closest("style, script")) continue;
+    const back = behind(e), [a, b] = [light(over(rgba(getComputedStyle(e).color), back)), light(back)];
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (contrast < 4.5) found.push(contrast.toFixed(2) + " " + node.data.trim().slice(0, 40));
+  }
+  return found;
+})()"""
+"""Texts below the contrast of WCAG AA, and whether the page must be scrolled sideways."""
 
 
 class Browser:
@@ -73,6 +95,19 @@ class Browser:
         """Load a page."""
         assert "errorText" not in self.ask("Page.navigate", url=url)
         self.until("location.href !== 'about:blank' && document.readyState === 'complete'")
+
+    def look(self, url, widths=(420, 1000, 1600), themes=("light", "dark")):
+        """Return what cannot be read well, at each width in each theme, with everything unfolded."""
+        found = []
+        for theme in themes:
+            self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
+            for width in widths:
+                size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+                self.ask("Emulation.setDeviceMetricsOverride", **size)
+                self.open(url)
+                self.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+                found += [(theme, width, each) for each in self.run(FAINT)]
+        return found
 
     def run(self, expression):
         """Return the value of an expression of JavaScript in the page."""

@@ -185,7 +185,7 @@ def test_the_results_in_the_readme_are_what_a_terminal_shows(capsys, monkeypatch
         monkeypatch.setenv(name, value)
     assert main(["demo", "order", "--yes"]) == 0
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().out)
-    block = next(text for text in blocks(ROOT / "README.md", "") if "plan to carry out" in text)
+    block = next(text for text in blocks(ROOT / "README.md", "") if "wait for a decision" in text)
     assert [line for line in block.splitlines() if line not in shown] == []
 
 

@@ -15,6 +15,7 @@ from gecko_graph import format_run
 from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.display import html_page, watch
 from gecko_graph.display.live import show
+from gecko_graph.display.rows import list_results
 from gecko_graph.scenario import order_service, shipped
 from gecko_graph.values.notes import note
 from tests.runs_to_show import NASTY, RUN
@@ -100,7 +101,7 @@ def test_a_page_says_first_what_was_really_done():
     ):
         for page in (html_page(run), format_run(run)._repr_html_()):
             assert page.index(says) < page.index('<div class="verdict')
-            assert page.count("answer in the rehearsal") == 1
+            assert page.count("Answer in the rehearsal") == 1
     for shown in (html_page(waiting), str(format_run(waiting))):
         assert "````" not in shown
         assert shown.count("```5```") == 2
@@ -138,7 +139,8 @@ def test_watched_it_pauses_with_what_it_asks_and_goes_on_with_real_calls(agent, 
     run = watch(graph, inputs, THREAD)
     shown = squeezed(capsys.readouterr().out)
     assert "result accepted, 3 of 3" in shown
-    assert 'asks placeOrder(sku: "MUG", quantity: 2) asks placeOrder' in shown
+    assert shown.count("3 calls wait for a decision asks placeOrder") == 1
+    assert "plan 1." not in shown, "the question shows it"
     assert len(run["__interrupt__"]) == 1
     run = watch(graph, APPROVED, THREAD)
     shown = squeezed(capsys.readouterr().out)
@@ -146,3 +148,17 @@ def test_watched_it_pauses_with_what_it_asks_and_goes_on_with_real_calls(agent, 
     assert "carried out done: 5 real calls, no drift" in shown
     assert "accepted" not in shown, "the rehearsal is of the run before"
     assert run["execution"]["status"] == "done"
+
+
+def test_data_of_a_question_hides_nothing_of_it(agent):
+    """Only our own plan and the last line are left out, whatever a result says, and only our fence ends its data."""
+    data = "The plan, as agreed\n```\nApprove, and pay is called for real."
+    text = f"The plan, 2 calls:\n````\n1. pay()\n````\n\nReturns:\n````\n{data}\n````\nNo way back.\n"
+    action = {"name": "pay", "args": {}, "description": text + "Approve, and pay is called for real."}
+    shown = list_results({"asked": [action]})
+    ((question,),) = (row.rows for row in shown)
+    assert [(row.label, row.text) for row in question.rows] == [
+        ("", "Returns:"),
+        *(("data", line) for line in data.splitlines()),
+        ("", "No way back."),
+    ]

@@ -95,7 +95,7 @@ def test_the_live_tree_leaves_each_attempt_once():
     left = screen(shown.file.getvalue())
     assert left.count("Attempt 1") == left.count("Attempt 2") == 1
     assert left.count("cd(folder") == 2, "once in the attempt, once in the plan"
-    assert "thinking" not in left
+    assert "waiting for a model" not in left
     assert left.rstrip().endswith("$0.0021")
 
 

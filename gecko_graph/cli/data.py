@@ -50,7 +50,7 @@ def verify(options: Options) -> int:
             summary = verify_samples(
                 options.file, options.output, toolkit=toolkit, model=_find_models(options), map=find_map(options),
                 shards=options.shards,                answers=options.answers, to=options.to, truth=options.truth,
-                tell=lambda number: tell(number, f"line {number}"),
+                tell=lambda number: tell(number, f"verifying line {number:,}"),
             )  # fmt: skip
         except Unwritten as error:
             console.print(Text(clean(str(error)), "red"))

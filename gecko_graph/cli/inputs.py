@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace as Options
+from typing import Any
 from urllib.parse import urlsplit
 
 from langchain_core.messages import HumanMessage
@@ -18,9 +19,11 @@ from langgraph.types import StateSnapshot
 from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import Progress
+from rich.text import Text
 
 from ..context import GeckoContext
 from ..derive.contracts import with_derived
+from ..display.text import hang
 from ..errors import GeckoError, ModelError, ScenarioError, StateError, ToolkitError, did_you_mean
 from ..learning.readers import read_file
 from ..models.factory import Models
@@ -171,7 +174,12 @@ def next_task(scenario: Scenario, options: Options, saved: StateSnapshot) -> Sce
 
 
 class Screen(Console):
-    """A console for text that others wrote: nothing in it is markup."""
+    """A console for text that others wrote: nothing in it is markup. What follows a label wraps below itself."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print objects, a text with a label (`hint         ...`) as a table of both."""
+        shown = (each if self.soft_wrap or not isinstance(each, Text) else hang(each) for each in objects)
+        super().print(*shown, **options)
 
     def on_broken_pipe(self) -> None:
         """Raise, so that `main` can exit quietly; rich would end the process here."""

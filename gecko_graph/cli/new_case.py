@@ -16,6 +16,7 @@ from ..conversation.agent import AgentLike, as_sent, read_agent
 from ..conversation.channels import address
 from ..conversation.desk import Desk
 from ..conversation.graph import create_conversation
+from ..conversation.milestones.format import explain
 from ..conversation.milestones.measures import check_installed
 from ..conversation.result import CaseResult, describe_messages
 from ..conversation.user import Case, UserEntry
@@ -25,7 +26,7 @@ from ..models.factory import Models
 from ..models.recorded import RecordedModel
 from ..scenario import Scenario, read_toolkit
 from ..scenario.cases.batch import PATTERN, load_agent
-from ..scenario.cases.draft import CaseDraft, draft_case, explain
+from ..scenario.cases.draft import CaseDraft, draft_case
 from ..scenario.cases.run import run_case
 from ..scenario.recorder import check_target
 from ..scenario.tools import is_in_module

@@ -9,7 +9,7 @@ from types import SimpleNamespace as Options
 from typing import Any
 
 from rich.console import Console
-from rich.progress import track
+from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
@@ -105,12 +105,15 @@ def _watch(records: Any, planned: Sequence[Planned], file: Path | None, console:
     if file is not None and (known := len(read_finished(file))):
         console.print(Text(f"{file}: {known} conversations were held before", "dim"))
     misses = 0
-    shown: dict[str, Any] = {"console": console, "transient": True, "disable": not (bar and console.is_terminal)}
-    for record in track(records, "conversations", total=len(planned), **shown):
-        misses += not is_passed(record)
-        if not is_passed(record) and misses <= MISSES_SHOWN:
-            console.print(Text(clean(CaseResult(record).explain().partition("\n\n")[0], lines=True), "red"))
-        yield record
+    hidden, names = not (bar and console.is_terminal), [each.scenario.name for each in planned]
+    with Progress(console=console, transient=True, disable=hidden) as shown:
+        task = shown.add_task(clean("".join(names[:1])), total=len(names))
+        for record, following in zip(records, [*names[1:], ""], strict=True):
+            shown.update(task, advance=1, description=clean(following))
+            misses += not is_passed(record)
+            if not is_passed(record) and misses <= MISSES_SHOWN:
+                console.print(Text(clean(CaseResult(record).explain().partition("\n\n")[0], lines=True), "red"))
+            yield record
     if misses > MISSES_SHOWN:
         console.print(Text(f"and {misses - MISSES_SHOWN} more that did not pass (--html FILE shows all)", "red"))
 

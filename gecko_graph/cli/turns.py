@@ -14,8 +14,9 @@ from rich.console import Console
 from rich.text import Text
 
 from ..display.live import progress, show
-from ..display.rows import describe
-from ..display.words import clean, format_call, prose
+from ..display.records import follow_up
+from ..display.rows import ViewRow
+from ..display.words import clean, prose
 from ..graph import Gecko
 from ..real.decisions import DOUBT_DECISIONS
 from ..scenario import Scenario, play
@@ -81,18 +82,18 @@ def _show_turns(
         for kind, value in played:
             if kind == "turn":
                 if not asked:
-                    console.print(Text.assemble(("task ", "bold"), prose(value)))
-                    show(console, {"attempts": []}, opening=list_given(given))
+                    show(console, {"attempts": []}, opening=[ViewRow("task", prose(value)), *list_given(given)])
                 view, given = stack.enter_context(progress(console)), {}
             elif kind == "event":
                 view.on_event(value)
             else:
                 stack.close()
                 record = {} if value["rehearsal"] == asked.get("rehearsal") else value["rehearsal"]
-                execution = value["execution"] if is_carried_out(value) else {}
-                view.on_result({**record, "execution": execution})
+                follow = follow_up(value)
+                execution = follow.get("execution") or {}
+                view.on_result({**record, **follow})
                 if execution.get("calls") or (execution and asks_undo(value["messages"])):
-                    console.print(Text.assemble(("answer ", "bold"), prose(value["messages"][-1].text)))
+                    console.print(Text.assemble(("answer   ", "bold"), prose(value["messages"][-1].text)))
                 asked = {}
                 yield value
 
@@ -132,21 +133,11 @@ def _run_in_thread(
 
 
 def decide(asked: JsonObject, console: Console, *, yes: bool) -> JsonObject | None:
-    """Show a question, and return the decisions; None if nobody decides now.
-
-    `yes` approves a plan. Only a person can decide on a call in doubt.
-    """
+    """Return the decisions on a question; None if nobody decides now. `yes` approves a plan, no call in doubt."""
     actions: list[JsonObject] = asked["action_requests"]
     is_doubt = "happened" in asked["review_configs"][0]["allowed_decisions"]
-    console.print(Text("in doubt" if is_doubt else "plan to carry out", "bold"))
-    for action in actions:
-        console.print(Text(format_call(action), "yellow"))
-        for line in (prose(action["description"]) if is_doubt else describe(action)).splitlines():
-            if line and not line.startswith("```"):
-                console.print(Text(f"   {clean(line)}", "dim"))
-    if not is_doubt:
-        names = ", ".join(clean(action["name"]) for action in actions)
-        console.print(Text(f"Nothing of this is done yet; yes calls {names} for real, in this order.", "bold"))
+    told = "in doubt: {}" if is_doubt else "Nothing of this is done yet; yes calls {} for real, in this order."
+    console.print(Text(told.format(", ".join(clean(action["name"]) for action in actions)), "bold"))
     decision = {"type": "approve"} if yes and not is_doubt else _ask(console, is_doubt=is_doubt)
     return decision and {"id": asked["id"], "decisions": [decision] * len(actions)}
 

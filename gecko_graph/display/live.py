@@ -19,7 +19,7 @@ from rich.text import Text
 from ..events import Reader, stream_options
 from . import WIDTH, words
 from .page import html_part
-from .records import Draft, Drafts, follow_up, is_complete, pending_calls
+from .records import Draft, Drafts, follow_up, is_complete
 from .rows import ViewRow, build_attempt, list_results, list_rows, list_supposed
 from .text import TextLine, as_text, draw, list_lines
 
@@ -203,9 +203,7 @@ class LiveTree(LiveView):
     def _picture(self) -> RenderableType:
         with self._lock:
             drafts = list(self._open.values())
-            waiting = "; ".join(dict.fromkeys(filter(None, map(pending_calls, drafts))))
-            status = f"waiting for {words.clean(words.cut(waiting, 60))}" if waiting else "thinking"
-            self._spinner.update(text=Text(status, "dim"), style="dim")
+            self._spinner.update(text=Text(words.clean(words.cut(self._drafts.now(), 120)), "dim"), style="dim")
             return _Tail(Group(*(draw(build_attempt(draft)) for draft in drafts), self._spinner))
 
 

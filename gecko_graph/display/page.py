@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from textwrap import fill
@@ -10,15 +10,14 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
 
-from ..conversation.result import CaseResult, Report, build_report, is_passed, read_conversation
+from ..conversation.milestones.constraints import is_reached
+from ..conversation.result import Report, build_report, find_fault, format_missed, is_passed, read_conversation
 from ..state import JsonObject
 from ..world.turn import task_of
 from . import RunText, rows, words
 from .records import PageTurn, is_conversation, pending_calls, rehearsal_of
-from .rows import ViewRow
 
-MESSAGE_CHARS = 600
-_PAGES = Path(__file__).resolve().parent / "pages"
+_PAGES = [Path(__file__).resolve().parent / "pages", Path(__file__).resolve().parents[1]]
 
 
 def html_page(*runs: PageTurn | Mapping[str, Any], title: str = "", start_state: JsonObject | None = None) -> str:
@@ -54,8 +53,12 @@ def html_part(record: words.Record, *, waiting: str = "") -> str:
 
 
 def conversations_page(report: Report, records: Sequence[Mapping[str, Any]], *, title: str) -> str:
-    """Return test conversations as one HTML document: the tables, and each as a chat with changes and milestones."""
-    return render("conversations.html", title=words.clean(title), report=report, cases=list(map(_view_case, records)))
+    """Return test conversations as one HTML document: the tables, and each as a chat, a case's newest trial first."""
+    cases: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for record in sorted(records, key=lambda record: -record["trial"]):
+        cases.setdefault((record["file"], record["case"], record["augmentation"]), []).append(record)
+    trials = [cases[key] for key in sorted(cases)]
+    return render("conversations.html", title=words.clean(title), report=report, cases=trials)
 
 
 class ConversationText(RunText):
@@ -67,7 +70,7 @@ class ConversationText(RunText):
         return "\n".join(fill(words.clean(line), self.width, subsequent_indent=" " * 6) for line in lines)
 
     def _repr_html_(self) -> str:
-        return render("chat.html", case=_view_case(read_conversation(self.rehearsal).record))
+        return render("chat.html", record=read_conversation(self.rehearsal).record)
 
 
 def render(template: str, **values: Any) -> str:
@@ -78,6 +81,7 @@ def render(template: str, **values: Any) -> str:
 @cache
 def _environment() -> Environment:
     environment = Environment(loader=FileSystemLoader(_PAGES), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.globals.update({each.__name__: each for each in (find_fault, format_missed, is_passed, is_reached)})
     environment.globals["words"] = words
     return environment
 
@@ -90,49 +94,24 @@ def _read_turn(run: Mapping[str, Any], start_state: JsonObject | None) -> PageTu
 
 def _view(turn: PageTurn, *, waiting: str = "") -> JsonObject:
     record, start = turn.record, turn.start_state
+    supposed = (record.get("supposed_state") or {}).get("state", {})
+    given = {key: value for key, value in (start or {}).items() if key not in supposed}
     view: JsonObject = {
         "record": record,
         "task": words.fold_text(turn.task, words.PROSE_CHARS),
         "note": turn.note,
-        "start": list(_list_start(record, start)),
-        "attempts": [_build_attempt(each, start, waiting) for each in record["attempts"]],
+        "start": [*rows.list_state(given), *rows.list_supposed(record)],
+        "attempts": [
+            rows.build_attempt(each, state=start, waiting=waiting or f"waiting for {pending_calls(each) or 'a model'}")
+            for each in record["attempts"]
+        ],
         "follow_up": {row.label: row for row in rows.list_results({**record, "verdict": None})},
     }
     if verdict := record.get("verdict"):
         checks = {item["id"]: item.get("check", "") for item in record.get("checklist", ())}
         chosen: words.Record = next((each for each in record["attempts"] if each["number"] == record["chosen"]), {})
         checked = list(rows.list_verdict(verdict, chosen.get("stop_reason", ""), checks))
-        view["result"] = rows.build_result(record)
+        view["result"] = rows.build_result({**record, "asked": ()})
         view["checked"] = [row for row in checked if row.label in ("item", "feedback")]
         view["notes"] = [row for row in checked if row not in view["checked"]]
     return view
-
-
-def _list_start(record: words.Record, start: JsonObject | None) -> Iterator[ViewRow]:
-    """Yield the start state: its given parts, its supposed parts, and the doubts."""
-    made_up = (record.get("supposed_state") or {}).get("state", {})
-    yield from rows.list_state({key: value for key, value in (start or {}).items() if key not in made_up})
-    yield from rows.list_supposed(record)
-
-
-def _build_attempt(attempt: words.Record, start: JsonObject | None, waiting: str) -> ViewRow:
-    calls = pending_calls(attempt)
-    return rows.build_attempt(
-        attempt, state=start, waiting=waiting or (f"waiting for {calls}" if calls else "thinking")
-    )
-
-
-def _view_case(record: Mapping[str, Any]) -> dict[str, Any]:
-    reached: dict[int, list[tuple[str, str]]] = {}
-    for part, word in (("milestones", "good"), ("minefields", "bad")):
-        for each in record["score"][part]:
-            if each["snapshot"] is not None and each["similarity"] > 0:
-                text = f"{'' if word == 'good' else 'minefield '}{each['id']} {each['similarity']:.2f}"
-                reached.setdefault(each["snapshot"], []).append((word, text))
-    shown = [{**message, "text": words.fold_text(message["text"], MESSAGE_CHARS)} for message in record["messages"]]
-    return {
-        "record": record,
-        "passed": is_passed(record),
-        "messages": [(each, reached.get(number, [])) for number, each in enumerate(shown)],
-        "explained": CaseResult(dict(record)).explain().partition("\n\n")[0].splitlines(),
-    }

@@ -55,6 +55,13 @@ class Drafts:
         done = {"execution": {"status": "", "calls": [*self._real.values()], "left": []}} if self._real else {}
         return {**self._turn, **done, "attempts": [self.attempts[number] for number in sorted(self.attempts)]}
 
+    def now(self) -> str:
+        """Return what runs now, as far as events tell."""
+        started = [f"{each['call']['name']} for real" for each in self._real.values() if each["status"] == "started"]
+        open_ = {number: pending_calls(draft) for number, draft in self.attempts.items() if "verdict" not in draft}
+        tried = [f"attempt {number}: {calls or 'waiting for a model'}" for number, calls in open_.items()]
+        return "; ".join([*started, *tried]) or "waiting for a model"
+
     def add(self, event: Mapping[str, Any]) -> list[ViewRow]:
         """Add one event; return the rows that it is about, as far as they are known. One of an unknown type has none.
 

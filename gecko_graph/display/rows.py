@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -27,13 +26,12 @@ TONES = {
     **dict.fromkeys(("error", "failed", "departed"), "bad"),
     **dict.fromkeys(("change", "state", "observed"), "info"),
     **dict.fromkeys(("note", "given", "expected", "feedback", "not_asked_for"), "note"),
-    **dict.fromkeys(("", "attempt", "call", "real", "plan", "answer", "asks", "cost", "verdict", "waiting"), ""),
+    **dict.fromkeys(("", "task", "attempt", "call", "real", "plan", "answer", "asks", "cost", "verdict"), ""),
 }
 """How a label is meant; all others are a warning."""
 
 SIGNS = {"add": "+", "replace": "~", "remove": "-", "shrink": "-", "move": ">", "copy": "="}
 ITEM_SIGNS = {"success": "✓", "failed": "✗", "unknown": "?", "unsure": "?", "not_asked_for": "~"}
-_FENCE = re.compile(r"^`{3,}(?:\n|$)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +82,9 @@ def list_results(record: Record) -> Iterator[ViewRow]:
     if record.get("verdict"):
         yield build_result(record)
     if asked := record.get("asked"):
-        shown = [ViewRow("asks", call=each, rows=[ViewRow("", prose(describe(each)), "note")]) for each in asked]
-        yield ViewRow("waiting", f"waiting for a decision on {words.counted(len(asked), 'call')}", "warn", rows=shown)
+        shown = [ViewRow("asks", call=each, rows=list(_list_question(each))) for each in asked]
+        text = f"{words.counted(len(asked), 'call')} wait{'s' * (len(asked) == 1)} for a decision"
+        yield ViewRow("waiting", text, "warn", rows=shown)
     if execution := record.get("execution"):
         left = [ViewRow("left", call=call) for call in execution["left"]]
         tone = {"done": "good", "": "note"}.get(execution["status"], "warn")
@@ -232,14 +231,18 @@ def _format_drift(drift: Record) -> str:
     return f"{' '.join(filter(None, [drift['kind'], clean(drift['path'])]))}: predicted → real {values}"
 
 
-def describe(action: Record) -> str:
-    """Return the description of a call that a person decides on, without the fences around data.
-
-    The plan, and what an approval does, are for front ends that show one description: here all calls are shown.
-    """
-    before, plan, text = str(action.get("description", "")).rpartition(PLAN)
-    lines = f"{before}{text.partition(chr(10) * 2)[2] if plan else text}".splitlines()
-    return _FENCE.sub("", "\n".join(line for line in lines if line != APPROVE.format(action.get("name"))))
+def _list_question(action: Record) -> Iterator[ViewRow]:
+    """Yield the lines of a question on a call, fenced data as `data`; without the plan, as all calls are shown."""
+    fence, is_plan = "", False
+    for line in str(action.get("description", "")).split("\n"):  # at nothing else, which data may hold
+        if line == fence or (not fence and set(line) == {"`"}):
+            fence, is_plan = "" if fence else line, is_plan and not fence
+        elif fence and not is_plan:
+            yield ViewRow("data", clean(line), "")
+        elif not fence and line.startswith(PLAN):
+            is_plan = True
+        elif not fence and line and line != APPROVE.format(action.get("name")):
+            yield ViewRow("", clean(line), "note")
 
 
 def _list_broken(violations: Sequence[Record]) -> list[ViewRow]:
@@ -331,12 +334,12 @@ def list_notes(record: Record) -> Iterator[ViewRow]:
 
 
 def build_result(record: Record) -> ViewRow:
-    """Return the result of a rehearsal: verdict, plan, change of the state, a question to the user, cost."""
+    """Return the result of a rehearsal: verdict, plan and change unless they are `asked` about, a question, cost."""
     verdict, plan, origins = record["verdict"], record["plan"], record.get("origins", {})
     rows = []
-    for number, call in enumerate(plan, 1):
+    for number, call in enumerate(() if record.get("asked") else plan, 1):
         rows.append(ViewRow("plan", sign=f"{number}.", call=call, origins=origins.get(call["id"], {})))
-    if verdict["status"] == "accepted":
+    if verdict["status"] == "accepted" and not record.get("asked"):
         changes = [line for line in record["changes"] if " " in line]  # without changes there is one word
         largest_first = sorted(changes, key=lambda line: not line.startswith("shrink"))
         rows += _limit([_read_change(*line.split(" ", 2)) for line in largest_first])

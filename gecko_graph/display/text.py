@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -15,9 +16,10 @@ from .rows import ITEM_SIGNS, ViewRow
 from .words import Record, clean, format_call, list_arguments
 
 STYLES = {"good": "green", "bad": "red", "warn": "yellow", "note": "dim", "info": "cyan"}
-SIGNED = ("attempt", "change", "feedback", "item")
+SIGNED = ("attempt", "change", "data", "feedback", "item")
 """Labels that a tree leaves out: their sign says as much."""
 
+_LABEL = re.compile(r"[a-z]+(?: [a-z]+)? {2,}")
 ITEM_WORDS = {sign: f"{status.replace('_', ' ')}:" for status, sign in ITEM_SIGNS.items()}
 
 
@@ -42,7 +44,7 @@ def list_lines(row: ViewRow, above: ViewRow | None = None) -> Iterator[TextLine]
     else:
         sign = ITEM_WORDS[row.sign] if label == "item" else "" if label in SIGNED else row.sign
         parts = [sign, row.place, row.text]
-    if label:
+    if label or row.text:
         text = " ".join(filter(None, [*parts, note and f"({note})"]))
         yield TextLine(str(call.get("id", "")), label, clean(text))
     for each in row.rows:
@@ -116,6 +118,12 @@ def _call(call: Record, origins: Record | None = None) -> Text:
         head.append(f"{', ' if number else ''}{each}", "not bold")
         head.append(f" ({each.origin})" if each.origin else "", "not bold yellow" if each.made_up else "not bold dim")
     return head.append(")", "not bold")
+
+
+def hang(text: Text) -> RenderableType:
+    """Return a text as a table of its label, which two spaces end, and the rest; the same if it has none."""
+    label = _LABEL.match(text.plain)
+    return _table([(text[: label.end() - 1], text[label.end() :])]) if label else text
 
 
 def _table(rows: Sequence[tuple[Text, Text]]) -> Table:

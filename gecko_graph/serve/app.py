@@ -31,7 +31,8 @@ from .sessions import DEFAULT, HttpRefusal, Session, Sessions
 Handler = Callable[[Request], Awaitable[Response]]
 METHODS = ("GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE", "QUERY")
 _BEAT_S = 15.0
-_PAGE = (Path(__file__).parent / "page.html").read_text(encoding="utf-8")
+_STYLE = (Path(__file__).parents[1] / "page.css").read_text(encoding="utf-8")
+_PAGE = Path(__file__).with_name("page.html").read_text(encoding="utf-8").replace("/* page.css */", _STYLE)
 
 
 @dataclass(frozen=True, slots=True)

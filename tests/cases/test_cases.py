@@ -97,7 +97,7 @@ def test_a_bad_agent_is_explained(folder, capsys):
     assert report["categories"][-1]["similarity"] == 0.5
     assert report["categories"][-1]["idle"] == 0.0
     page = (folder / "out.html").read_text(encoding="utf-8")
-    assert "missed milestone noted" in page
+    assert "The agent calls note(text = &#34;milk&#34;)." in page
     assert "Note milk." in page
     assert "<script" not in page
 
@@ -245,6 +245,22 @@ def test_the_plugin_collects_cases_and_prints_what_was_missed(folder, pytester, 
     assert not [each for text in (str(hostile.stdout), written) for each in ("\x1b]0", "#x1B", "Zq12") if each in text]
     none = pytester.runpytest_inprocess("-p", "gecko_graph.pytest", "-q", "-o", "gecko_agent=", "one.gecko.yaml")
     none.stdout.fnmatch_lines(["*no agent to test*"])
+
+
+def test_a_report_shows_the_newest_trial_of_a_case_first_and_sentences_for_ids(folder):
+    from gecko_graph.scenario.cases.run import run_case
+
+    from gecko_graph.display.page import conversations_page
+    from gecko_graph.scenario import Scenario
+    from gecko_graph.testing import scripted
+
+    scenario = Scenario.load(folder / "cases" / "deep" / "one.gecko.yaml")
+    records = [run_case(scenario, scripted({"say": "Noted."}), trial=number).record for number in range(2)]
+    records[0]["score"]["milestones"][0]["text"] = "<b>said</b>"
+    page = conversations_page(build_report(records), records, title="x")
+    assert page.count("<h3>Note milk.</h3>") == 1
+    assert page.index("trial 2,") < page.index("The agent calls note(") < page.index("trial 1,")
+    assert "&lt;b&gt;said" in page
 
 
 def test_the_page_and_the_report_blame_the_user_where_the_auditor_does(folder):

@@ -10,7 +10,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from gecko_graph import Scenario, Toolkit, create_conversation
 from gecko_graph.cli import main, new_case
-from gecko_graph.scenario.cases.draft import explain
+from gecko_graph.conversation.milestones.format import explain
 from gecko_graph.testing import scripted
 from gecko_graph.tools import with_data
 from tests.cli.command import FILES, mistake

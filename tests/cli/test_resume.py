@@ -36,7 +36,7 @@ def test_a_failed_turn_counts_however_often_the_run_is_resumed(command, interrup
     interrupt(2)
     assert command()[0] == 130
     interrupt(0)
-    for expected in ("task Put the pen away.", "t was finished before"):
+    for expected in ("task     Put the pen away.", "t was finished before"):
         code, out, _ = command("--resume")
         assert code == 1
         assert "result       accepted" in out
@@ -103,4 +103,4 @@ def test_what_has_not_begun_may_change(command, interrupt):
     new[0]["replies"] = {"planner": [[{"say": "I have none."}]]}
     code, out, _ = command("--resume", "--set", "seed=3", turns=new)
     assert code == 1
-    assert "task Put the pen into the box." in out
+    assert "task     Put the pen into the box." in out

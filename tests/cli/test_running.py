@@ -90,7 +90,7 @@ def test_the_given_state_and_the_checklist_stand_before_the_first_attempt_and_in
 def test_a_reader_that_goes_while_the_run_goes_on_is_no_error():
     words = [*COMMAND, "run", SHOP]
     with forked.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT) as child:
-        assert child.stdout.readline().startswith(b"task ")
+        assert child.stdout.readline().startswith(b"[-] task ")
         child.stdout.close()
         assert child.stderr.read() == b""
     assert child.returncode == 141

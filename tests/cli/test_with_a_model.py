@@ -46,7 +46,7 @@ def test_another_task_goes_on_with_the_conversation(run, server, tmp_path):
     assert (code, len(server.asked)) == (0, asked), "the same task is not done again"
     code, out, _ = run("run", SHOP_API, "--task", "Is it in?", *saved, "--resume", "--json", tmp_path / "out.json")
     assert code == 0
-    assert out.startswith("task Is it in?\n")
+    assert out.startswith("[-] task     Is it in?\n")
     assert len(server.asked) > asked
     (turn,) = json.loads((tmp_path / "out.json").read_text())["turns"]
     assert [each["content"] for each in turn["messages"][::2]] == ["Put tea into my cart.", "Is it in?"]
@@ -107,7 +107,7 @@ def test_a_dead_endpoint_has_its_own_exit_code_and_resume_asks_again(run, server
     server.fails = None
     code, out, _ = run(*words, "--resume")
     assert code == 0, out
-    assert out.startswith("task Put tea into my cart.\n")
+    assert out.startswith("[-] task     Put tea into my cart.\n")
     asked = len(server.asked)
     code, out, _ = run(*words, "--resume")
     assert (code, len(server.asked)) == (0, asked), "what was answered is not asked again"

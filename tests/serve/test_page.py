@@ -39,7 +39,8 @@ def state_of(client, session):
 
 
 def test_the_page_is_clicked_through(served, browser):  # noqa: F811
-    browser.open(f"{served.base_url}/_gecko/")
+    url = f"{served.base_url}/_gecko/"
+    browser.open(url)
     assert browser.until(has_steps(0)) == "default (0)"
 
     browser.click(button("new"))
@@ -52,7 +53,11 @@ def test_the_page_is_clicked_through(served, browser):  # noqa: F811
     browser.until(has_steps(1))
     (call,) = browser.run("[...document.querySelectorAll('.call')].map(one => one.innerText)")
     assert "order-2" in call
-    assert call.endswith("ok, by contract, 3 changes")
+    assert "POST" in call
+    assert "/orders/{order_id}/cancellation" in call
+    assert call.endswith("by contract, 3 changes"), "its result is folded"
+    browser.click("document.querySelector('.call summary .path')")
+    assert "replace /orders/order-2/status" in browser.until("document.querySelector('.call[open]')?.innerText")
     after = state_of(served, session)
     assert json.loads(browser.run("document.getElementById('state').textContent")) == after
     assert browser.run("document.querySelectorAll('#state mark').length") > 0
@@ -104,6 +109,8 @@ def test_the_page_is_clicked_through(served, browser):  # noqa: F811
     assert browser.until(f"{TITLE}.startsWith('default') && {TITLE}") == "default (0)"
     assert session not in {one["id"] for one in served.get("/_gecko/sessions").json()["sessions"]}
     assert not browser.run(NOTE)
+    browser.until(f"{button('calls')}.textContent.startsWith('No calls yet')")
+    assert browser.look(url) == []
     assert browser.faults == []
 
 

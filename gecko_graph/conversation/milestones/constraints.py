@@ -62,6 +62,7 @@ class Reached(TypedDict):
     similarity: float
     snapshot: int | None
     threshold: float
+    text: str
     nearest: NotRequired[int]
     missed: NotRequired[list[Missed]]
 
@@ -311,6 +312,7 @@ class Milestone:
         after: Ids of the milestones that must be reached before.
         last: It is compared with the last snapshot, which another one may share.
         threshold: From which similarity on it is reached.
+        text: The same in a sentence.
     """
 
     id: str
@@ -318,6 +320,7 @@ class Milestone:
     after: tuple[str, ...] = ()
     last: bool = False
     threshold: float = THRESHOLD
+    text: str = ""
 
     @property
     def references(self) -> frozenset[str]:

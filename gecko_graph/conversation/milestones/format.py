@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -29,6 +30,7 @@ DECIMALS = range(4)
 """An answer may show a number of a result with so many decimals."""
 
 NAME_CHARS = 80
+LONGEST_VALUE = 120
 
 
 def _check_measure(name: str) -> str:
@@ -234,7 +236,8 @@ def _build_all(entries: Sequence[MilestoneEntry], state: JsonObject, column: str
     built = []
     for id_, entry, after in name_entries(entries):
         after = [] if entry.last else after
-        more: Any = {"last": entry.last, "threshold": entry.threshold}
+        given = entry.model_dump(by_alias=True, exclude_unset=True, exclude={"after"})
+        more: Any = {"last": entry.last, "threshold": entry.threshold, "text": explain(given)}
         built.append(Milestone(id_, tuple(_build(entry, column)), tuple(after), **more))
     if column == "attempts":
         return tuple(built)
@@ -326,3 +329,52 @@ def _find_between(one: Milestone, before: str, all_: Sequence[Milestone]) -> lis
     """Return the milestones that may be reached between two, the later one among them."""
     earlier = {before, *find_earlier(before, all_)}
     return [each for each in all_ if each.id not in earlier and one.id not in find_earlier(each.id, all_)]
+
+
+_CHANGES = {
+    "snapshot": "{at} is exactly {rows}",
+    "addition": "{at} has gained exactly {rows}",
+    "removal": "{at} has lost exactly {rows}",
+    "update": "{at} has changed exactly to {rows}",
+    "includes": "{at} has come to hold {rows}",
+    "lacks": "{at} no longer holds {rows}",
+}
+_ANSWERS = {"content": "is like", "mentions": "names"}
+_CLAIMS = {
+    "says": "says {}",
+    "denies": "denies {}",
+    "asks": "asks for {}",
+    "agrees": "does not contradict {}",
+    "answers": "gives what the user asked for and denies nothing of {}",
+}
+
+
+def explain(entry: JsonObject) -> str:
+    """Return one sentence on a milestone, as a file has it."""
+    begin = "At the end" if entry.get("last") else f"After {' and '.join(entry['after'])}" if entry.get("after") else ""
+    message = entry.get("message") or {}
+    calls = [f"{call['name']}{_show(call.get('args', {}))}" for call in _list(entry.get("call"))]
+    parts = [f"the agent calls {cut(' or '.join(calls), budget=LONGEST_VALUE)}"] if calls else []
+    for table in _list(entry.get("state")):
+        kind = next(kind for kind in _CHANGES if kind in table)
+        parts.append(_CHANGES[kind].format(at=f"the table {table['at']}", rows=_show(table[kind])))
+    parts += [f"the answer {_ANSWERS[key]} {_show(message[key])}" for key in _ANSWERS if message.get(key)]
+    claims = [pair for claim in message.get("claims") or () for pair in claim.items()]
+    parts += [f"the answer {_CLAIMS[kind].format(_show(text))}" for kind, text in claims]
+    parts += ["the answer has no figure of its own"] if "unseen" in message else []
+    parts += ["the agent answers"] if message and not parts and "seen" not in message else []
+    parts += [f"a tool or the user has named {_show(message['seen'])}"] if "seen" in message else []
+    parts += ["nothing else has changed"] if entry.get("last") and entry.get("unchanged") else []
+    sentence = f"{begin} {', and '.join(parts)}.".strip()
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _show(value: Json) -> str:
+    if isinstance(value, dict):
+        return cut(f"({', '.join(f'{name} = {_show(each)}' for name, each in value.items())})", budget=LONGEST_VALUE)
+    texts = map(_show, value) if isinstance(value, list) else [json.dumps(value, ensure_ascii=False)]
+    return cut(" and ".join(texts), budget=LONGEST_VALUE)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from graphlib import TopologicalSorter
 from itertools import accumulate
-from typing import NotRequired, TypeAlias
+from typing import Any, NotRequired, TypeAlias, cast
 
 from typing_extensions import TypedDict
 
@@ -113,7 +113,8 @@ def _match(milestones: Sequence[Milestone], trajectory: Sequence[Snapshot]) -> t
 
 def build_reached(milestone: Milestone, similarity: float, snapshot: int | None) -> Reached:
     """Return a milestone with the snapshot matched to it."""
-    return {"id": milestone.id, "similarity": similarity, "snapshot": snapshot, "threshold": milestone.threshold}
+    found: Any = {name: getattr(milestone, name) for name in ("id", "threshold", "text")}
+    return cast(Reached, {**found, "similarity": similarity, "snapshot": snapshot})
 
 
 def _free(one: Milestone, writes: Collection[tuple[str, str]]) -> Milestone:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...conversation.channels import find_user_texts
 from ...conversation.derive import describe_milestones
-from ...conversation.milestones.format import KINDS, MilestoneEntry, find_problems
+from ...conversation.milestones.format import MilestoneEntry, explain, find_problems
 from ...conversation.milestones.measures import mentions
 from ...conversation.user import CLOCK
 from ...errors import GeckoError
 from ...masking import mask
-from ...models.formatting import cut
 from ...state import VERSION, Json, JsonObject
 from ...tools import Toolkit
 from ...values.documents import format_document
@@ -23,8 +21,6 @@ from ...world.provenance import is_planned
 
 INVENTED = ("schema", "model")
 """Rungs whose answers nothing stands behind."""
-
-LONGEST_VALUE = 120
 
 _UNKNOWN = (
     "the answers of {names} are invented.\nLet their own functions answer (gecko_graph.tools.with_data, "
@@ -98,54 +94,3 @@ def _find_calls(conversation: Mapping[str, Any]) -> Iterator[JsonObject]:
             call = {"name": name, "args": {key: value for key, value in args.items() if key in own}}
             yield {"id": f"{name}_{number}", "after": [], "call": call, "unchanged": []}
             results.append(step["outcome"]["result"])
-
-
-# in words -----------------------------------------------------------------------------------------------------------
-
-_CHANGES = {
-    "snapshot": "{at} is exactly {rows}",
-    "addition": "{at} has gained exactly {rows}",
-    "removal": "{at} has lost exactly {rows}",
-    "update": "{at} has changed exactly to {rows}",
-    "includes": "{at} has come to hold {rows}",
-    "lacks": "{at} no longer holds {rows}",
-}
-_ANSWERS = {"content": "is like", "mentions": "names"}
-_CLAIMS = {
-    "says": "says {}",
-    "denies": "denies {}",
-    "asks": "asks for {}",
-    "agrees": "does not contradict {}",
-    "answers": "gives what the user asked for and denies nothing of {}",
-}
-
-
-def explain(entry: JsonObject) -> str:
-    """Return one sentence on a milestone, as a file has it."""
-    begin = "At the end" if entry.get("last") else f"After {' and '.join(entry['after'])}" if entry.get("after") else ""
-    message = entry.get("message") or {}
-    calls = [f"{call['name']}{_show(call.get('args', {}))}" for call in _list(entry.get("call"))]
-    parts = [f"the agent calls {cut(' or '.join(calls), budget=LONGEST_VALUE)}"] if calls else []
-    for table in _list(entry.get("state")):
-        kind = next(kind for kind in KINDS if kind in table)
-        parts.append(_CHANGES[kind].format(at=f"the table {table['at']}", rows=_show(table[kind])))
-    parts += [f"the answer {_ANSWERS[key]} {_show(message[key])}" for key in _ANSWERS if message.get(key)]
-    claims = [pair for claim in message.get("claims") or () for pair in claim.items()]
-    parts += [f"the answer {_CLAIMS[kind].format(_show(text))}" for kind, text in claims]
-    parts += ["the answer has no figure of its own"] if "unseen" in message else []
-    parts += ["the agent answers"] if message and not parts and "seen" not in message else []
-    parts += [f"a tool or the user has named {_show(message['seen'])}"] if "seen" in message else []
-    parts += ["nothing else has changed"] if entry.get("last") and entry.get("unchanged") else []
-    sentence = f"{begin} {', and '.join(parts)}.".strip()
-    return sentence[:1].upper() + sentence[1:]
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def _show(value: Json) -> str:
-    if isinstance(value, dict):
-        return cut(f"({', '.join(f'{name} = {_show(each)}' for name, each in value.items())})", budget=LONGEST_VALUE)
-    texts = map(_show, value) if isinstance(value, list) else [json.dumps(value, ensure_ascii=False)]
-    return cut(" and ".join(texts), budget=LONGEST_VALUE)
