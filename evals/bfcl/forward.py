@@ -21,6 +21,7 @@ from gecko_graph.errors import EvaluationFailed
 from gecko_graph.models.recorded import RecordedModel, planner_message
 from gecko_graph.state import Json, JsonObject
 from gecko_graph.values.difference import json_equal
+from gecko_graph.values.notes import notes_of
 from gecko_graph.world.ladder import RUNGS, Rungs
 from gecko_graph.world.rung import Answer, Rung, RungRequest, RungResult, open_contract
 
@@ -105,7 +106,8 @@ def stopped(said: Mapping[str, str], steps: list[Any]) -> dict[str, list[int]]:
         if step["call"]["id"] in said and "outcome" in step:
             found = counts.setdefault(said[step["call"]["id"]], [0, 0])
             found[0] += 1
-            found[1] += "refused" in step["outcome"] and step["outcome"]["status"] == "error"
+            is_refused = bool(notes_of(step["outcome"], "refused"))
+            found[1] += is_refused and step["outcome"]["status"] == "error"
     return counts
 
 

@@ -22,6 +22,7 @@ from gecko_graph.toolgate import graph as toolgate
 from gecko_graph.toolgate.channels import ForwardState, ToolGateRecord
 from gecko_graph.toolgate.gates import category_of_refusal
 from gecko_graph.toolgate.nodes import reranker, verify
+from gecko_graph.values.notes import notes_of, with_notes
 from gecko_graph.world.commit import state_updater
 from gecko_graph.world.ladder import simulator
 from gecko_graph.world.rung import refuse
@@ -280,8 +281,9 @@ def lenient(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, p: bool,
 
 
 def _as_result(outcome: Outcome) -> Outcome:
-    kept = {key: value for key, value in outcome.items() if key not in ("category", "refused", "violations")}
-    return cast("Outcome", {**kept, "status": "ok", "patch": []})
+    kept = {key: value for key, value in outcome.items() if key not in ("category", "notes", "violations")}
+    left = [each for each in notes_of(outcome) if each["kind"] != "refused"]
+    return with_notes(cast("Outcome", {**kept, "status": "ok", "patch": []}), left)
 
 
 def without_q(toolkit: Toolkit) -> Toolkit:
