@@ -8,6 +8,7 @@ the work could grow faster than the value, there is no test, and the reference a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -15,12 +16,15 @@ from referencing.exceptions import Unresolvable
 
 from ..state import Json
 from ..values.digest import find_non_json
-from .formats import compile_pattern, fits_format
-from .subschemas import BOUNDS, is_number
+from .formats import EXPECTED, compile_pattern, fits_format
+from .subschemas import BOUNDS, DATA, is_number
 from .work import CHECKS_PER_PART, COSTS, MAX_CHECKS, BudgetSpent, begin, count_parts, is_multiple, is_spent, matches
 
 MOST_FAULTS = 20
-_TOGETHER = {"minContains": "contains", "maxContains": "contains"}
+_READ_WITH = {"minContains": "contains", "maxContains": "contains", "then": "if", "else": "if"}
+"""Keyword to the one that reads it along."""
+_NAMED = frozenset({"properties", "prefixItems", "allOf", "dependentSchemas"})
+_DEEPER = frozenset({"properties", "prefixItems", "items", "additionalProperties"})
 MOST_WORK = 2_000
 """Work that one part of a value may cost, in type checks."""
 MOST_GROUPS = 2_000
@@ -60,9 +64,24 @@ def compile_quick(schema: Any, follow: Callable[[str], Any]) -> Test | None:
             schema = {**{key: root[key] for key in _DEFINITIONS if key in root}, "allOf": [schema]}
         if find_non_json(schema):
             return None
-        return Test(Draft202012Validator(schema, keywords=_KEYWORDS, retriever=outside), work, schema)
+        read = _drop_unknown_formats(schema)
+        validator = Draft202012Validator(read, keywords=_KEYWORDS, retriever=outside, mask="")
+        return Test(validator, work, schema, follow)
     except (ImportError, Unsure, Unresolvable, ValueError, TypeError, AttributeError, LookupError, RecursionError):
         return None
+
+
+def _drop_unknown_formats(part: Any) -> Any:
+    """Return a schema without the formats that every value has: they would be asked of each."""
+    if isinstance(part, list):
+        return [*map(_drop_unknown_formats, part)]
+    if not isinstance(part, dict):
+        return part
+    return {
+        key: each if key in DATA else _drop_unknown_formats(each)
+        for key, each in part.items()
+        if key != "format" or not isinstance(each, str) or each in EXPECTED
+    }
 
 
 class Mismatch(NamedTuple):
@@ -80,12 +99,12 @@ class Test:
 
     __test__ = False  # for pytest
 
-    def __init__(self, validator: Any, work: int, schema: Any) -> None:
-        self._validator, self._work, self._schema = validator, work, schema
+    def __init__(self, validator: Any, work: int, schema: Any, follow: Callable[[str], Any]) -> None:
+        self._validator, self._work, self._schema, self._follow = validator, work, schema, follow
 
     def __call__(self, value: Json) -> bool:
         """Return True only if a value fits."""
-        if self._is_large(value):
+        if self._work > CHECKS_PER_PART and self._work * (1 + count_parts(value)) > MAX_CHECKS:
             return False
         begin(value)
         try:
@@ -93,41 +112,70 @@ class Test:
         except ValueError:
             return False
 
-    def _is_large(self, value: Json) -> bool:
-        return self._work > CHECKS_PER_PART and self._work * (1 + count_parts(value)) > MAX_CHECKS
-
-    def find_fault(self, value: Json) -> Mismatch | None:
-        """Return the one place where a value that is refused may not fit; None if there are several, or none."""
+    def find_mismatches(self, value: Json) -> Sequence[Mismatch]:
+        """Return all places where a refused value may not fit, in the whole check's order; empty if unsure."""
+        if (self._work + MOST_FAULTS) * (1 + count_parts(value)) > MAX_CHECKS:  # all errors are made at once
+            return ()
+        begin(value)
         try:
-            errors = () if self._is_large(value) else islice(self._validator.iter_errors(value), MOST_FAULTS)
-            first, *more = {(*error.schema_path, "", *error.instance_path): error for error in errors}.values()
-        except ValueError:
-            return None
-        schema, (*path, keyword) = self._schema, first.schema_path or [""]
+            errors = [*islice(self._validator.iter_errors(value), MOST_FAULTS)]
+            found = [self._locate(error, value) for error in errors]
+            ranks = [self._rank(error, value) for error in errors] if len(errors) > 1 else [()]
+        except (ValueError, LookupError, TypeError):
+            return ()
+        if is_spent() or len(errors) == MOST_FAULTS:
+            return ()
+        by_rank = dict(zip(ranks, found, strict=True))
+        return [by_rank[rank] for rank in sorted(by_rank)]
+
+    def _locate(self, error: Any, value: Any) -> Mismatch:
+        schema, place = self._schema, list[str | int]()
+        *path, last = error.schema_path
         for token in path:
             schema = schema[str(token) if isinstance(schema, dict) else token]  # `1` is told for "1"
-        keyword = _TOGETHER.get(keyword, keyword)
-        if more or not isinstance(schema, dict) or keyword not in schema or "propertyNames" in first.schema_path:
-            return None
-        found: list[str | int] = []
-        for token in first.instance_path:
-            found.append(str(token) if isinstance(value, dict) else token)
-            value = value[found[-1]]
-        if first.instance != value:  # an empty name in a place is not told
-            return None
-        return Mismatch(schema, keyword, found, value)
+        for token in error.instance_path:
+            place.append(str(token) if isinstance(value, dict) else token)
+            value = value[place[-1]]
+        keyword = _READ_WITH.get(last, last)
+        # `false` is told of the item, not of the list; an empty name in a place is not told
+        if error.kind.name in ("falseSchema", "propertyNames") or keyword not in schema or error.instance != value:
+            raise ValueError
+        return Mismatch(schema, keyword, place, value)
+
+    def _rank(self, error: Any, value: Any) -> tuple[int, ...]:
+        """Return where an error stands among others of the whole check: keywords as written, items as they come."""
+        schema, rank, steps, inside = self._schema, list[int](), iter(error.evaluation_path), iter(error.instance_path)
+        for keyword in steps:
+            rank.append([*schema].index(_READ_WITH.get(keyword, keyword)))
+            schema = schema[keyword]
+            if keyword == "$ref":
+                schema = self._follow(schema)
+            elif keyword in _DEFINITIONS:  # our own keywords are told where they are written, not where they apply
+                raise ValueError
+            if keyword in _NAMED:
+                schema = schema[_add(rank, schema, next(steps))]
+            if keyword in _DEEPER and (token := next(inside, None)) is not None:
+                value = value[_add(rank, value, token)]
+        return tuple(rank)
 
 
-def _own(fits: Callable[[Any, Json], bool]) -> type:
+def _add(rank: list[int], holder: Any, token: Any) -> Any:
+    """Return a token of a path as the holder has it, and add its position there to a rank."""
+    token = str(token) if isinstance(holder, dict) else token  # `1` is told for "1"
+    rank.append([*holder].index(token) if isinstance(holder, dict) else token)
+    return token
+
+
+def _own(prepare: Callable[[Any], Callable[[Any], bool]]) -> type:
     """Return a keyword as `jsonschema-rs` asks for it: what the rule does not fit raises ValueError."""
 
     class Keyword:
         def __init__(self, _: Any, rule: Any, path: Any) -> None:
-            self._rule = rule
+            self._fits = prepare(rule)
 
         def validate(self, value: Json) -> None:
             try:
-                if fits(self._rule, value):
+                if self._fits(value):
                     return
             except BudgetSpent:  # seen by `is_spent`
                 pass
@@ -136,14 +184,15 @@ def _own(fits: Callable[[Any, Json], bool]) -> type:
     return Keyword
 
 
-def _has_pattern(source: str, value: Json) -> bool:
-    return not isinstance(value, str) or (pattern := compile_pattern(source)) is None or matches(pattern, value)
+def _prepare_pattern(source: str) -> Callable[[Json], bool]:
+    pattern = compile_pattern(source)
+    return lambda value: not isinstance(value, str) or pattern is None or matches(pattern, value)
 
 
 _KEYWORDS = {
-    "pattern": _own(_has_pattern),
-    "format": _own(fits_format),
-    "multipleOf": _own(lambda step, value: not is_number(value) or is_multiple(value, step)),
+    "pattern": _own(_prepare_pattern),
+    "format": _own(lambda name: partial(fits_format, name)),
+    "multipleOf": _own(lambda step: lambda value: not is_number(value) or is_multiple(value, step)),
 }
 
 

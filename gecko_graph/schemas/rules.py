@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
+from itertools import chain
 from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError, validators
@@ -45,14 +46,15 @@ def check(rules: Validator, value: Json, *, is_json: bool = False) -> Errors:
     if fits and (is_json or find_non_json(value) is None):
         if fits(value):
             return
-        if (fault := fits.find_fault(value)) and (errors := _explain_at(rules, fault)):
-            yield from errors
+        errors = [_explain_at(rules, mismatch) for mismatch in fits.find_mismatches(value)]
+        if errors and all(errors):
+            yield from chain.from_iterable(errors)
             return
     yield from explain(rules, value)
 
 
 def _explain_at(rules: Validator, fault: Mismatch) -> list[ValidationError]:
-    """Return the errors of one keyword on one part of a value, which are all; empty if they cannot be told."""
+    """Return the errors of one keyword on one part of a value; empty if they cannot be told."""
     part: Any = rules_of_part(rules, fault.schema)
     rule = fault.schema[fault.keyword]
     try:

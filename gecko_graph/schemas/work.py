@@ -71,7 +71,7 @@ def count_parts(value: Json) -> int:
         inner = waiting.pop()
         members = inner.values() if isinstance(inner, dict) else inner if isinstance(inner, list) else ()
         count += len(members)
-        waiting += members
+        waiting += [each for each in members if isinstance(each, (dict, list))]
     return count
 
 

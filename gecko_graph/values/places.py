@@ -116,14 +116,19 @@ def _member(value: Json, token: str | int) -> Json:
 
 def excerpt(value: Json) -> str:
     """Return the beginning of a value as JSON, at most `EXCERPT_CHARS` characters."""
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    is_large = len(members) > EXCERPT_CHARS or any(isinstance(each, dict | list) for each in members)
     text = ""
-    for chunk in json.JSONEncoder(
-        ensure_ascii=False, default=lambda each: f"({type(each).__name__})", check_circular=False
-    ).iterencode(_head(value)):
+    for chunk in _ENCODER.iterencode(value) if is_large else [_ENCODER.encode(_head(value))]:
         text += chunk
         if len(text) > EXCERPT_CHARS:
             return text[: EXCERPT_CHARS - 1] + "…"
     return text
+
+
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, default=lambda each: f"({type(each).__name__})", check_circular=False
+)  # in C where it writes all at once
 
 
 def shorten(text: str, limit: int) -> str:
