@@ -202,6 +202,51 @@ async def test_what_is_kept_is_what_was_told_or_nothing_is(servers, monkeypatch)
     assert await state(one, "a") == await state(two, "a") == shop().state
 
 
+@pytest.mark.parametrize(
+    ("trip", "is_done", "told"),
+    [("claim", False, 200), ("claim", True, 503), ("keep", False, 503), ("keep", True, 200)],
+)
+async def test_a_connection_that_ends_at_any_moment_of_a_call(address, monkeypatch, trip, is_done, told):
+    """A call that was answered is in the history; one that was refused is not, and another server goes on."""
+    one, two = notes(address), notes(address)
+    assert (await one.post("/note", json={"id": "first"})).status_code == 200
+    store = one.sessions.store
+    ask, trips = store._ask, iter(["claim", "keep"])
+
+    async def end(query, *given, on=None):
+        is_now = next(trips, None) == trip
+        if is_now and not is_done:
+            store.close()
+        answer = await ask(query, *given, on=on)
+        if is_now and is_done:
+            store.close()
+        return answer
+
+    monkeypatch.setattr(store, "_ask", end)
+    answer = await one.post("/note", json={"id": "second"})
+    assert answer.status_code == told, answer.text
+    monkeypatch.undo()
+    made = ["first", "second"] if told == 200 else ["first"]
+    for client in (two, one):
+        history = (await client.get(f"{OWN}/default/history")).json()["history"]
+        assert [step["call"]["args"]["id"] for step in history] == made
+    assert (await two.post("/note", json={"id": "third"})).json()["at"] == len(made) + 1
+    for client in (one, two):
+        client.sessions.store.close()
+
+
+async def test_a_name_that_no_database_holds_is_no_session(servers):
+    one, _ = servers
+    assert (await one.post(CANCEL)).status_code == 200
+    connection = one.sessions.store._connection
+    for name in ("a%00b", "a%20b", "%ed%a0%80"):
+        assert (await one.post(f"/s/{name}{CANCEL}")).status_code == 404
+        assert (await one.get(f"{OWN}/{name}/state")).status_code == 404
+        assert (await one.delete(f"{OWN}/{name}")).status_code == 404
+    assert one.sessions.store._connection is connection, "the calls of others are not refused by it"
+    assert not connection.closed
+
+
 @pytest.mark.slow
 def test_kill_9_during_calls_loses_nothing_and_doubles_nothing(server):
     found = run_with_kills(Size(sessions=12, calls=240, clients=8, servers=2, kills=3))
