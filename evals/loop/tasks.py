@@ -14,7 +14,7 @@ from gecko_graph.state import JsonObject
 from gecko_graph.training.env import GeckoEnv
 from gecko_graph.training.near import cut, near_misses, play
 from gecko_graph.training.tasks import A_SEQUENCE, KNOBS, Task, accepts, find_free, make_tasks, sequence_of
-from gecko_graph.training.walks import CHAIN, Move
+from gecko_graph.training.walks import CHAIN, Move, Start
 from gecko_graph.values.documents import read_document
 
 from ..bfcl.contracted import class_toolkit
@@ -52,7 +52,7 @@ class Looked(NamedTuple):
 
 def look(task: Task, seed: int) -> Looked:
     """Play a task's solution, and near-misses of another seed than it was made with."""
-    start = World(task.tools, state=task.state, context=KNOBS)
+    start = Start(World(task.tools, state=task.state, context=KNOBS))
     moves = [Move(at, each["name"], each["args"]) for at, each in enumerate(task.solution)]
     env = GeckoEnv([task])
     env.reset(0)

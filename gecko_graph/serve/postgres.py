@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import dropwhile
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import GeckoError
 from ..state import JsonObject
@@ -25,6 +25,8 @@ from .store import Found, Row, Store
 
 try:
     import psycopg
+    from psycopg.pq import Escaping, ExecStatus
+    from psycopg.pq.abc import PGconn, PGresult
 except ImportError:
     raise GeckoError(
         "--save postgresql://... needs psycopg: pip install langgraph-checkpoint-postgres 'psycopg[binary]'"
@@ -49,20 +51,22 @@ CREATE INDEX IF NOT EXISTS gecko_graph_begun ON {_ROWS} (session) WHERE {_BEGINS
 INSERT INTO gecko_graph_head SELECT %s, %s WHERE NOT EXISTS (SELECT FROM gecko_graph_head);
 COMMIT; SELECT format, identity FROM gecko_graph_head
 """
-_FREE = "SELECT pg_advisory_unlock(hashtextextended(%s, 0))"
 _AGE = "EXTRACT(epoch FROM now() - at)::float8"
 _PREPARE = f"""
 PREPARE gecko_read (bigint, text) AS SELECT n, kind, CASE WHEN n > $1 THEN data END, {_AGE} FROM {_ROWS}
   WHERE session = $2 AND n >= $1 ORDER BY n;
 PREPARE gecko_add (text, bigint, text, integer, text) AS INSERT INTO {_ROWS} (session, n, kind, steps, data)
-  VALUES ($1, $2, $3, $4, $5)
+  VALUES ($1, $2, $3, $4, $5);
+PREPARE gecko_claim (text) AS SELECT pg_try_advisory_lock(hashtextextended($1, 0));
+PREPARE gecko_free (text) AS SELECT pg_advisory_unlock(hashtextextended($1, 0))
 """
-_READ = "EXECUTE gecko_read(%s, %s)"
-_CLAIM = f"SELECT pg_try_advisory_lock(hashtextextended(%s, 0)); {_READ}"
+_READ, _FREE = "EXECUTE gecko_read(%s, %s)", "EXECUTE gecko_free(%s)"
 _LAST = f"""
 SELECT session, steps, idle_s FROM (SELECT DISTINCT session FROM {_ROWS} WHERE {_BEGINS}) AS begun CROSS JOIN LATERAL (
   SELECT steps, {_AGE} AS idle_s FROM {_ROWS} WHERE session = begun.session ORDER BY n DESC LIMIT 1) AS last
 """
+
+Table: TypeAlias = list[tuple[Any, ...]]
 
 
 class Postgres(Store):
@@ -77,7 +81,7 @@ class Postgres(Store):
     def __init__(self, address: str, *, identity: str, idle_s: float = 3600, wait_s: float = 30) -> None:
         self._address, self._idle_s, self._wait_s = address, idle_s, wait_s
         self._connection: psycopg.AsyncConnection[Any] | None = None
-        self._opening, self._again = asyncio.Lock(), 0.0
+        self._opening, self._asking, self._again = asyncio.Lock(), asyncio.Lock(), 0.0
         self._claimed: dict[str, psycopg.AsyncConnection[Any]] = {}
         try:
             with psycopg.connect(address, cursor_factory=psycopg.ClientCursor, **_OPTIONS) as connection:
@@ -97,23 +101,23 @@ class Postgres(Store):
         """Return what others have added, once none of them answers a call of the session."""
         end, pause = time.monotonic() + self._wait_s, 0.002
         while True:
-            cursor = await self._ask(_CLAIM, name, seen, name)
-            if (await cursor.fetchone())[0]:
+            connection = await self._have()
+            ((is_mine,),), found = await self._ask(f"EXECUTE gecko_claim(%s); {_READ}", name, seen, name, on=connection)
+            if is_mine == "t":
                 break
             if time.monotonic() > end:
                 raise HttpRefusal(503, "another server still answers a call of this session")
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, 0.05)
-        self._claimed[name] = cursor.connection
-        cursor.nextset()
-        found = await cursor.fetchall()
-        if anew := bool(seen) and (not found or found[0][0] != seen):
-            found = await (await self._ask(_READ, 0, name)).fetchall()
-        if not found or found[-1][3] > self._idle_s:
+        self._claimed[name] = connection
+        if anew := bool(seen) and (not found or int(found[0][0]) != seen):
+            (found,) = await self._ask(_READ, 0, name, on=connection)
+        if not found or float(found[-1][3]) > self._idle_s:
             return Found(0, (), anew=True)
+        last = int(found[-1][0])
         if not seen or anew:  # a call that went on after its session was closed may have left a row
-            found, anew = [None, *dropwhile(lambda row: row[1] not in _BEGINNINGS, found)], True
-        return Found(found[-1][0], [Row(name, kind, json.loads(data)) for _, kind, data, _ in found[1:]], anew)
+            found, anew = [(), *dropwhile(lambda row: row[1] not in _BEGINNINGS, found)], True
+        return Found(last, [Row(name, kind, json.loads(data)) for _, kind, data, _ in found[1:]], anew)
 
     async def keep(self, name: str, seen: int, rows: Sequence[Row], steps: int) -> int:
         """Add rows behind the last one."""
@@ -137,13 +141,13 @@ class Postgres(Store):
 
     async def list(self) -> list[JsonObject]:
         """Return the sessions, the last changed last."""
-        cursor = await self._ask(f"{_LAST} WHERE idle_s <= %s ORDER BY idle_s DESC", self._idle_s)
-        return [{"id": each[0], "steps": each[1], "idle_s": round(each[2], 1)} for each in await cursor.fetchall()]
+        (found,) = await self._ask(f"{_LAST} WHERE idle_s <= %s ORDER BY idle_s DESC", self._idle_s)
+        return [{"id": each[0], "steps": int(each[1]), "idle_s": round(float(each[2]), 1)} for each in found]
 
     async def count(self) -> int:
         """Return how many there are, idle ones that are not deleted yet among them."""
-        cursor = await self._ask(f"SELECT count(DISTINCT session) FROM {_ROWS} WHERE {_BEGINS}")
-        return int((await cursor.fetchone())[0])
+        (((count,),),) = await self._ask(f"SELECT count(DISTINCT session) FROM {_ROWS} WHERE {_BEGINS}")
+        return int(count)
 
     async def sweep(self) -> None:
         """Delete what has been idle for so long that nobody claims it any more."""
@@ -155,15 +159,15 @@ class Postgres(Store):
         if self._connection is not None:
             self._connection.pgconn.finish()
 
-    async def _ask(self, query: str, *given: Any, on: psycopg.AsyncConnection[Any] | None = None) -> Any:
-        """Return the cursor of statements, `on` the connection of a claim.
+    async def _ask(self, query: str, *given: Any, on: psycopg.AsyncConnection[Any] | None = None) -> Sequence[Table]:
+        """Return the rows of each statement, values as text; `on` is the connection of a claim.
 
         Whatever goes wrong, the connection ends, and each claim with it.
         """
         connection = on or await self._have()
         try:
-            async with asyncio.timeout(_ANSWER_S):
-                return await connection.execute(query, given)
+            async with asyncio.timeout(_ANSWER_S), self._asking:
+                return await _send(connection.pgconn, query, given)
         except (psycopg.Error, TimeoutError) as error:
             connection.pgconn.finish()
             raise HttpRefusal(503, f"the database of --save does not answer: {_reason(error)}") from None
@@ -179,15 +183,59 @@ class Postgres(Store):
                 raise HttpRefusal(503, "the database of --save cannot be reached")
             try:
                 async with asyncio.timeout(_CONNECT_S):
-                    connection = await psycopg.AsyncConnection.connect(
-                        self._address, cursor_factory=psycopg.AsyncClientCursor, **_OPTIONS
-                    )
+                    connection = await psycopg.AsyncConnection.connect(self._address, **_OPTIONS)
                     await connection.execute(_PREPARE)
                     self._connection = connection
             except (psycopg.Error, TimeoutError) as error:
                 self._again = time.monotonic() + _AGAIN_S
                 raise HttpRefusal(503, f"the database of --save cannot be reached: {_reason(error)}") from None
             return self._connection
+
+
+async def _send(connection: PGconn, query: str, given: Sequence[Any]) -> list[Table]:
+    """Send statements in one trip, and return their rows. A cursor would take four times the processor time."""
+    quote, loop = Escaping(connection).escape_literal, asyncio.get_running_loop()
+    texts = [quote(each.encode()).decode() if isinstance(each, str) else str(each) for each in given]
+    ended, found, file = loop.create_future(), list[PGresult](), connection.socket
+
+    def go_on() -> None:
+        try:
+            if not connection.flush():
+                loop.remove_writer(file)
+            if _take(connection, found) and not ended.done():
+                ended.set_result(None)
+        except psycopg.Error as error:
+            if not ended.done():
+                ended.set_exception(error)
+
+    connection.send_query((query % tuple(texts)).encode())
+    loop.add_reader(file, go_on)
+    try:
+        if connection.flush():
+            loop.add_writer(file, go_on)
+        await ended
+    finally:
+        loop.remove_reader(file)
+        loop.remove_writer(file)
+    if failed := next((one for one in found if one.status == ExecStatus.FATAL_ERROR), None):
+        raise psycopg.OperationalError(failed.get_error_message())
+    return [_rows_of(one) for one in found if one.status == ExecStatus.TUPLES_OK]
+
+
+def _take(connection: PGconn, found: list[PGresult]) -> bool:
+    """Take what has come; returns whether that is all."""
+    connection.consume_input()
+    while not connection.is_busy():
+        if (one := connection.get_result()) is None:
+            return True
+        found.append(one)
+    return False
+
+
+def _rows_of(one: PGresult) -> Table:
+    columns = range(one.nfields)
+    values = ([one.get_value(row, column) for column in columns] for row in range(one.ntuples))
+    return [tuple(each if each is None else each.decode() for each in row) for row in values]
 
 
 def _reason(error: BaseException) -> str:

@@ -26,7 +26,7 @@ DEFAULT = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
 _WATCHED = 200
 _SWEEP_S = 60.0
-_TAKEN = "there is a session of this id"
+_TAKEN, _ABSENT = "there is a session of this id", "there is no such session (POST /_gecko/sessions makes one)"
 _LATE = "the session still works on a call that took too long"
 Drifts: TypeAlias = list[Any]
 Rows = list[Row]
@@ -205,7 +205,7 @@ class Sessions:
     async def close(self, name: str) -> None:
         """Forget a session. One that still answers too late is forgotten all the same. Raises Refused."""
         if (held := self._all.get(name)) is None and not self.store.is_shared:
-            raise HttpRefusal(404, "there is no such session")
+            raise HttpRefusal(404, _ABSENT)
         if held is not None and held.late is not None:
             await self._drop(held)
         else:
@@ -291,6 +291,10 @@ class Sessions:
 
         Where it is not there `first` makes it; `default` makes itself.
         """
+        if not _NAME.fullmatch(
+            name
+        ):  # a database refuses some names, and with them all that its connection has claimed
+            raise HttpRefusal(404, _ABSENT)
         with self._using(name) as session:
             async with self._locked(session):
                 if self._all.get(name) is not session:
@@ -343,14 +347,14 @@ class Sessions:
                 raise HttpRefusal(409, _TAKEN)
             return
         if first is None and session.name != DEFAULT:
-            raise HttpRefusal(404, "there is no such session (POST /_gecko/sessions makes one)")
+            raise HttpRefusal(404, _ABSENT)
         changes.append(first or Row(DEFAULT, "new", {}))
         self._apply(session, changes[0])
 
     async def _keep(self, session: Session, changes: Rows) -> None:
         try:
             session.seen = await self.store.keep(session.name, session.seen, changes, session.steps)
-        except HttpRefusal:
+        except BaseException:
             if self.store.is_shared:
                 session.forget()
             raise

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from ..conversation.channels import address
 from ..conversation.milestones.goal import Score
 from ..conversation.milestones.measures import check_installed
-from ..conversation.milestones.tables import find_names
+from ..conversation.milestones.tables import Snapshot, find_names
 from ..conversation.score import build_trajectory, find_status
 from ..conversation.tools import show_step
 from ..conversation.user import Case
@@ -207,11 +207,14 @@ def words_of(case: Case) -> str:
 
 def score_world(case: Case, words: str, world: World, answer: str | None) -> Score:
     """Score the calls of a world, and an answer, by a task's goal."""
+    return case.goal.score(find_trajectory(case, words, world, answer))
+
+
+def find_trajectory(case: Case, words: str, world: World, answer: str | None) -> list[Snapshot]:
+    """Return what a task's goal looks at, of the calls of a world and an answer."""
     tables = find_names(case.state, case.goal.tables)
     held: JsonObject = {"start": case.state, "log": world.log}
-    return case.goal.score(
-        build_trajectory(build_messages(world, [HumanMessage(words)], answer), held, tables, case.tools)
-    )
+    return build_trajectory(build_messages(world, [HumanMessage(words)], answer), held, tables, case.tools)
 
 
 def _read(given: Any, world: World) -> Any:

@@ -14,8 +14,7 @@ from ..values.digest import digest, digest_apart_from
 from ..values.patch import booked_patch
 from ..values.places import map_scalars, scalars
 from ..world.provenance import is_planned
-from ..world.world import World
-from .walks import Move, ValueSource, Walk, replay
+from .walks import Move, Start, ValueSource, Walk
 
 Pairs: TypeAlias = set[tuple[int, int]]
 """Origins of moves of which the second needs the first: its value, or its effect."""
@@ -29,13 +28,12 @@ class End(NamedTuple):
     state: JsonObject
     drawn: frozenset[Json]
 
-    def is_same(self, start: World, moves: Sequence[Move], free: Sequence[str] = ()) -> tuple[bool, dict[int, Step]]:
+    def is_same(self, start: Start, moves: Sequence[Move], free: Sequence[str] = ()) -> tuple[bool, dict[int, Step]]:
         """Return whether other moves come to the same, but for drawn texts and tables that are free; with their steps.
 
         Random texts are only searched if the states differ, and there are some.
         """
-        world = start.fork()
-        steps, mine = replay(world, moves), _watched(self.state, free)
+        (world, steps), mine = start.make(moves), _watched(self.state, free)
         if digest(_watched(world.state, free)) == digest(mine):
             return True, steps
         if not self.drawn:
@@ -48,10 +46,9 @@ def _watched(state: JsonObject, free: Sequence[str]) -> Json:
     return find_table(state, REST + ", ".join((*UNWATCHED, *free)))
 
 
-def play(start: World, moves: Sequence[Move]) -> End:
-    """Return the result of moves; the world is not changed."""
-    one, other = start.fork(), start.fork()
-    steps, _ = replay(one, moves), replay(other, moves, "other")
+def play(start: Start, moves: Sequence[Move]) -> End:
+    """Return the result of moves."""
+    (one, steps), (other, _) = start.make(moves), start.make(moves, "other")
     drawn = _texts(one.state) - _texts(other.state) - _texts(start.state)
     return End(steps, one.state, frozenset(drawn))
 
@@ -60,7 +57,7 @@ def _texts(value: Json) -> set[Json]:
     return {each for _, each in scalars(value, keys=True) if isinstance(each, str)}
 
 
-def cut(start: World, moves: Sequence[Move], free: Sequence[str] = ()) -> tuple[list[Move], Pairs]:
+def cut(start: Start, moves: Sequence[Move], free: Sequence[str] = ()) -> tuple[list[Move], Pairs]:
     """Return the moves without those that make no difference at the end, and which of them depend on each other.
 
     A read whose result is used stays.
@@ -83,7 +80,7 @@ def cut(start: World, moves: Sequence[Move], free: Sequence[str] = ()) -> tuple[
             return kept, pairs
 
 
-def has_idle_write(start: World, moves: Sequence[Move], free: Sequence[str] = ()) -> bool:
+def has_idle_write(start: Start, moves: Sequence[Move], free: Sequence[str] = ()) -> bool:
     """Return whether moves with these very arguments come to the same without one that is not a read.
 
     `cut` misses what undoes another: without a row that was added, a search finds another one to delete.
@@ -99,7 +96,7 @@ def _act(step: Step) -> str:
     return digest(map_scalars(patch, lambda each: 0 if isinstance(each, int | float) else each))
 
 
-def number(start: World, moves: Sequence[Move], pairs: Pairs) -> tuple[list[Move], Pairs, dict[int, Step]]:
+def number(start: Start, moves: Sequence[Move], pairs: Pairs) -> tuple[list[Move], Pairs, dict[int, Step]]:
     """Return moves numbered anew, with their arguments as they are then, their pairs, and their steps."""
     new = {move.origin: at for at, move in enumerate(moves)}
     moved = []
@@ -107,7 +104,7 @@ def number(start: World, moves: Sequence[Move], pairs: Pairs) -> tuple[list[Move
         known = {place: one for place, one in move.sources.items() if one.origin in new}
         sources = {place: ValueSource(new[one.origin], one.place) for place, one in known.items()}
         moved.append(replace(move, origin=new[move.origin], sources=sources))
-    steps = replay(start.fork(), moved)
+    _, steps = start.make(moved)
     numbered = [replace(move, args=steps[move.origin]["call"]["args"]) for move in moved]
     return numbered, {(new[first], new[second]) for first, second in pairs}, steps
 
@@ -120,7 +117,7 @@ def longest_chain(pairs: Pairs) -> int:
     return max(depth.values(), default=1)
 
 
-def near_misses(start: World, moves: Sequence[Move], pairs: Pairs, rng: Random) -> Iterator[list[Move]]:
+def near_misses(start: Start, moves: Sequence[Move], pairs: Pairs, rng: Random) -> Iterator[list[Move]]:
     """Yield walks with a call left out, two dependent ones swapped, each argument changed, or a write added."""
     moves = list(moves)
     for move in moves:
@@ -130,11 +127,11 @@ def near_misses(start: World, moves: Sequence[Move], pairs: Pairs, rng: Random) 
         swapped = list(moves)
         swapped[at[first]], swapped[at[second]] = moves[at[second]], moves[at[first]]
         yield swapped
-    walk = Walk(start, rng)
+    walk = Walk(start.world, rng)
     for place, name in [(place, name) for place, move in enumerate(moves) for name in sorted(move.args)] * _CHANGES:
         if (other := walk.change(moves[place], name)) is not None:
             yield [*moves[:place], other, *moves[place + 1 :]]
-    replay(walk.world, moves)
+    walk.world = start.make(moves)[0].fork()
     walk.moves, writes = list(moves), [tool for tool in start.toolkit if not start.toolkit.is_read(tool.name)]
     for _ in range(_TRIES):
         step = walk.move(rng.choice(writes))

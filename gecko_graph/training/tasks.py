@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
@@ -32,7 +32,7 @@ from ..values.documents import format_document
 from ..values.mapping import Map, Work
 from ..world.provenance import is_planned
 from ..world.world import World
-from .env import GeckoEnv, as_conversation, index_tasks, score_world, words_of
+from .env import GeckoEnv, as_conversation, find_trajectory, index_tasks, words_of
 from .formats import as_responses_tools
 from .near import cut, has_idle_write, longest_chain, near_misses, number, play
 from .rows import write_rows
@@ -41,7 +41,7 @@ from .shapes import ROW_ERRORS, read_row
 from .shards import Shards, forget
 from .steps import once, read_rows, write_text
 from .vary import vary
-from .walks import CHAIN, Move, Walk, replay
+from .walks import CHAIN, Move, Start, Walk
 from .words import References, find_lacks, find_values, refer, say
 
 A_SEQUENCE = 5
@@ -150,12 +150,15 @@ class Maker:
         if all(toolkit.is_read(name) for name in toolkit.names):
             raise GeckoError("tools: none changes the state, so there is no end to be reached: declare their effects")
 
-    def make(self, at: int) -> Task | None:
-        """Return the task of a number; None if its walk makes none. Of every three numbers two make deep ones alone."""
+    def make(self, at: int, full: Collection[tuple[str, ...]] = ()) -> Task | None:
+        """Return the task of a number; None if its walk makes none, or one of these sequences of tool names.
+
+        Of every three numbers two make deep ones alone.
+        """
         deep, rng = at % 3 > 0, Random(f"{self._seed} {at}")
-        start = vary(self._world, rng.choice(self._states), rng)
-        walked = Walk(start, rng, chained=rng.random() < 0.7).go(rng.randrange(1, MOST_WRITES + 1))
-        steps = replay(start.fork(), walked)
+        start = Start(vary(self._world, rng.choice(self._states), rng))
+        walked = Walk(start.world, rng, chained=rng.random() < 0.7).go(rng.randrange(1, MOST_WRITES + 1))
+        _, steps = start.make(walked)
         if any(steps[move.origin]["call"]["args"] != move.args for move in walked):
             return None  # the omitted moves have changed the arguments of others
         moves, _ = refer(start.state, walked, steps)
@@ -177,6 +180,8 @@ class Maker:
                 data = {"name": f"task-{at}", "words": words, "state": start.state, "milestones": milestones}
                 solution = [{"name": move.name, "args": move.args} for move in moves]
                 task = Task.from_json(self._toolkit, {**data, "solution": solution, "chain": chain})
+                if sequence_of(task) in full:
+                    return None
                 misses = near_misses(start, moves, pairs, rng)
                 is_kept = is_exact(task, start, moves, misses, found) and not has_idle_write(start, moves, found)
                 return task if is_kept else None
@@ -201,22 +206,19 @@ class Maker:
         return plain
 
 
-def hold(start: World, words: str, moves: Sequence[Move]) -> JsonObject:
+def hold(start: Start, words: str, moves: Sequence[Move]) -> JsonObject:
     """Return the conversation in which moves are made, as `create_conversation` returns it."""
-    world = start.fork()
-    replay(world, moves)
-    return as_conversation(world, [HumanMessage(words)], None)
+    return as_conversation(start.make(moves)[0], [HumanMessage(words)], None)
 
 
-def accepts(task: Task, start: World, moves: Sequence[Move]) -> bool:
+def accepts(task: Task, start: Start, moves: Sequence[Move]) -> bool:
     """Return whether a task's goal accepts moves."""
-    world = start.fork()
-    replay(world, moves)
-    return (score_world(task, task.words, world, ANSWER)["similarity"] or 0.0) >= SUCCESS
+    trajectory = find_trajectory(task, task.words, start.make(moves)[0], ANSWER)
+    return task.goal.is_end(trajectory) and (task.goal.score(trajectory)["similarity"] or 0.0) >= SUCCESS
 
 
 def is_exact(
-    task: Task, start: World, moves: Sequence[Move], misses: Iterable[Sequence[Move]], free: Sequence[str]
+    task: Task, start: Start, moves: Sequence[Move], misses: Iterable[Sequence[Move]], free: Sequence[str]
 ) -> bool:
     """Return whether a task's goal accepts its solution, and refuses each near-miss with another end."""
     if not accepts(task, start, moves):
@@ -234,20 +236,20 @@ def find_free(milestones: Sequence[JsonObject]) -> list[str]:
 
 
 @dataclass
-class MakeTask(Work[int, JsonObject | None]):
-    """The work: the number of a task to the task, as JSON; None if there is none."""
+class MakeTask(Work[tuple[int, Collection[tuple[str, ...]]], JsonObject | None]):
+    """The work: the number of a task, and the sequences that are not wanted, to the task, as JSON, or None."""
 
     toolkit: Toolkit
     states: Sequence[JsonObject]
     seed: int
     models: Models
 
-    def begin(self) -> Callable[[int], JsonObject | None]:
+    def begin(self) -> Callable[[tuple[int, Collection[tuple[str, ...]]]], JsonObject | None]:
         """Build the maker."""
         maker = Maker(self.toolkit, self.states, self.seed, self.models)
 
-        def make(at: int) -> JsonObject | None:
-            task = maker.make(at)
+        def make(item: tuple[int, Collection[tuple[str, ...]]]) -> JsonObject | None:
+            task = maker.make(*item)
             return None if task is None else task.to_json()
 
         return make
@@ -287,7 +289,9 @@ def make_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     last = int(known[-1].name.rpartition("-")[2]) if known else 0
     if len(said) >= n:
         return
-    for at, made in enumerate(map(MakeTask(toolkit, states, seed, models), count(last + 1)), last + 1):
+    # a worker is told what is full when it is given the number; what becomes full meanwhile is left out below
+    items = ((at, [each for each, some in sequences.items() if some >= A_SEQUENCE]) for at in count(last + 1))
+    for at, made in enumerate(map(MakeTask(toolkit, states, seed, models), items), last + 1):
         task = made and Task.from_json(toolkit, made)
         if progress and (task or not at % 10):
             progress(len(said), n, at)

@@ -5,7 +5,8 @@ A move knows which of its values an earlier result gave, so that it can be made 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -51,21 +52,33 @@ class Move:
     sources: Mapping[Place, ValueSource] = field(default_factory=dict)
 
 
-def replay(world: World, moves: Sequence[Move], ids: str = "call") -> dict[int, Step]:
-    """Make moves in a world, with the values that earlier results give now; returns their steps by origin.
+class Start:
+    """A world where walks begin. A beginning of moves that was made before is not made again."""
 
-    A call draws the same identifiers however the walk around it is changed, and others under other `ids`.
-    """
-    done: dict[int, Step] = {}
-    for move in moves:
-        args = clone(move.args)
-        for place, source in move.sources.items():
-            step = done.get(source.origin)
-            new = value_at(step["outcome"]["result"], source.place) if step and is_planned(step) else NOTHING
-            if new is not NOTHING:
-                _put(args, place, new)
-        done[move.origin] = world.call({"name": move.name, "args": args, "id": f"{ids}_{move.origin + 1}"})
-    return done
+    def __init__(self, world: World) -> None:
+        self.world, self.state, self.toolkit = world, world.state, world.toolkit
+        self._made: dict[tuple[int, str], tuple[int, World, Step]] = {}
+
+    def make(self, moves: Sequence[Move], ids: str = "call") -> tuple[World, dict[int, Step]]:
+        """Return the world after moves, which is not to be changed, and their steps by origin.
+
+        A value that an earlier result gave is the one that it gives now. A call draws the same identifiers however the
+        walk around it is changed, and others under other `ids`.
+        """
+        at, world, done = 0, self.world, dict[int, Step]()
+        for move in moves:
+            args = clone(move.args)
+            for place, source in move.sources.items():
+                step = done.get(source.origin)
+                new = value_at(step["outcome"]["result"], source.place) if step and is_planned(step) else NOTHING
+                if new is not NOTHING:
+                    _put(args, place, new)
+            call = {"name": move.name, "args": args, "id": f"{ids}_{move.origin + 1}"}
+            if (key := (at, json.dumps(call))) not in self._made:
+                after = world.fork()
+                self._made[key] = len(self._made) + 1, after, after.call(call)
+            at, world, done[move.origin] = self._made[key]
+        return world, done
 
 
 def value_at(value: Json, place: Place) -> Any:
@@ -105,6 +118,8 @@ class Walk:
         self.moves: list[Move] = []
         self._known = [*_read(world.state, None)][:_MOST_VALUES]
         self._now = clock(world.state)
+        self._fits: dict[int, tuple[JsonObject, Callable[[Json], bool]]] = {}
+        """By the rule's identity, so the rule is kept too."""
 
     def go(self, writes: int) -> list[Move]:
         """Make moves until so many of them have changed something, or too many have failed.
@@ -213,7 +228,9 @@ class Walk:
         """
         name = next(each for each in reversed(place) if isinstance(each, str))
         wanted, is_formed = _wanted(name, tool), bool({"format", "pattern"} & rule.keys())
-        fits = cache(partial(accepts, rules_of(rule))) if rule.keys() - _PLAIN else None
+        if id(rule) not in self._fits:
+            self._fits[id(rule)] = rule, cache(partial(accepts, rules_of(rule)))
+        fits = self._fits[id(rule)][1] if rule.keys() - _PLAIN else None
         found = []
         for each in self._known:
             alike = len(wanted & each.names) / len(wanted)

@@ -202,6 +202,61 @@ async def test_what_is_kept_is_what_was_told_or_nothing_is(servers, monkeypatch)
     assert await state(one, "a") == await state(two, "a") == shop().state
 
 
+@pytest.mark.parametrize(
+    ("trip", "is_done", "told"),
+    [("claim", False, 503), ("claim", True, 503), ("keep", False, 503), ("keep", True, 200)],
+)
+async def test_a_connection_that_ends_at_any_moment_of_a_call(address, monkeypatch, trip, is_done, told):
+    """A call that was answered is in the history; one that was refused is not, and another server goes on."""
+    one, two = notes(address), notes(address)
+    assert (await one.post("/note", json={"id": "first"})).status_code == 200
+    store = one.sessions.store
+    ask, trips = store._ask, iter(["claim", "keep"])
+
+    async def end(query, *given, on=None):
+        is_now = next(trips, None) == trip
+        if is_now and not is_done:
+            store.close()
+        answer = await ask(query, *given, on=on)
+        if is_now and is_done:
+            store.close()
+        return answer
+
+    monkeypatch.setattr(store, "_ask", end)
+    answer = await one.post("/note", json={"id": "second"})
+    assert answer.status_code == told, answer.text
+    monkeypatch.undo()
+    made = ["first", "second"] if told == 200 else ["first"]
+    for client in (two, one):
+        history = (await client.get(f"{OWN}/default/history")).json()["history"]
+        assert [step["call"]["args"]["id"] for step in history] == made
+    assert (await two.post("/note", json={"id": "third"})).json()["at"] == len(made) + 1
+    for client in (one, two):
+        client.sessions.store.close()
+
+
+async def test_what_is_large_or_has_quotes_comes_back_as_it_was(address):
+    """More than a socket takes at once, and texts that statements must quote."""
+    one, two = notes(address), notes(address)
+    odd = {"'; DROP TABLE gecko_graph_rows; --": "100% of \\ %s $1 \u20ac \x00", "large": "\u00e9" * 4_000_000}
+    await one.sessions.replace("default", {"notes": odd})
+    assert await state(two, "default") == await state(one, "default") == {"notes": odd}
+    for client in (one, two):
+        client.sessions.store.close()
+
+
+async def test_a_name_that_no_database_holds_is_no_session(servers):
+    one, _ = servers
+    assert (await one.post(CANCEL)).status_code == 200
+    connection = one.sessions.store._connection
+    for name in ("a%00b", "a%20b", "%ed%a0%80"):
+        assert (await one.post(f"/s/{name}{CANCEL}")).status_code == 404
+        assert (await one.get(f"{OWN}/{name}/state")).status_code == 404
+        assert (await one.delete(f"{OWN}/{name}")).status_code == 404
+    assert one.sessions.store._connection is connection, "the calls of others are not refused by it"
+    assert not connection.closed
+
+
 @pytest.mark.slow
 def test_kill_9_during_calls_loses_nothing_and_doubles_nothing(server):
     found = run_with_kills(Size(sessions=12, calls=240, clients=8, servers=2, kills=3))
@@ -217,11 +272,16 @@ def test_workers_share_a_port_and_one_that_is_killed_is_begun_again(address, tmp
     line = next(line for line in process.stderr if " tools at " in line)
     where = line.split(" tools at ")[1].split()[0]
 
-    def children():
-        # -ww: with COLUMNS=80 a long path of Python cuts off what is looked for
-        command = ["ps", "-ww", "-o", "pid,args", "--ppid", str(process.pid)]
-        listed = subprocess.run(command, capture_output=True, text=True)
-        return {int(each.split()[0]) for each in listed.stdout.splitlines() if "spawn_main" in each}
+    def workers():
+        """Those which live; both are waited for. Without `-ww`, COLUMNS would cut what they are told by."""
+        for _ in range(600):
+            asked = ["ps", "-ww", "-o", "pid,args", "--ppid", str(process.pid)]
+            listed = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()
+            found = {int(each.split()[0]) for each in listed if "spawn_main" in each}
+            if len(found) == 2:
+                return found
+            time.sleep(0.1)
+        raise AssertionError(f"not two workers: {listed}")
 
     def ask(method, path):
         for _ in range(50):  # a new connection each, to whichever worker takes it
@@ -232,15 +292,13 @@ def test_workers_share_a_port_and_one_that_is_killed_is_begun_again(address, tmp
         raise AssertionError("nobody answers")
 
     try:
-        assert ask("POST", CANCEL).status_code == 200
-        first = children()
-        assert len(first) == 2
+        told, first = [ask("POST", CANCEL).status_code], workers()
         for pid in first:
             os.kill(pid, signal.SIGKILL)
-            assert ask("POST", CANCEL).status_code == 409
-        assert len(ask("GET", f"{OWN}/default/history").json()["history"]) == 3
-        assert children()
-        assert not children() & first
+            told.append(ask("POST", CANCEL).status_code)
+        assert told == [200, 409, 409]
+        assert len(ask("GET", f"{OWN}/default/history").json()["history"]) == len(told)
+        assert not workers() & first
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0

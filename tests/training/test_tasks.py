@@ -27,7 +27,7 @@ from gecko_graph.training.tasks import (
     sequence_of,
 )
 from gecko_graph.training.vary import rename, vary, vary_state
-from gecko_graph.training.walks import CHAIN, Move, ValueSource, Walk, replay
+from gecko_graph.training.walks import CHAIN, Move, Start, ValueSource, Walk
 from gecko_graph.training.words import Reference, find_lacks, refer, say
 from gecko_graph.values.mapping import processes
 from tests.phone import FOLDER, load
@@ -97,20 +97,30 @@ class TestWalks:
             start = begin()
             walk = Walk(start, Random(at), chained=at % 2 == 0)
             moves = walk.go(3)
-            assert all("outcome" in step for step in replay(start.fork(), walk.moves).values())
+            assert all("outcome" in step for step in Start(start).make(walk.moves)[1].values())
             assert all(move in walk.moves for move in moves)
             assert start.log == []
 
+    def test_a_beginning_is_made_once_and_no_walk_sees_another(self, monkeypatch):
+        start, calls, real = Start(begin()), [], World.call
+        monkeypatch.setattr(World, "call", lambda world, call: calls.append(call["id"]) or real(world, call))
+        whole, steps = start.make([BUY, ORDER, CANCEL])
+        half, _ = start.make([BUY, ORDER])
+        other, _ = start.make([ORDER])
+        assert calls == ["call_1", "call_2", "call_3", "call_2"]
+        assert [len(each.log) for each in (start.world, half, whole, other)] == [0, 2, 3, 1]
+        assert start.make([BUY, ORDER, CANCEL])[1] == steps
+        assert len(calls) == 4
+
     def test_a_value_of_a_result_follows_the_result(self):
-        world = begin().fork()
-        steps = replay(world, [BUY, ORDER, CANCEL])
+        _, steps = Start(begin()).make([BUY, ORDER, CANCEL])
         assert steps[2]["call"]["args"] == {"order_id": steps[1]["outcome"]["result"]["order_id"]}
         assert steps[2]["outcome"]["status"] == "ok"
 
 
 class TestEnds:
     def test_drawn_identifiers_make_no_difference(self):
-        begun = begin()
+        begun = Start(begin())
         whole = play(begun, [BUY, ORDER])
         assert whole.drawn
         other = [BUY, move(7, "placeOrder")]  # another call draws another identifier
@@ -118,20 +128,20 @@ class TestEnds:
         assert play(begun, other).state != whole.state
 
     def test_what_they_refer_to_does(self):
-        begun = begin()
+        begun = Start(begin())
         first = [BUY, ORDER, move(3, "setCartLine", sku="COFFEE-500", quantity=1), move(4, "placeOrder")]
         cancel = [move(5, "cancelOrder", [("order_id", at, ("order_id",))], order_id="?") for at in (1, 4)]
         assert not play(begun, [*first, cancel[0]]).is_same(begun, [*first, cancel[1]])[0]
 
     def test_what_makes_no_difference_is_cut(self):
         idle = [move(0, "showCart"), move(1, "setCartLine", sku="TEA-100", quantity=1)]
-        kept, pairs = cut(begin(), [*idle, move(2, "setCartLine", sku="TEA-100", quantity=2)])
+        kept, pairs = cut(Start(begin()), [*idle, move(2, "setCartLine", sku="TEA-100", quantity=2)])
         assert [each.origin for each in kept] == [2]
         assert pairs == set()
 
     def test_what_undoes_itself_is_cut_whole(self):
         out = move(1, "setCartLine", sku="TEA-100", quantity=0)
-        assert cut(begin(), [BUY, out])[0] == []
+        assert cut(Start(begin()), [BUY, out])[0] == []
 
     def test_a_row_that_is_added_found_and_deleted_is_of_no_use(self):
         """Without the row another one is found: what is made anew without the first call ends otherwise."""
@@ -150,18 +160,18 @@ class TestEnds:
             Tool({"name": name, "parameters": word}, effect=effects[name], contract=one)
             for name, one in contracts.items()
         )
-        world = begin({"rows": {"b": 1, "c": 1}}, tools)
+        start = Start(begin({"rows": {"b": 1, "c": 1}}, tools))
         moves = [
             move(0, "add_row", row="a"),
             move(1, "find_row"),
             move(2, "delete_row", [("row", 1, ("row",))], row="a"),
         ]
-        assert cut(world, moves)[0] == moves
-        assert has_idle_write(world, moves)
-        assert not has_idle_write(world, moves[:1])
+        assert cut(start, moves)[0] == moves
+        assert has_idle_write(start, moves)
+        assert not has_idle_write(start, moves[:1])
 
     def test_calls_that_need_each_other_are_a_chain(self):
-        kept, pairs = cut(begin(), [BUY, ORDER, CANCEL])
+        kept, pairs = cut(Start(begin()), [BUY, ORDER, CANCEL])
         assert len(kept) == 3
         assert pairs >= {(0, 1), (1, 2)}
         assert longest_chain(pairs) == 3
@@ -171,8 +181,7 @@ class TestEnds:
 
 class TestWords:
     def refer(self, *moves):
-        start = begin()
-        return refer(SHOP.state, moves, replay(start.fork(), moves))
+        return refer(SHOP.state, moves, Start(begin()).make(moves)[1])
 
     def test_a_drawn_value_is_named_by_its_step(self):
         named, references = self.refer(BUY, ORDER, CANCEL)
@@ -195,8 +204,7 @@ class TestWords:
             move(0, "findProducts"),
             move(1, "setCartLine", [("sku", 0, ("products", 3, "sku"))], sku="TEA-100", quantity=1),
         ]
-        start = begin(state)
-        named, references = refer(state, moves, replay(start.fork(), moves))
+        named, references = refer(state, moves, Start(begin(state)).make(moves)[1])
         assert references == {}
         assert not named[1].sources
 
@@ -223,7 +231,7 @@ class TestTasks:
 
     def test_every_call_is_used(self):
         for task in made():
-            begun = begin(task.state)
+            begun = Start(begin(task.state))
             moves = [Move(at, each["name"], each["args"]) for at, each in enumerate(task.solution)]
             end = play(begun, moves)
             for at, one in enumerate(moves):
@@ -232,7 +240,7 @@ class TestTasks:
 
     def test_another_end_is_refused(self):
         for task in made():
-            begun = begin(task.state)
+            begun = Start(begin(task.state))
             moves = [Move(at, each["name"], each["args"]) for at, each in enumerate(task.solution)]
             assert accepts(task, begun, moves)
             for near in (moves[1:], moves[:-1], [*moves, move(99, "setCartLine", sku="X-1", quantity=1)]):
@@ -243,7 +251,7 @@ class TestTasks:
         phone = load("wifi-off")
         rows = phone.state["reminders"]
         state = {**phone.state, "reminders": {**rows, "r-9": rows["r-3"]}}
-        start = begin(state, phone.tools)
+        start = Start(begin(state, phone.tools))
         adds = move(0, "add_reminder", text=rows["r-3"]["text"], due=rows["r-3"]["due"])
         deletes, other = (move(1, "delete_reminder", id=key) for key in ("r-3", "r-9"))
         conversation = hold(start, "Please.", [adds, deletes])
@@ -256,13 +264,27 @@ class TestTasks:
     def test_each_argument_is_changed_in_a_near_miss(self):
         """What a goal leaves free, as it was drawn, is found whichever argument gives it."""
         walk = [BUY, ORDER, CANCEL]
-        misses = [miss for miss in near_misses(begin(), walk, set(), Random(0)) if len(miss) == len(walk)]
+        misses = [miss for miss in near_misses(Start(begin()), walk, set(), Random(0)) if len(miss) == len(walk)]
         pairs = [(one.origin, key) for miss in misses for one in miss for key in one.args if one not in walk]
         assert {*pairs} == {(0, "sku"), (0, "quantity"), (2, "order_id")}
 
     def test_none_twice_and_few_of_a_kind(self):
         assert len({task.words for task in made()}) == len(made()) == 12
         assert max(Counter(map(sequence_of, made())).values()) <= A_SEQUENCE
+
+    def test_what_a_worker_is_told_of_full_sequences_changes_no_task(self, monkeypatch):
+        monkeypatch.setattr("gecko_graph.training.tasks.A_SEQUENCE", 1)
+        told = []
+
+        def late(work, items):
+            """As workers that were given all their numbers at the beginning."""
+            for at, full in items:
+                told.append(full)
+                yield work((at, ()))
+
+        found = [[each.to_json() for each in make_tasks(SHOP.tools, [SHOP.state], 6, map=by)] for by in (map, late)]
+        assert found[0] == found[1]
+        assert len(told[-1]) == 5
 
     def test_half_need_three_calls_that_depend_on_each_other(self):
         assert sum(task.chain >= CHAIN for task in made()) * 2 >= len(made())

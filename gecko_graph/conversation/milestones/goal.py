@@ -19,7 +19,7 @@ from typing import Any, NotRequired, TypeAlias, cast
 from typing_extensions import TypedDict
 
 from ...state import VERSION
-from .constraints import Constraint, Milestone, Missed, Reached, distance, is_reached
+from .constraints import NOISE, Constraint, Milestone, Missed, Reached, distance, is_reached
 from .measures import check_installed
 from .tables import MESSAGE, WRITES, Snapshot, number_versions
 
@@ -62,16 +62,18 @@ class Goal:
         both = (*self.milestones, *self.minefields)
         return list(dict.fromkeys(each.table for one in both for each in one.constraints))
 
+    def is_end(self, trajectory: Sequence[Snapshot]) -> bool:
+        """Return whether the last snapshot is wholly as wanted, which is less work to know than a score."""
+        last = (each for each in self._count_for(trajectory) if each.last)
+        return all(each.compare(trajectory, -1, {}) >= 1 - NOISE for each in last)
+
     def score(self, trajectory: Sequence[Snapshot]) -> Score:
         """Score a conversation (equations 1 and 2): one snapshot for each message, from the user's first one on.
 
         Each snapshot is matched to one milestone at most, every milestone counts, what comes before the first
         milestone is guarded too, and a minefield is stepped on by any similarity.
         """
-        writes = [
-            (row["name"], table) for each in trajectory for row in each.get(WRITES, ()) for table in row["tables"]
-        ]
-        milestones = [_free(one, writes) for one in self.milestones]
+        milestones = self._count_for(trajectory)
         reached, exact = _match(milestones, trajectory)
         stepped, sure = _match(self.minefields, trajectory)
         reached = list(_explain(milestones, reached, trajectory))
@@ -79,6 +81,12 @@ class Goal:
         minus = mean([each["similarity"] for each in stepped]) or 0.0
         score = build_score(reached, stepped, mean([each["similarity"] for each in reached]), minus)
         return score if exact and sure else {**score, "inexact": True}
+
+    def _count_for(self, trajectory: Sequence[Snapshot]) -> list[Milestone]:
+        """Return the milestones without the guardrails of tables that the goal's own tools have changed."""
+        writes = {(row["name"], name) for each in trajectory for row in each.get(WRITES, ()) for name in row["tables"]}
+        kept = ((each for each in one.constraints if not _frees(each, writes)) for one in self.milestones)
+        return [replace(one, constraints=tuple(each)) for one, each in zip(self.milestones, kept, strict=True)]
 
 
 def build_score(reached: list[Reached], stepped: list[Reached], plus: float | None, minus: float) -> Score:
@@ -117,10 +125,8 @@ def build_reached(milestone: Milestone, similarity: float, snapshot: int | None)
     return cast(Reached, {**found, "similarity": similarity, "snapshot": snapshot})
 
 
-def _free(one: Milestone, writes: Collection[tuple[str, str]]) -> Milestone:
-    """Return a milestone without the guardrails of tables that the goal's own tools have changed."""
-    kept = (each for each in one.constraints if not any((tool, each.table) in writes for tool in each.frees))
-    return replace(one, constraints=tuple(kept))
+def _frees(one: Constraint, writes: Collection[tuple[str, str]]) -> bool:
+    return any((tool, one.table) in writes for tool in one.frees)
 
 
 def _explain(
