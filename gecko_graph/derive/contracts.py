@@ -249,8 +249,6 @@ class _ContractWriter:
         self.let["found"] = _text(asked.found)
         return asked
 
-    # kinds -----------------------------------------------------------------------------------------------------------
-
     def _list(self) -> JsonObject | None:
         if self.one.lists is None:
             return None
@@ -288,9 +286,10 @@ class _ContractWriter:
             self.let["id"] = {"cases": [own, {"value": new}]}
         self._refuse_twice(named)
         there = ", at(state, place, {})" if isinstance(self.let["id"], dict) else ""
-        item = _text(f"merged({self._defaults()!r}, {self._base()}, {self._sent()[0]}, {{{self.key!r}: id}}{there})")
+        known = f"{self._defaults()!r}, {self._base()}, {self._sent()[0]}, {{{self.key!r}: id}}{there}"
+        self.let["made"] = _text(f"merged({known})")
         below = [{"op": "add", "path": self._below(each), "value": {}} for each in self.paths.below(self.things)]
-        effects = [{"op": "add", "path": "{{ place }}", "value": item}, *below, *effects]
+        effects = [{"op": "add", "path": "{{ place }}", "value": "{{ made }}"}, *below, *effects]
         return {"effects": effects, "returns": self._thing()}
 
     def _refuse_twice(self, named: str | None) -> None:

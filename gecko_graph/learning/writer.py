@@ -26,9 +26,10 @@ from ..tools.descriptions import describe_tool
 from ..values.digest import pack
 from ..values.observation import Observation, mask_values
 from ..values.patch import apply_patch, pointer, tokens
+from ..world.followed import open_run
 from .learn import Learned
 from .miner import UNLEARNED
-from .replay import contradicted, open_run, try_clause, without_explained
+from .replay import contradicted, try_clause, without_explained
 from .rules import EXCEPTIONS, PROPOSED, said
 
 ROUNDS, COUNTER, WRITTEN_TOKENS = 2, 10, 800
