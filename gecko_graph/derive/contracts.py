@@ -260,7 +260,8 @@ class _ContractWriter:
         each = with_blanks("{{ each }}", blanks_of(self.one.lists, leave=self.key))
         result = around(self.result, where, {"for_each": shown, "as": "each", "value": each}, "{{ len(found) }}")
         place = _text(f"[{self.shelf}, each[{self.key!r}]]")
-        seen = {"for_each": f"at(result, {[*where]!r})", "as": "each", "of": _text(self.shelf), "part": asked.part}
+        items = f"at(result, {[*where]!r})"
+        seen = {"for_each": items, "as": "each", "of": _text(self.shelf), "part": asked.part(items)}
         return {"returns": result, "observes": [{**seen, "op": "add", "path": place, "value": "{{ each }}"}]}
 
     def _count(self) -> JsonObject:

@@ -99,7 +99,8 @@ def find_taken(tool: ToolSpec, found: Found) -> JsonObject | None:
     refused = [row for branch, row in found if branch]
     if tool.derived is None or "made" not in (let := tool.derived.data.get("let", {})) or len(refused) < PROPOSED:
         return None
-    names = dict.fromkeys(name for row in refused for name in _sent(tool, let, row))
+    key = tool.derived.data["evidence"].get("key", [""])[-1]  # of which the document tells
+    names = dict.fromkeys(name for row in refused for name in _sent(tool, let, row) if name != key)
     singles = [*names][:MOST_FIELDS]
     for size in (1, 2):
         tried = [(some, *_try(tool, let, some, found)) for some in combinations(singles, size)]

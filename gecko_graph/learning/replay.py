@@ -104,12 +104,12 @@ def without_explained(
 ) -> list[JsonObject]:
     """Return learned clauses without those that are not established, and whose refusals all others explain as well.
 
-    `let` are the lets of the others.
+    `let` are the lets of both.
     """
     named = [Contract.load({"let": let or {}, "requires": [each]}, where=tool.name) for each in others]
     refused, gone = [row for row in rows if row.status == "error"], set[str]()
     for clause in (each for each in clauses if each.get("evidence", {}).get("status", "established") != "established"):
-        own = Contract.load({"requires": [clause]}, where=tool.name)
+        own = Contract.load({"let": let or {}, "requires": [clause]}, where=tool.name)
         hit = [row for row in refused if _fires(own, tool, row)]
         if hit and all(any(_fires(one, tool, row) for one in named) for row in hit):
             gone |= {clause["id"], f"{clause['id']}-rivals"}
