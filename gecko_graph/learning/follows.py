@@ -99,8 +99,7 @@ def find_taken(tool: ToolSpec, found: Found) -> JsonObject | None:
     refused = [row for branch, row in found if branch]
     if tool.derived is None or "made" not in (let := tool.derived.data.get("let", {})) or len(refused) < PROPOSED:
         return None
-    key = tool.derived.data["evidence"].get("key", [""])[-1]  # of which the document tells
-    names = dict.fromkeys(name for row in refused for name in _sent(tool, let, row) if name != key)
+    names = dict.fromkeys(name for row in refused for name in _sent(tool, let, row))
     singles = [*names][:MOST_FIELDS]
     for size in (1, 2):
         tried = [(some, *_try(tool, let, some, found)) for some in combinations(singles, size)]
@@ -117,14 +116,14 @@ def find_taken(tool: ToolSpec, found: Found) -> JsonObject | None:
 def _made_beside(tool: ToolSpec, let: JsonObject, found: Found) -> list[Observation]:
     """Return the lawful rows in which something is known to have been there already."""
     alone = [{"check": "at(state, place[0], {}) == {}", "error": "something is there"}]
-    return try_clause(tool, Contract.load({"let": let, "requires": alone}, where=tool.name), "flag", found, by="rows")[
-        1
-    ]
+    contract = Contract.load({"let": let, "requires": alone}, where=tool.name)
+    return try_clause(tool, contract, "flag", found, by="rows")[1]
 
 
 def _sent(tool: ToolSpec, let: JsonObject, row: Observation) -> Iterator[str]:
-    """Yield the members of a new thing that a call has sent."""
-    contract, given = Contract.load({"let": let, "returns": "{{ made }}"}, where=tool.name), scalars_of(row.args)
+    """Yield the members of a new thing that a call has sent, but its key, of which the document tells."""
+    returns = "{{ {k: v for k, v in made.items() if v != place[1]} }}"
+    contract, given = Contract.load({"let": let, "returns": returns}, where=tool.name), scalars_of(row.args)
     sent = {repr(each) for each in given if each not in (None, "") and not isinstance(each, bool)}
     with suppress(EvaluationFailed):
         answer = open_run(contract, tool, row).assume().answer_known()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
+from copy import deepcopy
 
 import pytest
 
-from gecko_graph import World
+from gecko_graph import Toolkit, World
+from gecko_graph.derive.contracts import add_derived
 from gecko_graph.learning.learn import learn_contracts
 from gecko_graph.real.learned import teach
+from gecko_graph.values.documents import format_document, parse_document
 from gecko_graph.values.observation import Observation
 from gecko_graph.world.rung import Answer
 from tests.derive.conftest import RULES
@@ -132,6 +135,21 @@ def test_no_rule_of_what_must_be_new_where_the_number_of_things_may_be_the_reaso
         )
     made = learn_contracts(projects.toolkit(), rows).contracts["begin"]["requires"]
     assert [one["evidence"]["status"] for one in made if one.get("id") == "title and owner must be new"] == ["proposed"]
+
+
+def test_a_documented_refusal_of_a_second_name_is_established_by_rows_too():
+    said = deepcopy(projects.DOCUMENT)
+    said["paths"]["/projects"]["post"]["responses"]["409"] = {"description": "taken"}
+    text = format_document(said, ".json").replace('"title"', '"name"')
+    document = parse_document(text, where="projects.json")
+    toolkit, rows = add_derived(Toolkit.from_openapi(document))[0], list[Observation]()
+    for row in projects.rows(Projects()):
+        renamed = format_document({"row": row.to_row(masked=False)}, ".json").replace('"title"', '"name"')
+        rows.append(Observation.from_row(parse_document(renamed, where="rows.json")["row"]))
+    made = learn_contracts(toolkit, rows).contracts["begin"]["requires"]
+    rules = {one["id"]: one["evidence"]["status"] for one in made if "evidence" in one}
+    assert rules["name must be new"] == "established"
+    assert "project is new" not in rules  # by the document, which only proposes it
 
 
 def test_a_real_removal_leaves_open_only_what_names_the_removed_thing():
