@@ -122,6 +122,8 @@ def _show(learned: Learned, toolkit: Toolkit, target: str, console: Console) -> 
             says = in_words(one["check"]) or (one["id"] if " " in one["id"] else "")
             told = f"{one['evidence']['status']}: lawful if {says or 'it is as the file says'}"
             console.print(Text(f"    {clean(told)}", "dim"))
+        for one in contract.get("evidence", {}).get("follows", ()):
+            console.print(Text(f"    {clean(one['evidence']['status'])}: also changes {clean(one['id'])}", "dim"))
     if never := [tool.name for tool in toolkit if not learned.sample or tool.name not in learned.sample.tools()]:
         console.print(Text(f"  never called: {clean(', '.join(never))}", "dim"))
     for one in learned.contradicted:

@@ -20,10 +20,10 @@ from ..schemas.specimens import is_identifier
 from ..state import VERSION, Call, CallStatus, Json, JsonObject, Outcome, Patch, Step, Violation
 from ..tools import Toolkit
 from ..values.difference import json_equal, make_patch, net_changes
-from ..values.digest import clone, digest
+from ..values.digest import digest
 from ..values.finding import atoms_of, forms_of, whole_form
 from ..values.observation import Observation, Observer, kind_of, observe_step
-from ..values.patch import apply_fitting, apply_patch, booked_patch, fold_patches, pointer, same_value, tokens
+from ..values.patch import apply_fitting, apply_patch, booked_patch, pointer, same_value, tokens
 from ..values.places import as_text, map_scalars, path_tokens, places
 from .by_document import keep_what_matters, take_effects
 from .channels import AttemptState
@@ -349,17 +349,6 @@ def state_drift(expected: JsonObject, real: JsonObject) -> list[Drift]:
         for each in net_changes(expected, real)[:MOST_DRIFTS]
         if each.kind != "add"
     ]
-
-
-def as_contract_case(entry: ExecutedCall, start: JsonObject, steps: Sequence[Step]) -> JsonObject:
-    """Return a real call as a case that the tool's contract fails: the state before it, the call, its result."""
-    before = start
-    for step in steps:
-        if step["call"]["id"] == entry["call"]["id"]:
-            break
-        before = fold_patches(before, [booked_patch(step["outcome"])])
-    call = {"name": entry["call"]["name"], "args": entry["call"]["args"]}
-    return clone({"state": before, "call": call, "status": entry["status"], "result": entry.get("result")})
 
 
 def _differing(predicted: Json, real: Json, here: str = "$") -> Iterator[tuple[str, Json, Json]]:

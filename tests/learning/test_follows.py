@@ -8,11 +8,12 @@ from copy import deepcopy
 import pytest
 
 from gecko_graph import Toolkit, World
+from gecko_graph.cli import main
 from gecko_graph.derive.contracts import add_derived
 from gecko_graph.learning.learn import learn_contracts
 from gecko_graph.real.learned import teach
 from gecko_graph.values.documents import format_document, parse_document
-from gecko_graph.values.observation import Observation
+from gecko_graph.values.observation import Observation, write_rows
 from gecko_graph.world.rung import Answer
 from tests.derive.conftest import RULES
 
@@ -135,6 +136,18 @@ def test_no_rule_of_what_must_be_new_where_the_number_of_things_may_be_the_reaso
         )
     made = learn_contracts(projects.toolkit(), rows).contracts["begin"]["requires"]
     assert [one["evidence"]["status"] for one in made if one.get("id") == "title and owner must be new"] == ["proposed"]
+
+
+def test_the_command_writes_what_follows_and_tells_it(tmp_path, capsys):
+    document, rows, target = (tmp_path / name for name in ("api.json", "rows.jsonl", "api.contracts.yaml"))
+    document.write_text(format_document(projects.DOCUMENT, ".json"), encoding="utf-8")
+    write_rows(rows, projects.rows(Projects()))
+    assert main(["learn", str(document), str(rows), "-o", str(target)]) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert "established: also changes tasks by project_id" in told
+    assert "established: lawful if title must be new" in told
+    made = Toolkit.from_openapi(document).with_contracts(target)["end"].contract
+    assert [*made.follows] == ["tasks by project_id"]
 
 
 def test_a_documented_refusal_of_a_second_name_is_established_by_rows_too():

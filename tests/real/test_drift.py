@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph.values.difference import json_equal
-from gecko_graph.world.booking import as_contract_case, find_drift, real_values, state_drift, with_real_values
+from gecko_graph.world.booking import find_drift, real_values, state_drift, with_real_values
 
 CALL = {"id": "c", "name": "order", "args": {"item": "pen", "limit": 2500}}
 PREDICTED = {"id": "ord_5000", "item": "pen", "limit": 2500, "state": "open", "at": "2026-01-01T10:00:00Z"}
@@ -81,17 +81,3 @@ def test_equal_results_never_drift_and_no_two_results_raise(one, other):
     assert drift_of(one, one) == []
     assert drift_of(one, other) == [] or not json_equal(one, other)
     with_real_values([{"op": "add", "path": "", "value": one}], one, real_values(CALL, one, other))
-
-
-def test_a_drifted_call_becomes_a_case():
-    entry = {"call": CALL, "status": "ok", "result": REAL}
-    steps = [
-        {
-            "v": 1,
-            "call": {**CALL, "id": "b"},
-            "outcome": outcome(None, patch=[{"op": "add", "path": "/n", "value": 1}]),
-        },
-        {"v": 1, "call": CALL, "outcome": outcome(REAL, patch=[{"op": "add", "path": "/n", "value": 2}])},
-    ]
-    case = as_contract_case(entry, {}, steps)
-    assert (case["state"], case["call"]["name"], case["result"]) == ({"n": 1}, "order", REAL)
