@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Any
 
 from ..contracts.contract import Contract
+from ..derive.blanks import as_key
 from ..errors import EvaluationFailed
 from ..state import Json, JsonObject
 from ..tools import Toolkit, ToolSpec
@@ -34,7 +35,7 @@ def find_follows(tool: ToolSpec, toolkit: Toolkit, found: Found) -> list[JsonObj
     Of several members by which things may name it that counts which most rows bear out.
     """
     seen = [(row, one) for branch, row in found if not branch for one in find_followed(toolkit, row)]
-    rules = dict[str, JsonObject]()
+    rules = dict[str, tuple[tuple[bool, int], JsonObject]]()
     for root, field in dict.fromkeys((one.root, one.field) for _, one in seen if one.is_so):
         some = [(row, one) for row, one in seen if one.root == root and one.field in (field, ANY_FIELD)]
         rows = {row.digest: row for row, one in some if one.is_so}
@@ -45,15 +46,10 @@ def find_follows(tool: ToolSpec, toolkit: Toolkit, found: Found) -> list[JsonObj
         evidence = weigh("existence", len(rows), starts, kept, is_clear=True, by="reads after it")
         is_remove = tool.derived is not None and tool.derived.kind == "remove"
         do = [_going(root, field)] if is_remove else _coming(root, field, came)
-        best = rules.get(root)
-        if do and len(rows) >= PROPOSED and (best is None or _rank(evidence) > _rank(best["evidence"])):
-            name = Followed(root, field, {}, True).name
-            rules[root] = {"id": name, "do": do, "evidence": evidence}
-    return [*rules.values()]
-
-
-def _rank(evidence: JsonObject) -> tuple[bool, int]:
-    return not evidence["against"], evidence["for"]
+        rank, name = (not kept, len(rows)), Followed(root, field, {}, True).name
+        if do and len(rows) >= PROPOSED and (root not in rules or rank > rules[root][0]):
+            rules[root] = rank, {"id": name, "do": do, "evidence": evidence}
+    return [rule for _, rule in rules.values()]
 
 
 def _going(root: str, field: str) -> JsonObject:
@@ -72,23 +68,18 @@ def _coming(root: str, field: str, came: Sequence[Mapping[str, Json]]) -> list[J
     effects: list[JsonObject] = []
     for number in range(count) if count == max(map(len, came)) <= MOST_COME else ():
         names, things = zip(*([*some.items()][number] for some in came), strict=True)
-        same = {key: each for key, each in _common(things).items() if key != field}
+        first = things[0] if all(isinstance(each, dict) for each in things) else {}
+        same = {key for key, one in first.items() if all(json_equal(each.get(key), one) for each in things)}
+        known = escape({key: first[key] for key in first if key in same and key != field and not is_time(first[key])})
         named = repr(names[0]) if len({*names}) == 1 else f"new_id({root[:4].lower() + '_'!r})"
         above = "place[0][1:], place[1]" if not field else ""
         place = f"[{root!r}, {above + ', ' if above else ''}key]"
-        value = {**same, **({field: "{{ place[1] }}"} if field else {})}
+        value = {**known, **({as_key(field): "{{ place[1] }}"} if field else {})}
         opened = ["runtime_state", "open", f"{{{{ pointer_to({place}) }}}}"]
-        known = [{"op": "add", "path": f"{{{{ {place} }}}}", "value": value}]
+        added = [{"op": "add", "path": f"{{{{ {place} }}}}", "value": value}]
         doubt = [{"op": "add", "path": opened, "value": "the service"}] if named.startswith("new_id") else []
-        effects.append({"for_each": f"[{named}]", "as": "key", "do": [*known, *doubt]})
+        effects.append({"for_each": f"[{named}]", "as": "key", "do": [*added, *doubt]})
     return effects
-
-
-def _common(things: Sequence[Any]) -> JsonObject:
-    """Return the members that all have, with one value that is no time."""
-    first = things[0] if all(isinstance(each, dict) for each in things) else {}
-    is_same = {key for key, value in first.items() if all(json_equal(each.get(key), value) for each in things)}
-    return {key: escape(first[key]) for key in first if key in is_same and not is_time(first[key])}
 
 
 def find_taken(tool: ToolSpec, found: Found) -> JsonObject | None:
@@ -109,7 +100,7 @@ def find_taken(tool: ToolSpec, found: Found) -> JsonObject | None:
             is_usual = 2 * evidence["for"] >= [branch for branch, _ in found].count(evidence["says"])
             if not is_usual or len(_made_beside(tool, let, found)) < PROPOSED:
                 evidence["status"] = "proposed"  # it may be refused for another reason, such as the number of things
-            return {**clause, **said(evidence["says"], evidence), "evidence": evidence}
+            return {**clause, **said(escape(evidence["says"]), evidence), "evidence": evidence}
     return None
 
 

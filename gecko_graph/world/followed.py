@@ -24,7 +24,7 @@ from .records import ExecutedCall
 from .rung import RungRequest
 
 LOG = logging.getLogger(__name__)
-ANY_FIELD = "*"
+ANY_FIELD, MOST_READS = "*", 50
 _Read = tuple[tuple[str, ...], JsonObject, dict[str, Json]]
 
 
@@ -122,7 +122,7 @@ def _place_of(tool: ToolSpec, row: Observation) -> tuple[str, ...] | None:
 
 def _reads(toolkit: Toolkit, row: Observation) -> Iterator[_Read]:
     """Yield what each read after a write has shown: a collection, which part of it, and the things there by key."""
-    for each in row.later:
+    for each in row.later[:MOST_READS]:
         tool = toolkit.get(str(each["name"]))
         if tool is None or tool.derived is None or "observes" not in tool.derived.data:
             continue

@@ -138,6 +138,28 @@ def test_no_rule_of_what_must_be_new_where_the_number_of_things_may_be_the_reaso
     assert [one["evidence"]["status"] for one in made if one.get("id") == "title and owner must be new"] == ["proposed"]
 
 
+class Hostile(Projects):
+    """The service, whose texts and names of members would be expressions."""
+
+    def _new(self, there, letter, **fields):
+        return super()._new(there, letter, **fields, **{"{{ 7*7 }}": "{{ 7*7 }}", "for_each": "range(9)"})
+
+    def _begin(self, title, owner):
+        made = super()._begin(title, owner)
+        return "{{ args }} is taken" if isinstance(made, str) else made
+
+
+def test_texts_and_names_of_results_are_never_evaluated():
+    contracts = learn(Hostile())
+    assert taken(contracts)["evidence"]["status"] == "established"
+    world = taught(contracts, state={"projects": {}, "tasks": {}, "notes": {}, "projects.boards": {}})
+    key = call(world, "begin", title="a", owner="ann")["result"]["id"]
+    (task,) = world.state["tasks"].values()
+    assert task == {"{{ 7*7 }}": "{{ 7*7 }}", "for_each": "range(9)", "kind": "welcome", "project_id": key}
+    again = call(world, "begin", title="a", owner="ann")["result"]
+    assert "{{ args }} is taken" in again
+
+
 def test_the_command_writes_what_follows_and_tells_it(tmp_path, capsys):
     document, rows, target = (tmp_path / name for name in ("api.json", "rows.jsonl", "api.contracts.yaml"))
     document.write_text(format_document(projects.DOCUMENT, ".json"), encoding="utf-8")
