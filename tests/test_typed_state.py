@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import Models, Tool, Toolkit, World
 from gecko_graph.agent.graph import create_gecko_agent
-from gecko_graph.contracts.contract import Invariant
+from gecko_graph.contracts.invariant import Invariant
 from gecko_graph.errors import ContractError, StateError
 from gecko_graph.testing import recorded
 from gecko_graph.tools.spec import ToolSpec

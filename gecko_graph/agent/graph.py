@@ -101,7 +101,7 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     knobs = check_setup(toolkit, context)
     if all(tool.real is None for tool in toolkit):
         raise ToolkitError("no tool has a real function: nothing could be carried out (to rehearse only: create_gecko)")
-    toolkit = with_derived(teach(toolkit, learned), derive=derive)
+    toolkit = teach(with_derived(toolkit, derive=derive), learned)
     policy = ReviewPolicy.load(interrupt_on, toolkit)
     check_ledger(ledger)
     bound = Models.of(model)

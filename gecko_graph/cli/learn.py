@@ -119,9 +119,11 @@ def _show(learned: Learned, toolkit: Toolkit, target: str, console: Console) -> 
         shown = _tell(contract["evidence"]) if "evidence" in contract else ["beside what is written"]
         console.print(Text(f"  {clean(name)}: {clean('; '.join(shown))}", "dim"))
         for one in (each for each in contract.get("requires", ()) if "evidence" in each):
-            says = one["id"] if one["evidence"].get("by") == "document" else in_words(one["check"])
+            says = in_words(one["check"]) or (one["id"] if " " in one["id"] else "")
             told = f"{one['evidence']['status']}: lawful if {says or 'it is as the file says'}"
             console.print(Text(f"    {clean(told)}", "dim"))
+        for one in contract.get("evidence", {}).get("follows", ()):
+            console.print(Text(f"    {clean(one['evidence']['status'])}: also changes {clean(one['id'])}", "dim"))
     if never := [tool.name for tool in toolkit if not learned.sample or tool.name not in learned.sample.tools()]:
         console.print(Text(f"  never called: {clean(', '.join(never))}", "dim"))
     for one in learned.contradicted:

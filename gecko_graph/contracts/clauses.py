@@ -141,7 +141,8 @@ class PatchBuilder:
             raise EvaluationFailed(f"{where}: more than {limit:,} operations")
         if operation["op"] == "gone":
             keys = tokens(operation["path"])
-            self.shown[tuple(keys[:-1])] = {"": keys[-1]}
+            above = tuple(keys[:-1])
+            self.shown[above] = {"": [*(self.shown.get(above) or {}).get("", ()), keys[-1]]}
             if not holds(self.state, keys):
                 return
             operation = {"op": "remove", "path": operation["path"]}
@@ -277,6 +278,16 @@ def _read_operation(data: Any, place: Location) -> tuple[str, tuple[str, ...]]:
 def load_effects(data: Any, place: Location) -> list[Effect]:
     """Return a list of effects. Raises ContractError."""
     return [Effect(item, where) for item, where in load_list(data, place)]
+
+
+def read_follows(data: Any, place: Location) -> list[JsonObject]:
+    """Return what is established to follow a success, each `{id, do, evidence}`. Raises ContractError."""
+    found: list[JsonObject] = []
+    for each, there in load_list(data, place):
+        there.check_fields(each, ("id", "do", "evidence"))
+        load_effects(each["do"], there.at("do"))
+        found += [each] if status_of(each["evidence"], there.at("evidence")) == "established" else []
+    return found
 
 
 class Clause:

@@ -13,15 +13,13 @@ from functools import partial
 from typing import Any, NoReturn
 
 from ..errors import ContractError
-from ..state import Call, Json, JsonObject, Violation
+from ..state import Call, Json, JsonObject
 from ..values.origins import Untrusted
-from .clauses import Clause, as_doubt, is_shared
+from .clauses import as_doubt
 from .language.examine import ANY, AnyShape, Plain, of_schema
 from .language.expression import Location, Missing, Origin, Scope, raise_error
 from .language.sandbox import Fault
-from .language.syntax import StatePath
-from .lets import LazyLets, Lets, find_used_lets, load_lets
-from .run import BASE, Admissibility, CheckedClauses, ContractRun, Shared, part_of, partly_shown, read_mount
+from .run import BASE, Admissibility, CheckedClauses, ContractRun, Shared, part_of, partly_shown
 
 _ANSWERED = ("effects", "returns", "evidence")
 
@@ -81,11 +79,12 @@ class Contract:
     def __reduce__(self) -> Any:
         place, changed = self._place, [(each.passes, each.status, each.evidence) for each in self._parts.requires]
         given = {**self._shared._asdict(), "where": place.where, "origin": place.origin}
-        return partial(Contract.load, self._written, **given), (), (self._facts, changed)
+        return partial(Contract.load, self._written, **given), (), (self._facts, changed, self._parts.withdrawn)
 
     def __setstate__(self, state: Any) -> None:
         """Take what real calls have changed in its rules, in another process."""
         object.__setattr__(self, "_facts", state[0])
+        self._parts.withdrawn = state[2]
         for clause, (passes, status, evidence) in zip(self._parts.requires, state[1], strict=True):
             clause.passes, clause.status, clause.evidence = passes, status, evidence
 
@@ -114,7 +113,7 @@ class Contract:
     ) -> AnyShape | None:
         """Return the known shape of its result before any call, as `returned`; the arguments are those of `fit`."""
         closed = {"additionalProperties": False} if isinstance(parameters.get("properties"), dict) else {}
-        here = _shape_below(state, self._parts.at)
+        here = shape_below(state, self._parts.at)
         text, call = Plain("a text"), {"name": Plain("a text"), "args": ANY}
         seen = Plain("an object", members={**call, "status": text, "result": ANY})
         names = {"args": of_schema({**closed, **parameters}), "before": here, "state": here, "now": text}
@@ -162,6 +161,8 @@ class Contract:
                 clause.passes = True
                 if check is not None:
                     clause.evidence["against"] = clause.evidence.get("against") or ["a real call"]
+        if check is not None and check in self.follows:
+            self._parts.withdrawn.add(check)
 
     def confirm(self, check: str, count: int) -> None:
         """Let a proposed rule refuse that so many further refusals have confirmed, if they are all that it `lacks`."""
@@ -171,6 +172,11 @@ class Contract:
                 clause.passes, clause.status = False, "established"
                 known = clause.evidence.get("for")
                 clause.evidence["for"] = count + (known if isinstance(known, int) else 0)
+
+    @property
+    def follows(self) -> dict[str, JsonObject]:
+        """What real calls have established to follow a success, beside what it answers, by name."""
+        return {each["id"]: each for each in self._parts.follows if each["id"] not in self._parts.withdrawn}
 
     @property
     def refuted(self) -> frozenset[str]:
@@ -306,7 +312,8 @@ def _defaults(parameters: JsonObject) -> JsonObject:
     return {name: rule.get("default") if isinstance(rule, dict) else None for name, rule in properties.items()}
 
 
-def _shape_below(shape: AnyShape, at: Sequence[str]) -> AnyShape:
+def shape_below(shape: AnyShape, at: Sequence[str]) -> AnyShape:
+    """Return the known shape of the value under these keys."""
     for key in at:
         shape = shape.member(key) or ANY
     return shape
@@ -314,83 +321,3 @@ def _shape_below(shape: AnyShape, at: Sequence[str]) -> AnyShape:
 
 def _refuse_identity() -> NoReturn:
     raise Fault("it depends on the call")
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Invariant:
-    """A condition on every state: `{check, error}` over `state` and `before`; made by `Invariant.load`."""
-
-    data: JsonObject
-    _clause: Clause = field(compare=False)
-    _lets: Lets = field(compare=False)
-    _at: tuple[str, ...] = field(compare=False, default=())
-    _paths: frozenset[StatePath] | None = field(compare=False, default=None)
-    """The paths that it reads of the state; None if it reads all, or compares with the state before."""
-    _source: Mapping[str, Any] = field(compare=False, default_factory=dict)
-    """What it was loaded with."""
-
-    @classmethod
-    def load(
-        cls,
-        data: Mapping[str, Any],
-        *,
-        lets: Mapping[str, Any] | None = None,
-        where: str,
-        origin: Origin | None = None,
-        state: AnyShape = ANY,
-    ) -> Invariant:
-        """Check an invariant.
-
-        Args:
-            data: `check` and `error`, optionally `when`, `at` (as a contract's) and `let`, in the place of `lets`.
-            lets: The document's `x-contract-let`; one that needs more than the state cannot be used here.
-            where: Document and place, for messages.
-            origin: The file and the place in it, for the line in messages.
-            state: What is known of the task state.
-
-        Raises:
-            ContractError: Names document, place, line and reason.
-        """
-        place = Location(where, dict.fromkeys(("state", "before"), ANY), origin=origin)
-        place.check_fields(data, ("check", "error"), ("when", "id", "kind", "at", "let"))
-        shared = dict(data.get("let", lets) or {})
-        at = read_mount(data.get("at"), place.at("at"))
-        here = _shape_below(state, at)
-        place = replace(place, names={"state": here, "before": here}, report=raise_error)
-        own = {key: data[key] for key in data if key not in ("at", "let")}
-        loaded, _ = load_lets({}, shared, replace(place, names=dict.fromkeys(BASE, ANY)))
-        clause = Clause(own, place.with_names(**dict.fromkeys(loaded, ANY)), part="invariant")
-        needed = {name: loaded[name] for name in find_used_lets(clause.expressions, loaded)}
-        for name, let in needed.items():
-            beyond = sorted({used for source in let.expressions for used in source.names} & BASE - {"state", "before"})
-            if beyond:
-                raise place.error(f"the let {name!r} uses {beyond[0]!r}, not available in an invariant")
-        expressions = [*clause.expressions, *(each for let in needed.values() for each in let.expressions)]
-        paths = frozenset[StatePath]().union(*(expression.code.paths for expression in expressions))
-        known = None if any("before" in expression.names for expression in expressions) else paths
-        return cls(dict(data), clause, needed, at, known, {"lets": lets, "where": where, "origin": origin})
-
-    def __reduce__(self) -> Any:
-        return partial(Invariant.load, self.data, **self._source), ()
-
-    def __repr__(self) -> str:
-        return f"Invariant({self.data.get('check')})"
-
-    def is_touched(self, before: Json, after: Json) -> bool:
-        """Return whether a change may alter its value: unless all that it reads is there, and shared by both states."""
-        old, new = part_of(before, self._at), part_of(after, self._at)
-        return self._paths is None or not all(is_shared(old, new, path) for path in self._paths)
-
-    def violation(self, before: Json, after: Json) -> str | None:
-        """Return why the state `after` violates it, as text, or None; lets are evaluated on `after`.
-
-        Raises:
-            EvaluationFailed: It cannot be evaluated on this state.
-        """
-        scope = Scope({"state": part_of(after, self._at), "before": part_of(before, self._at)})
-        LazyLets(self._lets, scope)
-        return self._clause.error_text(scope) if self._clause.fails(scope) else None
-
-    def record(self, error: str) -> Violation:
-        """Return the record of a call that violates it with this error."""
-        return self._clause.violation(error)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from ..errors import ContractError
 from ..state import JsonObject
@@ -16,6 +18,8 @@ class DerivedContract:
 
     data: JsonObject
     where: str
+    _followed: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The last rules, the names of what follows by them, and the contract with it."""
 
     @cached_property
     def contract(self) -> Contract:
@@ -24,6 +28,29 @@ class DerivedContract:
             return Contract.load(self.data, where=self.where)
         except ContractError:  # a file of contracts was checked before
             return Contract.load({"evidence": self.data["evidence"]}, where=self.where)
+
+    def following(self, rules: Contract | None) -> Contract:
+        """Return the contract with what real calls have shown to follow a success: things elsewhere go, or come."""
+        if rules is None or not (follows := rules.follows):
+            return self.contract
+        known = self._followed
+        if known.get("rules") is not rules or known["names"] != [*follows]:
+            known |= {"rules": rules, "names": [*follows], "contract": self._with([*follows.values()])}
+        made: Contract = known["contract"]
+        return made
+
+    def _with(self, follows: Sequence[JsonObject]) -> Contract:
+        more, own = [{"do": each["do"]} for each in follows], self.data.get("effects", [])
+        effects = [*more, *own] if self.kind == "remove" else [*own, *more]  # what goes is not open
+        try:
+            return Contract.load({**self.data, "effects": effects}, where=self.where)
+        except ContractError:  # the document is another one since
+            return self.contract
+
+    @cached_property
+    def place(self) -> Contract:
+        """A contract whose result is the place of the thing that a call is about: its collection's keys, its own."""
+        return Contract.load({"let": self.data.get("let", {}), "returns": "{{ place }}"}, where=self.where)
 
     @property
     def kind(self) -> str:

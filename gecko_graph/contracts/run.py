@@ -11,7 +11,7 @@ from ..state import RUNTIME, Json, JsonObject, Operation, Patch, Violation
 from ..values.origins import Untrusted, is_doubtful
 from ..values.patch import tokens
 from ..values.places import as_text, pointer, scalars
-from .clauses import STATUSES, Clause, Effect, PatchBuilder, load_effects, load_list, read_http, status_of
+from .clauses import STATUSES, Clause, Effect, PatchBuilder, load_effects, load_list, read_follows, read_http, status_of
 from .language.examine import ANY
 from .language.expression import Expression, Location, Scope
 from .language.sandbox import OpenPart
@@ -104,6 +104,7 @@ class CheckedClauses:
         after = whole.with_names(result=self.returns.shape if "returns" in data else ANY)
         evidence, there = data.get("evidence", {}), whole.part("evidence")
         parts = [part for part in ("effects", "returns") if part in there.check_object(evidence)]
+        self.follows, self.withdrawn = read_follows(evidence.get("follows", []), there.at("follows")), set[str]()
         self.status = status_of(evidence, there) if "status" in evidence else "written"
         self.statuses = [self.status, *(status_of(evidence[part], there.at(part)) for part in parts)]
         self.ensures = [

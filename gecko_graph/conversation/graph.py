@@ -21,6 +21,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
 from ..context import GeckoContext
+from ..derive.contracts import with_derived
 from ..errors import GeckoError
 from ..models.factory import ModelLike, Models, ModelsLike
 from ..models.node import AskNode, Router, refuse_unknown_keys
@@ -61,6 +62,7 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
     context: GeckoContext | None = None,
     timeout_s: float = TIMEOUT_S,
     name: str = "conversation",
+    derive: bool = True,
 ) -> Conversation:
     """Create a conversation of a simulated user, an agent under test and simulated tools (ToolSandbox, section 2).
 
@@ -79,6 +81,8 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
         context: Settings of the world's answers; the scenario's limits by default.
         timeout_s: Seconds that an agent of a function's may take for a turn, and the tools for a message's calls.
         name: The graph's name, in traces and as a node of another graph.
+        derive: Whether tools of an OpenAPI document are simulated by what it tells, as for `create_gecko`; a scenario's
+            own tools are as its `limits.ladder` says.
 
     Raises:
         GeckoError: There is no toolkit; agent, user or a model cannot be used; or milestones cannot be scored without
@@ -89,6 +93,8 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
     spec, played_by = read_user(user, scenario.user if scenario else None)
     tools: Any = scenario.tools if toolkit is None and scenario else toolkit
     knobs = check_setup(tools, context or (scenario.limits if scenario else None))
+    if toolkit is not None:
+        tools = with_derived(toolkit, scenario.state if scenario else None, derive=derive)
     roles = Models.of(model).only_named(*SIMULATING)
     acts = read_agent(agent, roles)
     roles = _let_play(roles, spec, played_by)

@@ -54,8 +54,25 @@ class Asked:
         doubt = f"merged({', '.join([doubt, *rest])})" if rest else doubt
         self.found = f"in_doubt({found}, {doubt})" if unread or rest else found
         is_plain = not (unread or rest or any(name[:1] in ("", "~") for name in pairs))
-        is_whole = is_plain and all(self.of(each) == "None" for each in (LIMIT, PAGE, AFTER))
-        self.part: Json = {name: f"{{{{ {each} }}}}" for name, each in pairs.items()} if is_whole else None
+        self._shared = {name: f"{{{{ {each} }}}}" for name, each in pairs.items()} if is_plain else None
+
+    def part(self, items: str) -> Json:
+        """Return the values that all things have of which a list shows all, as a template that gives none else.
+
+        A first page that is not full shows all: with fewer items than the page has by default, or with none.
+        """
+        pages = [(each, self.of(each)) for each in (OFFSET, PAGE, AFTER, CURSOR) if self.of(each) != "None"]
+        limit = self.of(LIMIT)
+        if self._shared is None or (limit == "None" and not pages):
+            return self._shared
+        size = next((each for each in self._default(LIMIT) if type(each) is int and each > 0), 1)
+        starts = [f"{arg} in {[None, '', 0, *(self._default(each) if each is PAGE else ())]!r}" for each, arg in pages]
+        asked = f"min({size}, {size} if {limit} is None else {limit})"
+        first = {"when": " and ".join([*starts, f"len({items}) < {asked}"]), "value": self._shared}
+        return {"cases": [first, {"value": None}]}
+
+    def _default(self, names: frozenset[str]) -> list[Json]:
+        return [each.first("default") for each in shapes(self.one, names)]
 
     def of(self, names: frozenset[str]) -> str:
         """Return the argument that has one of some names, as an expression."""

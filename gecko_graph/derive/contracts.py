@@ -249,8 +249,6 @@ class _ContractWriter:
         self.let["found"] = _text(asked.found)
         return asked
 
-    # kinds -----------------------------------------------------------------------------------------------------------
-
     def _list(self) -> JsonObject | None:
         if self.one.lists is None:
             return None
@@ -262,7 +260,8 @@ class _ContractWriter:
         each = with_blanks("{{ each }}", blanks_of(self.one.lists, leave=self.key))
         result = around(self.result, where, {"for_each": shown, "as": "each", "value": each}, "{{ len(found) }}")
         place = _text(f"[{self.shelf}, each[{self.key!r}]]")
-        seen = {"for_each": f"at(result, {[*where]!r})", "as": "each", "of": _text(self.shelf), "part": asked.part}
+        items = f"at(result, {[*where]!r})"
+        seen = {"for_each": items, "as": "each", "of": _text(self.shelf), "part": asked.part(items)}
         return {"returns": result, "observes": [{**seen, "op": "add", "path": place, "value": "{{ each }}"}]}
 
     def _count(self) -> JsonObject:
@@ -288,9 +287,10 @@ class _ContractWriter:
             self.let["id"] = {"cases": [own, {"value": new}]}
         self._refuse_twice(named)
         there = ", at(state, place, {})" if isinstance(self.let["id"], dict) else ""
-        item = _text(f"merged({self._defaults()!r}, {self._base()}, {self._sent()[0]}, {{{self.key!r}: id}}{there})")
+        known = f"{self._defaults()!r}, {self._base()}, {self._sent()[0]}, {{{self.key!r}: id}}{there}"
+        self.let["made"] = _text(f"merged({known})")
         below = [{"op": "add", "path": self._below(each), "value": {}} for each in self.paths.below(self.things)]
-        effects = [{"op": "add", "path": "{{ place }}", "value": item}, *below, *effects]
+        effects = [{"op": "add", "path": "{{ place }}", "value": "{{ made }}"}, *below, *effects]
         return {"effects": effects, "returns": self._thing()}
 
     def _refuse_twice(self, named: str | None) -> None:

@@ -8,22 +8,26 @@ from contextlib import suppress
 from ..contracts.contract import Contract
 from ..errors import EvaluationFailed
 from ..state import Json, JsonObject
-from ..tools import ToolSpec
+from ..tools import Toolkit, ToolSpec
 from ..values.difference import json_equal
 from ..values.observation import Observation
 from ..values.places import pointer, scalars, scalars_of
 from ..world.by_document import is_time, place_of
-from .replay import NAMED, open_run, try_clause, without_explained
+from ..world.followed import open_run
+from .follows import find_follows, find_taken
+from .replay import NAMED, try_clause, without_explained
 from .rules import PROPOSED
 
 Found = Sequence[tuple[str, Observation]]
 
 
-def with_derived(tool: ToolSpec, mined: JsonObject, found: Found, unknown: list[str]) -> tuple[JsonObject, list[str]]:
+def with_derived(
+    tool: ToolSpec, toolkit: Toolkit, mined: JsonObject, found: Found, unknown: list[str]
+) -> tuple[JsonObject, list[str]]:
     """Return what was mined of a tool, and what is unknown, with what its rows say of what its document tells.
 
     Its requirements are rules, as far as rows tell of them; members that are as they were `sent`, or not, and what the
-    service has `filled` are its evidence.
+    service has `filled` are its evidence, as is what `follows` a success beside what the document tells.
     """
     if tool.derived is None or (tool.contract and {"requires", "effects", "returns"} & tool.contract.data.keys()):
         return mined, unknown
@@ -33,12 +37,21 @@ def with_derived(tool: ToolSpec, mined: JsonObject, found: Found, unknown: list[
         contract = Contract.load({"let": let, "requires": [says]}, where=tool.name)
         evidence, _ = try_clause(tool, contract, clause["evidence"]["kind"], found, by="document")
         rules += [{**says, "evidence": evidence}] if evidence["for"] or evidence["against"] else []
+    if taken := find_taken(tool, found):
+        rules = [*without_explained(tool, rules, [taken], [row for _, row in found], let), taken]
     sure = [{**each, "evidence": {}} for each in rules if each["evidence"]["status"] == "established"]
     rest = without_explained(tool, mined.get("requires", []), sure, [row for _, row in found], let)
     told = tuple(f" a known reason: {each['evidence']['says']}" for each in rules if not each["evidence"]["against"])
     left = [line for line in unknown if not (told and line.endswith(told))]
+    follows = find_follows(tool, toolkit, found)
     evidence = {**mined.get("evidence", {}), "unknown": left, **_compare(tool, found)}
-    return {**mined, **({"let": let} if rules else {}), "requires": [*rules, *rest], "evidence": evidence}, left
+    evidence |= {"follows": follows} if follows else {}
+    return {
+        **mined,
+        **({"let": let} if rules or follows else {}),
+        "requires": [*rules, *rest],
+        "evidence": evidence,
+    }, left
 
 
 def _compare(tool: ToolSpec, found: Found) -> JsonObject:

@@ -14,6 +14,7 @@ from functools import partial
 from itertools import permutations
 from typing import Any
 
+from ..derive.blanks import as_key
 from ..state import Json
 from ..values.difference import json_equal
 from ..values.observation import is_masked
@@ -124,11 +125,11 @@ class Explainer:
 
 
 def escape(value: Json) -> Json:
-    """Return a constant as a template: texts with braces are written as expressions."""
+    """Return a constant as a template: texts and keys that would be expressions or forms are quoted."""
     if isinstance(value, str):
         return "{{ " + quote(value) + " }}" if "{{" in value or "{%" in value else value
     if isinstance(value, dict):
-        return {key: escape(each) for key, each in value.items()}
+        return {as_key(key): escape(each) for key, each in value.items()}
     return [escape(each) for each in value] if isinstance(value, list) else value
 
 

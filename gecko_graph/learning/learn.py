@@ -163,7 +163,7 @@ def learn_contracts(
         made, unknown = mine(tool, some, documented, alike)
         own = tool.contract.data.get("requires", ()) if tool.contract else ()
         made |= {"requires": without_explained(tool, made.get("requires", []), own, (row for _, row in some))}
-        made, unknown = with_derived(tool, made, some, unknown)
+        made, unknown = with_derived(tool, toolkit, made, some, unknown)
         if filled := fill_contracts(toolkit, {name: made}):
             learned.contracts.update(filled)
             learned.unknown[name] = unknown

@@ -57,7 +57,8 @@ def with_later(rows: Iterable[Observation], reads: Callable[[str], bool]) -> Ite
             continue
         if reads(row.tool):
             for _, later in waiting.get(row.source, ()):
-                later.append({"name": row.tool, "args": row.args, "result": row.result})
+                status = {"status": row.status} if row.status == "error" else {}
+                later.append({"name": row.tool, "args": row.args, "result": row.result, **status})
         else:
             yield from _filled(waiting.pop(row.source, ()))
         waiting.setdefault(row.source, []).append((row, []))

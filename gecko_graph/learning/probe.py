@@ -15,10 +15,10 @@ from ..tools import Toolkit, ToolSpec
 from ..tools.real import drive, run_real
 from ..values.digest import digest
 from ..values.observation import Observation, Observe
+from ..world.followed import open_run
 from ..world.world import World
 from .learn import Learned, Progress
 from .observation import observe_world
-from .replay import open_run
 from .shows import reads_of
 
 LIMIT, A_ROUND, VALUES, TIMEOUT_S = 200, 3, 12, 30.0

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from ..contracts.contract import Contract
-from ..contracts.run import ContractRun
 from ..errors import EvaluationFailed, PatchConflict
-from ..state import Call, Json, JsonObject
+from ..state import Json, JsonObject
 from ..tools import ToolSpec
 from ..values.difference import json_equal
 from ..values.digest import digest
 from ..values.observation import Observation, kind_of
 from ..values.patch import apply_patch
-from ..values.places import as_text, clock, scalars
+from ..values.places import as_text, scalars
+from ..world.followed import open_run
 from .rules import weigh
 
 NAMED = 5
@@ -104,12 +104,12 @@ def without_explained(
 ) -> list[JsonObject]:
     """Return learned clauses without those that are not established, and whose refusals all others explain as well.
 
-    `let` are the lets of the others.
+    `let` are the lets of both.
     """
     named = [Contract.load({"let": let or {}, "requires": [each]}, where=tool.name) for each in others]
     refused, gone = [row for row in rows if row.status == "error"], set[str]()
     for clause in (each for each in clauses if each.get("evidence", {}).get("status", "established") != "established"):
-        own = Contract.load({"requires": [clause]}, where=tool.name)
+        own = Contract.load({"let": let or {}, "requires": [clause]}, where=tool.name)
         hit = [row for row in refused if _fires(own, tool, row)]
         if hit and all(any(_fires(one, tool, row) for one in named) for row in hit):
             gone |= {clause["id"], f"{clause['id']}-rivals"}
@@ -140,13 +140,6 @@ def _fires(contract: Contract, tool: ToolSpec, row: Observation) -> bool:
     """Return whether a clause refuses a call, or warns of it."""
     run = open_run(contract, tool, row)
     return run.refusal() is not None or bool(run.warned)
-
-
-def open_run(contract: Contract, tool: ToolSpec, row: Observation, seed: int = 0) -> ContractRun:
-    """Return a contract's run of a row's call, in the state before it."""
-    call, state = Call(id="call_1", name=tool.name, args=row.args), row.before or {}
-    about: Any = {"parameters": tool.parameters, "call": call, "now": clock(state)}
-    return contract.open(args=row.args, state=state, seed=seed, **about)
 
 
 def _differs(ours: Json, again: Json, real: Json) -> str:

@@ -27,9 +27,10 @@ from ..values.digest import pack
 from ..values.observation import Observation, mask_values
 from ..values.patch import apply_patch, tokens
 from ..values.places import pointer
+from ..world.followed import open_run
 from .learn import Learned
 from .miner import UNLEARNED
-from .replay import contradicted, open_run, try_clause, without_explained
+from .replay import contradicted, try_clause, without_explained
 from .rules import EXCEPTIONS, PROPOSED, said
 
 ROUNDS, COUNTER, WRITTEN_TOKENS = 2, 10, 800

@@ -21,6 +21,7 @@ from langgraph.types import Command, TracePolicy
 
 from ..context import GeckoContext
 from ..contracts.clauses import tell_rule
+from ..derive.contracts import with_derived
 from ..errors import GeckoError, StateError
 from ..events import event
 from ..models.answer import Driver, aperform, perform
@@ -105,6 +106,7 @@ class GeckoMiddleware(AgentMiddleware):
         learned: A file of learned contracts, or its content, as for `create_gecko_agent`; a write that they refuse in
             `guard` or `preview` is asked about if there is a checkpointer.
         observe: Where a row goes for each real call: a file, or a function that takes the row.
+        derive: Whether tools of an OpenAPI document are simulated by what it tells, as for `create_gecko`.
         trace_policy: What a tracer is given of the hooks' inputs and outputs, by default nothing; masked if another
             policy keeps it. None is LangChain's policy of the process (`configure_trace_policy`), unmasked.
 
@@ -129,6 +131,7 @@ class GeckoMiddleware(AgentMiddleware):
         ledger: CallLedger | None = None,
         observe: Observe = None,
         learned: LearnedLike = None,
+        derive: bool = True,
         trace_policy: TracePolicy | None = LEFT_OUT,
     ) -> None:
         super().__init__()
@@ -142,16 +145,15 @@ class GeckoMiddleware(AgentMiddleware):
             raise GeckoError(f"exclude_tools: expected a list of tool names, got {exclude_tools!r}")
         check_ledger(ledger)
         knobs = check_setup(toolkit, context)
-        toolkit = teach(toolkit, learned)
+        self._state, given = state, None if callable(state) else state
+        toolkit = teach(with_derived(toolkit, given, derive=derive), learned)
         if mode == "guard" and learned is None and not any(tool.contract for tool in toolkit):
             warn("guard: no tool has a contract, so nothing but arguments is checked", stacklevel=2)
         if mode == "hybrid":
             toolkit = toolkit.open(*(tool.name for tool in toolkit if tool.reads and tool.stated and tool.real))
         self._mode: Mode = mode
-        self._state, given = state, None if callable(state) else state
         self._template = World(toolkit, state=given, model=model, context=context, rungs=rungs, observe=observe)
-        self._toolkit = toolkit
-        self._exclude_tools = frozenset(exclude_tools)
+        self._toolkit, self._exclude_tools = toolkit, frozenset(exclude_tools)
         # the agent's own tools may be real without the toolkit's knowledge: the policy decides as if all were
         self._real = toolkit.replace(*(replace(tool, real=tool.real or print) for tool in toolkit))
         self._policy = ReviewPolicy.load(interrupt_on, self._real)
@@ -285,8 +287,7 @@ class GeckoMiddleware(AgentMiddleware):
             live.world.replay([stored])
         else:
             await driver.do(live.world.call_all, live.world.acall_all, live.world.read_calls([own]))
-        record = live.records()[-1]
-        step = record["step"]
+        step = (record := live.records()[-1])["step"]
         if "outcome" in step:
             fields = {key: step["outcome"][key] for key in ("status", "result", "rung", "simulated", "passed", "patch")}
             emit = trace_calls(request.runtime.stream_writer, request.runtime.config or {})
@@ -328,9 +329,8 @@ class GeckoMiddleware(AgentMiddleware):
         if not violations or not all("evidence" in each for each in violations):
             return answer
         step = find_rehearsed(request.state, request.tool_call) if self._reviews else None
-        if step and step.get("outcome", {}).get("violations") == violations:
-            return None
-        if await self._claimed.has(request.state, call, driver):
+        is_known = step is not None and step.get("outcome", {}).get("violations") == violations
+        if is_known or await self._claimed.has(request.state, call, driver):
             return None
         if (told := complain_again(request.state, call, world, self._toolkit)) is not None:
             return told

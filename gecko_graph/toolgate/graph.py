@@ -30,6 +30,7 @@ from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
 from ..context import GeckoContext
+from ..derive.contracts import with_derived
 from ..errors import GeckoError
 from ..graph import NOTHING, Gecko
 from ..models.factory import Models, ModelsLike
@@ -70,6 +71,7 @@ def create_toolgate(  # noqa: PLR0913 - every one is a choice of its own, by key
     store: BaseStore | None = None,
     strict: bool = False,
     name: str = "toolgate",
+    derive: bool = True,
 ) -> CompiledStateGraph[ToolGateState, GeckoContext, ToolGateInput, ToolGateOutput]:
     """Create forward execution: one verified call after another, each committed or gone (ToolGate, algorithm 1).
 
@@ -88,6 +90,7 @@ def create_toolgate(  # noqa: PLR0913 - every one is a choice of its own, by key
             finds nothing is such a result. By default that very call is out until the state changes, and where no
             other tool finds anything the reasoner is told so, and goes on; nothing of it is committed.
         name: The graph's name, in traces and where it is a node of another one.
+        derive: Whether tools of an OpenAPI document are simulated by what it tells, as for `create_gecko`.
 
     Returns:
         A graph from `{"messages", "task_state"}` to `{"messages", "task_state", "record"}`.
@@ -98,6 +101,7 @@ def create_toolgate(  # noqa: PLR0913 - every one is a choice of its own, by key
         GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt cannot be used.
     """
     knobs, bound = check_setup(toolkit, context), Models.of(model)
+    toolkit = with_derived(toolkit, derive=derive)
     toolgate = compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, index=index, strict=strict)
     bound.require("reasoner", "planner")
     toolgate.name, toolgate.store = name, store

@@ -8,8 +8,9 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..contracts.contract import Contract, Invariant
+from ..contracts.contract import Contract
 from ..contracts.derived import DerivedContract
+from ..contracts.invariant import Invariant
 from ..contracts.language.examine import of_state
 from ..contracts.language.expression import Location, Origin
 from ..errors import ToolkitError, did_you_mean

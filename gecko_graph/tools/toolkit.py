@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ..contracts.contract import Invariant
+from ..contracts.invariant import Invariant
 from ..errors import ToolkitError, install
 from ..schemas.strict import check_schema
 from ..state import JsonObject

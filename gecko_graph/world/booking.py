@@ -29,6 +29,7 @@ from ..values.places import as_text, map_scalars, places, pointer, pointer_token
 from .by_document import keep_what_matters, take_effects
 from .channels import AttemptState
 from .commit import Commit, commit
+from .followed import withdraw_unfollowed
 from .ladder import check_result_schema, climb
 from .model import ask_patch
 from .records import Departure, Drift, ExecutedCall, PlannedCall, Prediction
@@ -123,6 +124,7 @@ def booked(
     """
     if refuted := withdraw_refuted(request, entry):
         entry["refuted"] = refuted
+    withdraw_unfollowed(request, entry, toolkit)
     outcome, departure = yield from _book(request, entry, planned, scope, toolkit)
     lessons = request.tool.lessons
     if lessons and entry.get("by") != "person" and "undecided" not in outcome:

@@ -35,7 +35,7 @@ def derived_rung(request: RungRequest) -> RungResult:
     has_model = request.has_simulator and "model" in request.context.ladder
     if derived.kind == "action" and (has_model or made):
         return Pass("a model, or the service itself, knows more of what it does")
-    run = open_contract(request, derived.contract)
+    run = open_contract(request, derived.following(request.tool.contract))
     is_assumed = derived.kind in ASSUMING or (derived.kind in ("update", "replace") and not has_model)
     if made.status == "ok" if made else is_assumed:
         run.assume()
@@ -107,7 +107,7 @@ def take_effects(request: RungRequest) -> tuple[JsonObject, JsonObject] | None:
     is_new = derived.kind == "create"
     try:
         key = {"id": find(made.result, shows["key"])} if is_new and "key" in shows else {}
-        run = open_contract(request, derived.contract).assume(**key)
+        run = open_contract(request, derived.following(request.tool.contract)).assume(**key)
         answer = run.answer_known()
         patch = answer.patch if answer else []
         place = next((one["path"] for one in patch if len(tokens(one["path"])) == shows["depth"]), "")

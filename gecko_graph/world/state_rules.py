@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from jsonschema import ValidationError
 from jsonschema.protocols import Validator
 
-from ..contracts.contract import Contract, Invariant
+from ..contracts.contract import Contract
+from ..contracts.invariant import Invariant
 from ..contracts.language.examine import Example, find_misfit, of_schema
 from ..contracts.language.syntax import is_template
 from ..errors import ContractError, EvaluationFailed, StateError

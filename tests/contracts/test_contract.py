@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from gecko_graph.contracts.contract import Invariant
+from gecko_graph.contracts.invariant import Invariant
 from gecko_graph.contracts.run import ContractAnswer
 from gecko_graph.errors import ContractError, EvaluationFailed, ToolkitError
 from gecko_graph.values.patch import apply_patch

@@ -4,16 +4,27 @@ import json
 from dataclasses import replace
 
 import pytest
+from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import Models, Scenario, Toolkit, create_conversation, create_gecko, create_gecko_agent
+from gecko_graph import (
+    Models,
+    Scenario,
+    Toolkit,
+    create_conversation,
+    create_gecko,
+    create_gecko_agent,
+    create_toolgate,
+)
 from gecko_graph.cli import main
 from gecko_graph.derive.contracts import add_derived
 from gecko_graph.errors import ToolkitError
 from gecko_graph.masking import MASK
-from gecko_graph.testing import recorded
+from gecko_graph.middleware import GeckoMiddleware
+from gecko_graph.testing import recorded, scripted
 
+from ..shop import Acting, by_rank, one_need
 from .documents import FASTAPI
 
 PET = {"id": 7, "name": "Ada", "tag": None, "status": "new", "made_at": "2026-01-01T00:00:00Z"}
@@ -58,6 +69,34 @@ def test_what_is_rehearsed_starts_unknown_and_deriving_can_be_left_out(create, d
     assert rungs_of(graph.get_state(thread).values) == (
         ["derived", "derived", "derived", "schema"] if derive else ["schema"] * 4
     )
+
+
+def converse(toolkit, derive):
+    talk = create_conversation(
+        scripted(MADE, {"say": "Done."}), toolkit, user=["Add Flo.", {"end": True}], derive=derive
+    )
+    return [step["outcome"]["rung"] for step in talk.invoke({})["world"]["log"]]
+
+
+def simulate(toolkit, derive):
+    agent = create_agent(
+        scripted(MADE, {"say": "Done."}), tools=toolkit.as_tools(), middleware=[GeckoMiddleware(toolkit, derive=derive)]
+    )
+    out = agent.invoke({"messages": [("user", "Add Flo.")]})
+    return [one.additional_kwargs["gecko"]["rung"] for one in out["messages"] if one.type == "tool"]
+
+
+def forward(toolkit, derive):
+    roles = {"reasoner": one_need("Add Flo"), "reranker": by_rank("create_pet"), "planner": [MADE]}
+    toolgate = create_toolgate(toolkit, model=Models(**dict.fromkeys(roles, Acting(roles=roles))), derive=derive)
+    out = toolgate.invoke({"messages": [("user", "Add Flo")]}, {"recursion_limit": 60})
+    return [step["outcome"]["rung"] for step in out["record"]["steps"] if "outcome" in step]
+
+
+@pytest.mark.parametrize("derive", [True, False])
+@pytest.mark.parametrize("run", [converse, simulate, forward])
+def test_whatever_takes_a_toolkit_derives_of_its_document_or_leaves_it_out(run, derive):
+    assert run(Toolkit.from_openapi(FASTAPI), derive) == ["derived" if derive else "schema"]
 
 
 def scenario_of(**more):

@@ -92,6 +92,30 @@ def test_a_page_is_no_whole_read():
     assert ok(called(world, "read_pet", pet_id=1)) == PETS[0]
 
 
+@pytest.mark.parametrize(
+    ("size", "asked", "shown", "is_whole"),
+    [
+        (2, {}, PETS, True),
+        (2, {}, [PETS[0], {**PETS[0], "id": 2}], False),  # there may be others
+        (2, {"limit": 9}, [PETS[0], {**PETS[0], "id": 2}], False),  # the service may show no more than its page
+        (2, {"offset": 2}, PETS, False),
+        (None, {"limit": 9}, PETS, False),
+        (None, {}, [], True),
+        (None, {"limit": 0}, [], False),
+    ],
+)
+def test_a_first_page_that_is_not_full_is_a_whole_read(size, asked, shown, is_whole):
+    gives, paged = documents.many(documents.PET_OUT), [("limit", "integer"), ("offset", "integer")]
+    listed = documents.op("list_pets", gives=gives, query=paged)
+    listed["parameters"][0]["schema"] |= {"default": size} if size else {}
+    made = documents.op("make_pet", body=documents.PET_IN, gives=documents.PET_OUT)
+    read = documents.op("read_pet", gives=documents.PET_OUT)
+    paths = {"/pets": {"get": listed, "post": made}, "/pets/{pet_id}": {"get": read}}
+    world = World(with_real(documents.document(paths), list_pets=lambda **_: shown), context=RULES)
+    called(world, "list_pets", **asked)
+    assert missing(called(world, "read_pet", pet_id=9)) == is_whole
+
+
 def test_a_read_of_one_thing_replaces_its_blanks():
     world = World(with_real(FASTAPI, read_pet=lambda **_: PETS[0]), state={}, context=RULES)
     called(world, "read_pet", pet_id=1)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph import GeckoContext, Models, Tool, Toolkit, World
-from gecko_graph.contracts.contract import Invariant
+from gecko_graph.contracts.invariant import Invariant
 from gecko_graph.errors import EvaluationFailed, PatchConflict
 from gecko_graph.testing import recorded
 from gecko_graph.values.notes import notes_of

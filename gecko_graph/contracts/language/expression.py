@@ -87,7 +87,7 @@ class Expression:
                 scope.late()
             if scope.unread and (unread := scope.unread.intersection(path[0] for path in self.code.paths if path)):
                 raise self._not_read(min(unread), scope)
-            if scope.partial and (root := find_unshown(self.uses, scope)) is not None:
+            if scope.partial and not scope.assumes and (root := find_unshown(self.uses, scope)) is not None:
                 raise self._not_read(root, scope)
             return self._run(scope)
         except _FAULTS as fault:

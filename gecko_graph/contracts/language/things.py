@@ -94,7 +94,7 @@ def look(state: JsonObject, keys: Sequence[str]) -> tuple[Any, int, bool]:
     for depth, key in enumerate(keys):
         if not isinstance(value, dict) or key not in value:
             parts = marks_of(state).get(pointer(keys[:depth]))
-            return value, depth, depth > 0 and (parts is None or {"": key} in parts)
+            return value, depth, depth > 0 and (parts is None or any(key in part.get("", ()) for part in parts))
         value = value[key]
     return value, len(keys), True
 

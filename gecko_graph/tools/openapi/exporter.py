@@ -26,7 +26,7 @@ from dataclasses import asdict, replace
 from typing import Any
 from urllib.parse import quote
 
-from ...contracts.contract import Invariant
+from ...contracts.invariant import Invariant
 from ...errors import ToolkitError
 from ...schemas.complaints import find_faults
 from ...schemas.subschemas import mentions, rebuild

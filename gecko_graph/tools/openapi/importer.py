@@ -27,7 +27,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from ...contracts.contract import Contract, Invariant
+from ...contracts.contract import Contract
+from ...contracts.invariant import Invariant
 from ...contracts.language.examine import of_state
 from ...contracts.language.expression import Origin
 from ...errors import ToolkitError, did_you_mean
