@@ -36,7 +36,9 @@ asyncio.set_event_loop(None)
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 
-BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no failure
+BUSY = settings(
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)  # a busy machine is no failure
 settings.register_profile("gecko", BUSY)
 settings.register_profile("gecko-ci", BUSY, derandomize=True)  # the same examples: nothing fails by luck
 FAST = settings(BUSY, max_examples=25)  # for the fast loop; all of them in the whole
@@ -61,6 +63,20 @@ def read_jsonl(shared_data):
             return [json.loads(line) for line in lines]
 
     return read
+
+
+@pytest.fixture(scope="session")
+def studio_folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("studio")
+
+
+@pytest.fixture(scope="session")
+def studio(studio_folder):
+    """Address of LangGraph's development server (`tests/studio.py`)."""
+    from tests.studio import serve
+
+    with serve(studio_folder) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

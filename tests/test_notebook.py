@@ -95,25 +95,6 @@ def test_the_notebooks_run_without_jupyter(notebook, lines, capsys):
     assert [line for line in lines if line not in printed] == []
 
 
-def test_the_agent_s_notebook_shows_preview_execution_and_drift_in_a_real_kernel():
-    cells = execute(ACT)
-    asked, acted, asked_again, acted_again = (shown(cells[number]) for number in (2, 4, 6, 7))
-    for data in (asked, acted, asked_again, acted_again):
-        assert len(data) == 1, "one view a run"
-        assert Part(data[0]["text/html"]).turns == 1
-    preview = Part(asked[0]["text/html"]).text
-    assert "accepted, 3 of 3" in preview
-    assert "Waiting for a decision on 3 calls" in preview
-    assert "order_id: its value is the real order_id" in preview
-    done = Part(acted[0]["text/html"]).text
-    assert "Carried out done: 5 real calls, no drift" in done
-    assert "A-1001" in done
-    assert "from state" not in done, "the rehearsal is of the cell before"
-    assert "Waiting for a decision on 1 call" in Part(asked_again[0]["text/html"]).text
-    assert "predicted → real 96.0 → 77.4" in Part(acted_again[0]["text/html"]).text
-    assert "drift value $.balance" in " ".join(acted_again[0]["text/plain"].split())
-
-
 def ask_first(state, tray, paper):
     return desk.put(state, tray, paper) if interrupt("may I?") == "yes" else None
 
