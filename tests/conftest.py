@@ -110,7 +110,7 @@ def only_this_machine(monkeypatch):
 
 
 SLOW = frozenset((Path(__file__).with_name("slow.txt")).read_text(encoding="utf-8").splitlines())
-"""Tests of over a third of a second (`pytest -m "not slow" -n 3 --durations=200`): not in the fast loop."""
+"""Tests of over a third of a second (`pytest -m "not slow" -n 3 --durations=200`), one row or all of its rows."""
 
 
 def is_fast(config):
@@ -129,7 +129,7 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(config, items):
     for item in items:
-        if item.nodeid in SLOW:
+        if item.nodeid in SLOW or item.nodeid.partition("[")[0] in SLOW:
             item.add_marker(pytest.mark.slow)
         test = getattr(item, "function", None)
         own = getattr(test, "_hypothesis_internal_use_settings", None)  # also where a test says how many it wants
