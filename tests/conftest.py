@@ -36,9 +36,8 @@ asyncio.set_event_loop(None)
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 
-BUSY = settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)  # a busy machine is no failure
+BUSY = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""A busy machine is no failure."""
 settings.register_profile("gecko", BUSY)
 settings.register_profile("gecko-ci", BUSY, derandomize=True)  # the same examples: nothing fails by luck
 FAST = settings(BUSY, max_examples=25)  # for the fast loop; all of them in the whole

@@ -14,5 +14,5 @@ MADE: list = []
 
 
 def made(n=12):
-    MADE.extend(islice(MAKING, n - len(MADE) if n > len(MADE) else 0))
+    MADE.extend(islice(MAKING, max(0, n - len(MADE))))
     return MADE[:n]
