@@ -23,6 +23,7 @@ gc.set_threshold(50_000, 20, 20)  # imports and graphs are many objects that sta
 # compile each module once, not once a process and run: the workers of `-n 3` would rewrite all asserts each time
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ.pop("PYTHONUNBUFFERED", None)  # a command writes as a user's does
 
 import pytest
 from hypothesis import HealthCheck, settings

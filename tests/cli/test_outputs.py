@@ -15,13 +15,12 @@ from tests import forked
 from tests.cli.command import COMMAND, ENVIRONMENT, SHOP, SHOP_API, as_id, mistake
 from tests.live_library import STATE, Live, write_case
 
-BUFFERED = {key: value for key, value in ENVIRONMENT.items() if key != "PYTHONUNBUFFERED"}
 full_disk = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 COMMANDS = [("demo",), ("demo", "--list"), ("tools", SHOP_API), ("convert", SHOP_API), ("--help",)]
 
 
 def command(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE):
-    return forked.run([*COMMAND, *words], stdout=stdout, stderr=stderr, text=True, timeout=120, env=BUFFERED)
+    return forked.run([*COMMAND, *words], stdout=stdout, stderr=stderr, text=True, timeout=120, env=ENVIRONMENT)
 
 
 @pytest.fixture
@@ -64,7 +63,9 @@ def test_an_ascii_locale_shows_what_it_can(tmp_path, locale, name, code):
     shutil.copy(SHOP_API, spec)
     spec.write_text(spec.read_text(encoding="utf-8").replace("title: ", "title: Größe "), encoding="utf-8")
     words = [*COMMAND, "convert", tmp_path / f"{name}.yaml"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, env={**BUFFERED, **locale}, check=False)
+    done = subprocess.run(
+        words, capture_output=True, text=True, timeout=120, env={**ENVIRONMENT, **locale}, check=False
+    )
     assert "Traceback" not in done.stderr
     assert done.returncode == code, done.stderr
 

@@ -204,8 +204,8 @@ async def test_what_is_kept_is_what_was_told_or_nothing_is(servers, monkeypatch)
 
 @pytest.mark.slow
 def test_kill_9_during_calls_loses_nothing_and_doubles_nothing(server):
-    found = run_with_kills(Size(sessions=8, calls=120, clients=8, servers=2, kills=1))
-    assert (found["answered"], found["killed"]) == (120, 1)
+    found = run_with_kills(Size(sessions=12, calls=240, clients=8, servers=2, kills=3))
+    assert (found["answered"], found["killed"]) == (240, 3)
     assert (found["lost"], found["doubled"], found["torn"]) == (0, 0, 0)
 
 
