@@ -138,6 +138,6 @@ def rows(count: int, tools: Toolkit | None = None, **more: Any) -> list[Observat
 
 
 @cache
-def learned(count: int = 120, **more: Any) -> Learned:
+def learned(count: int, **more: Any) -> Learned:
     """Return what is learned from such rows: only to be read."""
     return learn_contracts(toolkit(), rows(count, **more))

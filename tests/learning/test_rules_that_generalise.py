@@ -82,7 +82,7 @@ def test_a_message_and_a_rule_share_words_whatever_their_forms():
 
 
 def test_guard_marks_a_call_that_a_proposed_rule_warns_of_and_makes_it():
-    learned = deepcopy(library.learned().contracts)
+    learned = deepcopy(library.learned(120).contracts)
     service = library.Library()
     real = library.served(service)
     late, early = ({"member_id": "M1", "book_id": "B1", "start": f"2026-11-03T{hour}:00"} for hour in ("20", "11"))
