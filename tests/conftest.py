@@ -23,6 +23,7 @@ gc.set_threshold(50_000, 20, 20)  # imports and graphs are many objects that sta
 # compile each module once, not once a process and run: the workers of `-n 3` would rewrite all asserts each time
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ.pop("PYTHONUNBUFFERED", None)  # a command writes as a user's does
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -36,7 +37,8 @@ asyncio.set_event_loop(None)
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 
-BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no failure
+BUSY = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""A busy machine is no failure."""
 settings.register_profile("gecko", BUSY)
 settings.register_profile("gecko-ci", BUSY, derandomize=True)  # the same examples: nothing fails by luck
 FAST = settings(BUSY, max_examples=25)  # for the fast loop; all of them in the whole
@@ -61,6 +63,20 @@ def read_jsonl(shared_data):
             return [json.loads(line) for line in lines]
 
     return read
+
+
+@pytest.fixture(scope="session")
+def studio_folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("studio")
+
+
+@pytest.fixture(scope="session")
+def studio(studio_folder):
+    """Address of LangGraph's development server (`tests/studio.py`)."""
+    from tests.studio import serve
+
+    with serve(studio_folder) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -94,7 +110,7 @@ def only_this_machine(monkeypatch):
 
 
 SLOW = frozenset((Path(__file__).with_name("slow.txt")).read_text(encoding="utf-8").splitlines())
-"""Tests of over a third of a second (`pytest -m "not slow" -n 3 --durations=200`): not in the fast loop."""
+"""Tests of over a third of a second (`pytest -m "not slow" -n 3 --durations=200`), one row or all of its rows."""
 
 
 def is_fast(config):
@@ -113,7 +129,7 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(config, items):
     for item in items:
-        if item.nodeid in SLOW:
+        if item.nodeid in SLOW or item.nodeid.partition("[")[0] in SLOW:
             item.add_marker(pytest.mark.slow)
         test = getattr(item, "function", None)
         own = getattr(test, "_hypothesis_internal_use_settings", None)  # also where a test says how many it wants

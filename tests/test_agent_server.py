@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from threading import Thread
@@ -11,56 +10,15 @@ from urllib.error import HTTPError
 
 import pytest
 
-from tests.test_studio import ask, serve
+from tests.studio import ask
 
 pytestmark = pytest.mark.slow
 
-AGENT = '''
-import asyncio
-import pathlib
-from langgraph.graph import START, StateGraph
-from gecko_graph import Models, RehearsalState, Tool, Toolkit, create_gecko_agent
-from gecko_graph.testing import recorded
-
-LOG = pathlib.Path(__file__).with_name("log")
-
-async def pay(to: str) -> dict:
-    """Pay."""
-    LOG.open("a").write(to + "\\n")
-    await asyncio.sleep(1.5)
-    return {"id": "P-1"}
-
-class Parent(RehearsalState):
-    checklist: list
-    execution: dict
-
-def simulate(state, to):
-    return {"id": "S-1"}
-
-plan = [{"call": "pay", "args": {"to": "ann"}}, {"say": "Paid."}]
-toolkit = Toolkit.from_tools([Tool(pay, effect="write", simulate=simulate)])
-agent = create_gecko_agent(toolkit, model=Models(planner=recorded(*[{"planner": [plan]}] * 9)))
-builder = StateGraph(Parent)
-builder.add_node("agent", agent)
-builder.add_edge(START, "agent")
-embedded = builder.compile()
-'''
 TASK = {
     "messages": [{"role": "user", "content": "Pay ann", "id": "m1"}],
     "task_state": {},
     "checklist": [{"check": "calls"}],
 }
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("server")
-    (folder / "pay_agent.py").write_text(AGENT)
-    graphs = {name: f"./pay_agent.py:{name}" for name in ("agent", "embedded")}
-    config = folder / "langgraph.json"
-    config.write_text(json.dumps({"dependencies": ["."], "graphs": graphs}))
-    with serve(folder, config) as url:
-        yield url, folder / "log"
 
 
 class Talk:
@@ -99,9 +57,9 @@ def words_of(run: Any) -> list[str]:
     return run["__interrupt__"][0]["value"]["review_configs"][0]["allowed_decisions"]
 
 
-@pytest.fixture(params=["agent", "embedded"])
-def talk(server, request) -> Talk:
-    return Talk(*server, request.param)
+@pytest.fixture(params=["payer", "embedded"])
+def talk(studio, studio_folder, request) -> Talk:
+    return Talk(studio, studio_folder / "log", request.param)
 
 
 DOUBT = ["happened", "make_now", "skip"]

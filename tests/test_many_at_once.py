@@ -6,7 +6,6 @@ import asyncio
 import copy
 import time
 
-import pytest
 from langchain_core.caches import InMemoryCache
 from langchain_core.globals import set_llm_cache
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
@@ -45,13 +44,10 @@ def check_world(number, run, *, attempts=1):
     assert [message.text for message in run["messages"]] == [f"Make tray {number}", "There is a tray bills."]
 
 
-@pytest.mark.slow
-async def test_a_thousand_tasks_at_once_do_not_meet():
-    gecko, worlds = desk.gecko(TRAY, tools=TINY), [world(number) for number in range(1_000)]
+async def test_hundred_tasks_at_once_do_not_meet():
+    gecko, worlds = desk.gecko(TRAY, tools=TINY), [world(number) for number in range(100)]
     given = copy.deepcopy(worlds)
-    start = time.perf_counter()
     runs = await asyncio.gather(*map(gecko.ainvoke, worlds))
-    print(f"1,000 tasks in {time.perf_counter() - start:.1f} s")
     for number, run in enumerate(runs):
         check_world(number, run)
         assert run["rehearsal"]["usage"]["planner"]["calls"] == 2

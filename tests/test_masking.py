@@ -23,17 +23,16 @@ from tests import desk
 from tests.cli.command import SHOP
 from tests.secrets_to_mask import HEX, LOOK_ALIKES, SECRETS, SECRETS_IN_HEX, WORD
 
-SOME = [SECRETS[start : start + 8] for start in range(0, len(SECRETS), 8)]
-"""The same in handfuls, for what takes a whole run."""
+SOME = SECRETS[::5]
+"""For what takes a whole run; all of them are masked by the same function."""
 
 ON_THE_COMMAND_LINE = [text for text in SECRETS if re.match("-----B|x-api|Cookie|redis|{|sk-proj", text)]
 """One of each kind: what a model raises is masked before it comes there, which the tests of all of them show."""
 
 
 def create(tools, **models):
-    return create_gecko(
-        tools, model=Models(**models), checkpointer=InMemorySaver(), context=GeckoContext(max_retries=1)
-    )
+    context = GeckoContext(max_retries=1, max_steps=200)
+    return create_gecko(tools, model=Models(**models), checkpointer=InMemorySaver(), context=context)
 
 
 def rehearse(gecko, thread):
@@ -58,35 +57,33 @@ def leaks(texts):
     return [text[max(0, place - 60) : place] for text in texts if (place := text.find(WORD)) >= 0]
 
 
-@pytest.mark.parametrize("texts", SOME)
-def test_what_a_tool_raises_is_masked_wherever_it_goes(texts):
+def test_what_a_tool_raises_is_masked_wherever_it_goes():
     def weigh(paper: str) -> int:
         """Weigh a paper."""
-        raise ValueError(texts[int(paper)])
+        raise ValueError(SOME[int(paper)])
 
     def put(state, tray, paper):
-        raise RuntimeError(texts[int(paper)])
+        raise RuntimeError(SOME[int(paper)])
 
     tools = Toolkit.from_tools([*desk.FUNCTIONS, weigh]).declare(
         Tool("put", simulate=put), Tool("weigh", effect="read")
     )
-    papers = [str(number) for number in range(len(texts))]
+    papers = [str(number) for number in range(len(SOME))]
     calls = [{"call": "put", "args": {"tray": "letters", "paper": paper}} for paper in papers]
     calls += [{"call": "weigh", "args": {"paper": paper}} for paper in papers]
     ends = [*calls, {"say": "Done."}]
     gecko = create(tools.open("weigh"), planner=recorded(planner=[ends, ends]))
     run, shown = rehearse(gecko, "secret")
     outcomes = [step["outcome"] for attempt in run["attempts"] for step in attempt["steps"]]
-    assert [each["rung"] for each in outcomes] == [*["python"] * len(texts), *["real"] * len(texts)] * 2
+    assert [each["rung"] for each in outcomes] == [*["python"] * len(SOME), *["real"] * len(SOME)] * 2
     assert [each for each in outcomes if each["status"] != "error" or MASK not in each["result"]] == []
     assert leaks([*shown, *stored(gecko.checkpointer)]) == []
 
 
-@pytest.mark.parametrize("texts", SOME)
-def test_what_a_model_raises_is_masked_wherever_it_goes(texts):
+def test_what_a_model_raises_is_masked_wherever_it_goes():
     broken = failing(RuntimeError())
     gecko = create(desk.toolkit(), planner=broken, judge=broken, bootstrapper=broken)
-    for number, text in enumerate(texts):
+    for number, text in enumerate(SOME):
         broken.error = RuntimeError(text)
         run, shown = rehearse(gecko, str(number))
         assert MASK in run["attempts"][0]["stop_reason"], text

@@ -52,7 +52,7 @@ def test_doing_nothing_is_worth_nothing(name):
     assert converse(scripted(*[DECLINED] * 5), load(name))["score"]["similarity"] < 0.5
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", CASES[::6])
 def test_a_conversation_repeats_exactly(name):
     """Whatever the seed: only identifiers are made of it, and answers to questions that have no example."""
     again = [played(name, "good"), converse(scripted(*agents(name)["good"]), Scenario.load(load(name).where))]
@@ -119,6 +119,3 @@ def test_the_toolkit_is_whole():
     assert all(tool.contract is not None and len(tool.tags) == 1 for tool in toolkit)
     assert {tag for tool in toolkit for tag in tool.tags} >= {"settings", "contacts", "messages", "reminders", "time"}
     assert toolkit.state_keys <= load("wifi-off").state.keys()
-
-
-# what a case needs, and what it leaves out ---------------------------------------------------------

@@ -20,24 +20,13 @@ pytest.importorskip("langchain.agents")  # here, not in a thread: its import sil
 EACH_ONCE = [(name, [*AUGMENTATIONS][number % len(AUGMENTATIONS)]) for number, name in enumerate(CASES)]
 
 
-def check_augmented(name, how):
+@pytest.mark.parametrize(("name", "how"), EACH_ONCE)
+def test_a_good_agent_scores_one_under_an_augmentation(name, how):
     case = load(name)
     faces = find_faces(augment(case.tools, case.needs, how))
     replies = rename(agents(name)["good"], {own: face.name for own, face in faces.items()})
     result = run_case(case, scripted(*replies), augmentation=how)
     assert result.score == 1.0, f"{how}: {result.transcript}"
-
-
-@pytest.mark.parametrize(("name", "how"), EACH_ONCE)
-def test_a_good_agent_scores_one_under_an_augmentation(name, how):
-    check_augmented(name, how)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_a_good_agent_scores_one_under_every_augmentation(name):
-    for how in AUGMENTATIONS:
-        check_augmented(name, how)
 
 
 def test_a_model_behind_an_address_is_an_agent():
@@ -74,9 +63,3 @@ def test_the_command_takes_them_all(agent, code, score, capsys):
     case = FOLDER / "cases" / "bucks-for-euros.gecko.yaml"
     assert main(["test", str(case), "--agent", f"tests.phone:{agent}"]) == code
     assert f"all                    1       {score}" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_the_command_holds_all_cases(capsys):
-    assert main(["test", str(FOLDER), "--agent", "tests.phone:good"]) == 0
-    assert "24 of 24 passed" in capsys.readouterr().out

@@ -130,17 +130,19 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-TEXTS = [*((text, suffix) for text in HOSTILE for suffix in ("yaml", "json")), *((text, "yaml") for text in FOR_YAML)]
+TEXTS = [*(([text], "yaml") for text in HOSTILE), (HOSTILE, "json"), (FOR_YAML, "yaml")]
 
 
-@pytest.mark.parametrize(("text", "suffix"), TEXTS, ids=[*range(len(TEXTS))])
-def test_replies_are_data(tmp_path, text, suffix):
+@pytest.mark.parametrize(("texts", "suffix"), TEXTS, ids=[*range(len(TEXTS))])
+def test_replies_are_data(tmp_path, texts, suffix):
     case, out = write_case(tmp_path, ["Lend me Dune."], limits={"max_retries": 0}), tmp_path / f"out.{suffix}"
     lent = {"call": "lendBook", "args": {"book": "B-1"}}
-    hurt = {"call": "extendLoan", "args": {"loan": text[:4_000], text[:40]: 1}}
-    reason = text[:4_000].encode("utf-8", "replace").decode()
+    hurt = [{"call": "extendLoan", "args": {"loan": text, text[:40]: 1}} for text in texts]
+    reason = texts[0].encode("utf-8", "replace").decode()
     judgement = {"items": [{"id": "item-2", "reason": reason, "status": "success"}], "feedback": "so"}
-    model = recorded(planner=[[lent, hurt, {"say": f"x{text}x"}]], judge=[judgement], bootstrapper=[{"domain": {}}])
+    model = recorded(
+        planner=[[lent, *hurt, {"say": "x".join(["", *texts, ""])}]], judge=[judgement], bootstrapper=[{"domain": {}}]
+    )
     (live,) = record(case, out, model=model)
     (played,) = run_scenario(out)
     assert result_of([live]) == result_of([played])

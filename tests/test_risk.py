@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import replace
-from itertools import product
+from itertools import cycle, product
 from typing import Any
 
 import pytest
@@ -34,7 +34,8 @@ from tests.test_agent import thread
 
 APPROVE, REJECT = {"type": "approve"}, {"type": "reject", "message": "no"}
 BANDS = [(0.2, 0.8), (0.05, 0.5), (0.4, 0.4), (0.0, 1.0)]
-ROWS = [*product([0.02, 0.3, 0.4, 0.6, 0.95], BANDS, ["known", "unknown", "way back"])]
+PAIRS = product([0.02, 0.3, 0.4, 0.6, 0.95], BANDS)
+ROWS = [(*each, evidence) for each, evidence in zip(PAIRS, cycle(["known", "unknown", "way back"]), strict=False)]
 """Probability, band, evidence."""
 POLICY = {"rules": "writes", "risk": True}
 
@@ -289,7 +290,7 @@ def killed_at_each_write(open_, given, read):
     """Kill the process at each of its writes and go on in another one, which asks nothing that a checkpoint holds."""
     fate, kept = Fate(), 0
     open_(whole := Decider(say=0.5), KillingSaver(fate)).invoke(given, thread())
-    for number in range(1, fate.count + 1):
+    for number in range(1, fate.count + 1, 2):
         saver = KillingSaver(Fate(number, after=True))
         with contextlib.suppress(Killed):
             open_(Decider(say=0.5), saver).invoke(given, thread())
@@ -331,7 +332,7 @@ def test_conversation_killed_at_each_write():
 def test_agent_killed_at_each_write(p, after):
     whole = Fate()
     Process(Desk(), KillingSaver(whole), p).run()
-    for number in range(1, whole.count + 1):
+    for number in range(1 + 2 * after, whole.count + 1, 4):
         desk, saver = Desk(), KillingSaver(Fate(number, after=after))
         one = Process(desk, saver, p)
         with contextlib.suppress(Killed, GeckoError):

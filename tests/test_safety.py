@@ -23,7 +23,7 @@ from tests import safe
 from tests.shop import Acting
 
 pytestmark = pytest.mark.slow
-SHARE = float(os.environ.get("GECKO_SAFETY", "1"))
+SHARE = float(os.environ.get("GECKO_SAFETY", "0.4"))
 """How many of the steps are made: 1 is 10,000."""
 COUNTS: Counter = Counter()
 QUICK = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck), "print_blob": True}

@@ -115,7 +115,7 @@ JSON = st.recursive(
 OUTER = [path for path, _ in every_place(case()) if path and path[0] != "tools"] + [("tools",)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(OUTER), JSON)
 def test_whatever_stands_anywhere_is_read_or_refused_in_words(path, value):
     data = case()

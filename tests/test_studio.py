@@ -3,16 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
-import os
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
@@ -20,67 +10,7 @@ from langgraph.types import Command
 
 from gecko_graph import GeckoError, Scenario
 from gecko_graph.scenario import shipped
-
-ROOT = Path(__file__).resolve().parents[1]
-START_S = 90
-
-
-def free_port() -> int:
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return server.getsockname()[1]
-
-
-@contextmanager
-def serve(folder, config):
-    """Start LangGraph's development server in a folder; yield its address."""
-    pytest.importorskip("langgraph_api", reason="langgraph-cli[inmem] is not installed")
-    port = free_port()
-    command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload", "--port", str(port)]
-    command += ["--config", str(config)]
-    environment = os.environ | {
-        "LANGSMITH_TRACING": "false",
-        "LANGGRAPH_CLI_NO_ANALYTICS": "1",
-        "PYTHONPATH": str(ROOT),
-    }
-    log = (folder / "log.txt").open("w")
-    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT)
-    url = f"http://127.0.0.1:{port}"
-    try:
-        deadline = time.monotonic() + START_S
-        while True:
-            try:
-                ask(f"{url}/ok")
-                break
-            except (urllib.error.URLError, ConnectionError):
-                assert process.poll() is None, (folder / "log.txt").read_text()
-                assert time.monotonic() < deadline, (folder / "log.txt").read_text()
-                time.sleep(0.3)
-        yield url
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
-        log.close()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with serve(tmp_path_factory.mktemp("studio"), ROOT / "langgraph.json") as url:
-        yield url
-
-
-def ask(url: str, body: dict | None = None) -> object:
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url, data=data, headers={"content-type": "application/json"})
-    with urllib.request.urlopen(request, timeout=60) as reply:
-        text = reply.read().decode()
-    return json.loads(text) if text.startswith(("{", "[")) else text
-
-
-def inputs() -> dict:
-    scenario = shipped("files")
-    given = scenario.inputs(0)
-    return given | {"messages": [{"role": "user", "content": scenario.turns[0].user}]}
+from tests.studio import ROOT, ask, inputs
 
 
 @pytest.fixture
@@ -137,20 +67,20 @@ def test_a_wrong_environment_is_a_mistake(created, environment, says):
         ("toolgate", {"bootstrapper", "attempt:reasoner", "attempt:reranker", "attempt:accept", "conclude"}),
     ],
 )
-def test_the_graphs_are_drawn_with_their_attempts_and_form(server, graph, nodes):
-    (assistant,) = ask(f"{server}/assistants/search", {"graph_id": graph})
-    drawn = ask(f"{server}/assistants/{assistant['assistant_id']}/graph?xray=true")
+def test_the_graphs_are_drawn_with_their_attempts_and_form(studio, graph, nodes):
+    (assistant,) = ask(f"{studio}/assistants/search", {"graph_id": graph})
+    drawn = ask(f"{studio}/assistants/{assistant['assistant_id']}/graph?xray=true")
     assert nodes <= {node["id"] for node in drawn["nodes"]}
-    schemas = ask(f"{server}/assistants/{assistant['assistant_id']}/schemas")
+    schemas = ask(f"{studio}/assistants/{assistant['assistant_id']}/schemas")
     assert "max_retries" in schemas["context_schema"]["properties"]
     given = {"messages", "task_state", *([] if graph == "toolgate" else ["checklist"])}
     assert set(schemas["input_schema"]["properties"]) == given
 
 
 @pytest.mark.parametrize("durability", ["async", "exit"])
-def test_the_agent_pauses_with_its_preview_and_goes_on_over_the_api(server, durability):
-    thread = ask(f"{server}/threads", {})["thread_id"]
-    wait = f"{server}/threads/{thread}/runs/wait"
+def test_the_agent_pauses_with_its_preview_and_goes_on_over_the_api(studio, durability):
+    thread = ask(f"{studio}/threads", {})["thread_id"]
+    wait = f"{studio}/threads/{thread}/runs/wait"
     body = {"assistant_id": "agent", "durability": durability}
     run = ask(wait, {**body, "input": {"messages": [{"role": "user", "content": "go on"}]}})
     (paused,) = run["__interrupt__"]
@@ -159,7 +89,7 @@ def test_the_agent_pauses_with_its_preview_and_goes_on_over_the_api(server, dura
         "placeOrder",
         "refundOrder",
     ]
-    state = ask(f"{server}/threads/{thread}/state")
+    state = ask(f"{studio}/threads/{thread}/state")
     assert state["next"] == ["review"]
     assert [planned["effect"] for planned in state["values"]["preview"]["calls"]] == ["read"] * 2 + ["write"] * 3
     run = ask(wait, {**body, "command": {"resume": {"decisions": [{"type": "approve"}] * 3}}})
@@ -172,45 +102,45 @@ def test_the_agent_pauses_with_its_preview_and_goes_on_over_the_api(server, dura
     assert run["task_state"]["balance"] == 89.8
 
 
-def test_a_scenario_runs_over_the_api_and_can_be_looked_into_afterwards(server):
-    thread = ask(f"{server}/threads", {})["thread_id"]
-    run = ask(f"{server}/threads/{thread}/runs/wait", {"assistant_id": "gecko", "input": inputs()})
+def test_a_scenario_runs_over_the_api_and_can_be_looked_into_afterwards(studio):
+    thread = ask(f"{studio}/threads", {})["thread_id"]
+    run = ask(f"{studio}/threads/{thread}/runs/wait", {"assistant_id": "gecko", "input": inputs()})
     assert [attempt["verdict"]["status"] for attempt in run["rehearsal"]["attempts"]] == ["failed", "accepted"]
-    history = ask(f"{server}/threads/{thread}/history", {"limit": 50})
+    history = ask(f"{studio}/threads/{thread}/history", {"limit": 50})
     assert any(snapshot["next"] == ["attempt"] for snapshot in history)
 
 
 @pytest.mark.parametrize("path", ["runs/wait", "runs/stream"])
-def test_forward_execution_runs_over_the_api(server, path):
-    thread = ask(f"{server}/threads", {})["thread_id"]
+def test_forward_execution_runs_over_the_api(studio, path):
+    thread = ask(f"{studio}/threads", {})["thread_id"]
     body = {"assistant_id": "toolgate", "input": {"messages": [{"role": "user", "content": "go on"}]}}
-    ask(f"{server}/threads/{thread}/{path}", body)
-    run = ask(f"{server}/threads/{thread}/state")["values"]
+    ask(f"{studio}/threads/{thread}/{path}", body)
+    run = ask(f"{studio}/threads/{thread}/state")["values"]
     assert [call["name"] for call in run["record"]["plan"]] == ["cd", "mkdir", "mv", "ls"]
 
 
-def test_a_thread_stops_before_a_round_and_is_forked_there(server):
-    thread = ask(f"{server}/threads", {})["thread_id"]
+def test_a_thread_stops_before_a_round_and_is_forked_there(studio):
+    thread = ask(f"{studio}/threads", {})["thread_id"]
     body = {"assistant_id": "gecko", "input": inputs(), "interrupt_before": ["start_round"]}
-    ask(f"{server}/threads/{thread}/runs/wait", body)
-    assert ask(f"{server}/threads/{thread}/state")["next"] == ["start_round"]
+    ask(f"{studio}/threads/{thread}/runs/wait", body)
+    assert ask(f"{studio}/threads/{thread}/state")["next"] == ["start_round"]
     body = {"assistant_id": "gecko", "input": None}
-    first = ask(f"{server}/threads/{thread}/runs/wait", body)["rehearsal"]
-    history = ask(f"{server}/threads/{thread}/history", {"limit": 50})
+    first = ask(f"{studio}/threads/{thread}/runs/wait", body)["rehearsal"]
+    history = ask(f"{studio}/threads/{thread}/history", {"limit": 50})
     starts = [snapshot for snapshot in history if snapshot["next"] == ["start_round"]]
     assert len(starts) == len(first["attempts"]) == 2, "the snapshot before each round has a next"
     for snapshot, again in zip(reversed(starts), (2, 2), strict=True):
         place = {"checkpoint": snapshot["checkpoint"], "as_node": "bootstrapper"}
         kept = {"task_state": snapshot["values"]["task_state"]}
-        fork = ask(f"{server}/threads/{thread}/state", {"values": kept, **place})
-        run = ask(f"{server}/threads/{thread}/runs/wait", {**body, "checkpoint": fork["checkpoint"]})
+        fork = ask(f"{studio}/threads/{thread}/state", {"values": kept, **place})
+        run = ask(f"{studio}/threads/{thread}/runs/wait", {**body, "checkpoint": fork["checkpoint"]})
         assert len(run["rehearsal"]["attempts"]) == again
 
 
-def test_a_mistake_comes_back_over_the_api_in_its_own_words(server):
-    thread = ask(f"{server}/threads", {})["thread_id"]
+def test_a_mistake_comes_back_over_the_api_in_its_own_words(studio):
+    thread = ask(f"{studio}/threads", {})["thread_id"]
     body = {"assistant_id": "gecko", "input": {**inputs(), "messages": [{"role": "user", "content": " "}]}}
-    answered = ask(f"{server}/threads/{thread}/runs/wait", body)
+    answered = ask(f"{studio}/threads/{thread}/runs/wait", body)
     assert "the task is empty" in answered["__error__"]["message"]
 
 

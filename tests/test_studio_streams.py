@@ -15,17 +15,11 @@ import pytest
 
 from gecko_graph import create_gecko
 from gecko_graph.scenario import shipped
+from tests.studio import ask, inputs
 from tests.test_stream import NAMES, read
-from tests.test_studio import ROOT, ask, inputs, serve
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:The v3 streaming protocol")]
 sdk = pytest.importorskip("langgraph_sdk")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with serve(tmp_path_factory.mktemp("streams"), ROOT / "langgraph.json") as url:
-        yield url
 
 
 @pytest.fixture(scope="module")
@@ -43,23 +37,23 @@ def without_times(item: Any) -> Any:
     )
 
 
-def test_the_python_client(server, here):
-    client = sdk.get_sync_client(url=server)
+def test_the_python_client(studio, here):
+    client = sdk.get_sync_client(url=studio)
     with client.threads.stream(assistant_id="gecko") as thread:
         thread.run.start(input=inputs())
         told = [[name, without_times(item["payload"])] for name, item in thread.interleave_projections([*NAMES])]
     assert told == here
 
 
-def test_forward_execution(server):
-    client = sdk.get_sync_client(url=server)
+def test_forward_execution(studio):
+    client = sdk.get_sync_client(url=studio)
     with client.threads.stream(assistant_id="toolgate") as thread:
         thread.run.start(input={"messages": [{"role": "user", "content": "go on"}]})
         assert [item["payload"]["call"]["name"] for item in thread.extensions["steps"]] == ["cd", "mkdir", "mv", "ls"]
 
 
-def test_an_agent_s_question_comes_before_the_run_pauses(server):
-    thread = f"{server}/threads/{ask(f'{server}/threads', {})['thread_id']}"
+def test_an_agent_s_question_comes_before_the_run_pauses(studio):
+    thread = f"{studio}/threads/{ask(f'{studio}/threads', {})['thread_id']}"
     given = {"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": "go on"}]}}
     ask(f"{thread}/commands", {"id": 1, "method": "run.start", "params": given})
     kinds = []
@@ -92,10 +86,10 @@ process.exit(0);
 
 
 @pytest.mark.skipif("GECKO_NODE_MODULES" not in os.environ, reason="GECKO_NODE_MODULES names no folder")
-def test_the_javascript_client(server, here, tmp_path):
+def test_the_javascript_client(studio, here, tmp_path):
     script = tmp_path / "read.mjs"
     script.write_text(SCRIPT)
-    given = [server, os.environ["GECKO_NODE_MODULES"], json.dumps(inputs()), *NAMES]
+    given = [studio, os.environ["GECKO_NODE_MODULES"], json.dumps(inputs()), *NAMES]
     done = subprocess.run(["node", script, *given], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     told = [[name, without_times(item)] for name, item in json.loads(done.stdout)]

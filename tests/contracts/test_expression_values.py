@@ -36,7 +36,7 @@ FORMS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(st.sampled_from(FORMS), literals, literals, literals, st.integers(-20, 20), st.integers(1, 20), st.data())
 def test_an_expression_means_what_it_means_in_python(source, a, b, c, n, m, data):
     values = {"a": a, "b": b, "c": c, "n": n, "m": m}
@@ -80,7 +80,7 @@ def test_walk_finds_everything_in_order_and_at_finds_it_again(value):
     assert all(len(after) <= len(before) + 1 for before, after in pairwise(parents))
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(st.text(st.sampled_from(list("{}%#|.()[]'\"_, +-*/~=<>!inabos123 ")), max_size=30))
 def test_any_source_is_an_expression_or_a_clear_refusal(source):
     for is_text in (False, True):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import wraps
+from functools import cache, wraps
 from random import Random
 from typing import Any
 
 from gecko_graph import Refused, Tool, Toolkit
+from gecko_graph.learning.learn import Learned, learn_contracts
 from gecko_graph.learning.observation import known_by_reads
 from gecko_graph.values.observation import Observation
 
@@ -134,3 +135,9 @@ def rows(count: int, tools: Toolkit | None = None, **more: Any) -> list[Observat
     """Return a thread's calls as rows of what its reads have shown."""
     some = [Observation(*one, source="thread") for one in calls(Library(), count, **more)]
     return list(known_by_reads(some, tools or toolkit()))
+
+
+@cache
+def learned(count: int, **more: Any) -> Learned:
+    """Return what is learned from such rows: only to be read."""
+    return learn_contracts(toolkit(), rows(count, **more))

@@ -218,10 +218,8 @@ def test_what_was_mined_and_a_models_rule_explains_is_dropped():
 
 def test_what_was_mined_and_a_written_contract_explains_is_dropped():
     one = {"check": "int(args.start[11:13]) >= 9 and int(args.start[11:13]) < 17", "error": "shut"}
-    bare = library.toolkit()
-    written = bare.with_contracts({"contracts": {"lend": {"requires": [one]}}})
-    rows = library.rows(120)
-    assert "shut then" in str(learn_contracts(bare, rows).contracts["lend"]["requires"])
-    kept = learn_contracts(written, rows).contracts["lend"]["requires"]
+    written = library.toolkit().with_contracts({"contracts": {"lend": {"requires": [one]}}})
+    assert "shut then" in str(library.learned(120).contracts["lend"]["requires"])
+    kept = learn_contracts(written, library.rows(120)).contracts["lend"]["requires"]
     assert "shut then" not in str(kept)
     assert "perhaps refused" in str(kept)

@@ -92,12 +92,11 @@ def statuses(out: Any) -> list[str]:
     return [each.status for each in out["messages"] if isinstance(each, ToolMessage)]
 
 
-KINDS = [("write", 429), ("read", 429), ("read", 503)]
+KINDS = [("write", 429, InMemorySaver), ("read", 429, None), ("read", 503, InMemorySaver)]
 
 
 @pytest.mark.parametrize(("kind", "mode"), [*product(["http", "python", "langchain"], ["guard", "shadow", "preview"])])
-@pytest.mark.parametrize(("effect", "status"), KINDS)
-@pytest.mark.parametrize("saver", [None, InMemorySaver])
+@pytest.mark.parametrize(("effect", "status", "saver"), KINDS)
 def test_a_busy_service_is_called_again(run, waits, kind, mode, effect, status, saver):
     service = Service(status, times=2)
     out = run(agent_of(getattr(service, kind)(effect), saver and saver(), mode=mode), task(), THREAD if saver else None)

@@ -83,7 +83,7 @@ def cases(draw: st.DrawFn) -> tuple[tuple[Milestone, ...], list[Snapshot]]:
 
 
 @given(cases())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_mapping_is_as_good_as_the_best_of_all(case: tuple[tuple[Milestone, ...], list[Snapshot]]) -> None:
     milestones, trajectory = case
     score = Goal(milestones).score(trajectory)

@@ -41,7 +41,7 @@ spoken = st.one_of(
 
 
 @given(conversation=st.lists(spoken, max_size=12), budget=st.sampled_from([0, 5, 1_000]))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_whatever_comes_speakers_alternate_and_results_follow_their_calls(conversation, budget):
     seen = merge_neighbours([*build_conversation("ours", conversation, budget=budget), HumanMessage("note")])
     assert kinds(seen)[0] == "system"
@@ -61,7 +61,7 @@ def test_whatever_comes_speakers_alternate_and_results_follow_their_calls(conver
 
 
 @given(conversation=st.lists(spoken, max_size=12))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_no_word_is_lost_when_neighbours_become_one(conversation):
     said = [
         message for message in conversation if message.type in ("human", "ai") and not getattr(message, "tool_calls", 0)

@@ -210,6 +210,7 @@ class TestSources:
             ({"flight": "f-7731", "seats": 2}, "Book 2 seats on F-7731, please"),
             ({"flight": "Ann\u2019s flight", "seats": 1200}, "Book 1,200 seats on ann's  flight"),
             ({"flight": "F1", "window": False}, "Take F1"),
+            ({"flight": "F1", "date": "2026-10-10"}, "Book F1 on October 10th 2026"),
         ],
     )
     def test_nothing_is_asked_where_the_conversation_holds_every_value(self, args, task):

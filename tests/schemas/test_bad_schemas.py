@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph import GeckoContext, Models, Toolkit, create_gecko
+from gecko_graph.schemas import quick, work
 from gecko_graph.schemas.complaints import find_complaints, find_faults, find_undecided
 from gecko_graph.schemas.formats import compile_pattern
 from gecko_graph.schemas.rules import accepts, rules_of
@@ -92,21 +93,28 @@ def test_a_schema_that_contains_itself():
 STOPPED = "a value that can be checked to the end; this check stopped at its limit"
 
 
+@pytest.fixture
+def few_checks(monkeypatch):
+    """The limit of a check is a thirtieth of what it is: nine levels of two alternatives each are beyond it."""
+    for module in (work, quick):
+        monkeypatch.setattr(module, "MAX_CHECKS", work.MAX_CHECKS // 30)
+
+
 def nested(levels, leaf):
     return leaf if levels == 0 else {"anyOf": [nested(levels - 1, leaf), nested(levels - 1, leaf)]}
 
 
 @pytest.mark.parametrize("leaf", [{"type": "integer"}, {"pattern": "^a+$"}])
-def test_alternatives_nested_too_deep_are_refused_in_words(leaf):
-    (complaint,) = find_complaints(taking(nested(15, leaf)), {"x": "wrong"})
+def test_alternatives_nested_too_deep_are_refused_in_words(few_checks, leaf):
+    (complaint,) = find_complaints(taking(nested(10, leaf)), {"x": "wrong"})
     assert (complaint["path"], complaint["expected"], complaint["source"]) == ("", STOPPED, "rule")
-    assert find_faults(nested(15, leaf), "wrong") == [f'expected {STOPPED}, got "wrong"']
-    assert find_faults(nested(8, leaf), 1 if "pattern" not in leaf else "aa") == []
+    assert find_faults(nested(10, leaf), "wrong") == [f'expected {STOPPED}, got "wrong"']
+    assert find_faults(nested(3, leaf), 1 if "pattern" not in leaf else "aa") == []
 
 
 @pytest.mark.parametrize("leaf", [{"not": {"type": "integer"}}, {"$ref": "#/$defs/leaf"}])
-def test_what_was_not_checked_is_never_turned_into_a_pass(leaf):
-    schema = {"not": nested(16, leaf), "$defs": {"leaf": {"type": "integer"}}}
+def test_what_was_not_checked_is_never_turned_into_a_pass(few_checks, leaf):
+    schema = {"not": nested(11, leaf), "$defs": {"leaf": {"type": "integer"}}}
     assert find_faults(schema, "wrong") != []
     assert not accepts(rules_of(schema), "wrong")
 
@@ -139,8 +147,8 @@ def test_too_long_a_match_is_not_a_match(monkeypatch):
     assert find_complaints(tool, {text: 1}) != []
 
 
-def test_a_call_that_cannot_be_checked_never_runs():
-    rule = {"type": "object", "properties": {"tray": nested(15, {"type": "integer"})}, "required": ["tray"]}
+def test_a_call_that_cannot_be_checked_never_runs(few_checks):
+    rule = {"type": "object", "properties": {"tray": nested(10, {"type": "integer"})}, "required": ["tray"]}
     tools = Toolkit.from_tools([{"name": "clear", "description": "Clear a tray.", "parameters": rule}])
     planner = recorded(planner=[[{"call": "clear", "args": {"tray": "letters"}}, {"say": "Done."}]])
     gecko = create_gecko(tools, model=Models(planner=planner), context=GeckoContext(max_retries=0))

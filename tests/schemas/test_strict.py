@@ -115,10 +115,9 @@ def compare(chance, schema, state, make, patches):
     return count
 
 
-@pytest.mark.parametrize(("seed", "count"), [(0, 1000), (1, 1000), pytest.param(2, 4000, marks=pytest.mark.slow)])
-def test_on_random_schemas_the_verdict_is_that_of_the_whole_check(seed, count):
-    chance, seen = random.Random(seed), [0, 0]
-    while sum(seen) < count:
+def test_on_random_schemas_the_verdict_is_that_of_the_whole_check():
+    chance, seen = random.Random(0), [0, 0]
+    while sum(seen) < 1000:
         value = random_value(chance)
         schema = {"allOf": [random_schema(chance, value)], "$defs": {"d": {"type": ["object", "array", "number"]}}}
         if "patternProperties" in json.dumps(schema):  # both together are refused
@@ -126,7 +125,7 @@ def test_on_random_schemas_the_verdict_is_that_of_the_whole_check(seed, count):
         if isinstance(value, dict | list) and len(value) > 1 and accepts(rules_of(schema), value):
             counts = compare(chance, schema, value, lambda: random_value(chance, 1), 40)
             seen = [a + b for a, b in zip(seen, counts, strict=True)]
-    assert min(seen) > 0.15 * count, seen
+    assert min(seen) > 150, seen
 
 
 def schema_like(value):

@@ -50,7 +50,7 @@ def look(place: str) -> str:
     return f"dust in {place}"
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.sampled_from(CASES), st.integers(0, 10_000))
 def test_a_world_answers_the_same_there(case, seed):
     world = World(case.tools, state=case.state, context=KNOBS)

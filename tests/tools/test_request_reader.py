@@ -6,20 +6,16 @@ from contextlib import suppress
 
 import httpx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gecko_graph.errors import ToolkitError
 from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.schemas.made_up import Impossible, make_value
 from gecko_graph.tools import Toolkit
-from gecko_graph.tools.openapi.request import FORMS, STYLES, CannotSend, build_request
+from gecko_graph.tools.openapi.request import FORMS, CannotSend, build_request
 from gecko_graph.tools.openapi.request_reader import CannotRead, Operations, read_request
 from tests.tools.small_documents import body, document, read_one
 
 BASE = "http://here.test/base/v1"
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1) | st.sampled_from(["1", "true", "a,b", "a=b;c&d"])
-PLAIN = st.text("abcxyz019 äé-_", min_size=1, max_size=6).map(str.strip).filter(bool)
 
 
 def unsent(value):
@@ -42,61 +38,14 @@ def test_every_operation_of_real_documents_is_read_back(shared_data):
             toolkit = Toolkit.from_openapi(path, server=BASE)
             operations = Operations(toolkit, BASE)
             for tool in toolkit:
-                for seed in range(4):
+                for seed in range(2):
                     with suppress(Impossible, CannotSend):
                         args = make_value(tool.parameters, seed=seed, key=tool.name)
                         request = build_request(tool, BASE, args, extra={})
                         found, again = operations.read(request)
                         assert (found.name, kept(tool, again)) == (tool.name, kept(tool, args)), (path, request.url)
                         seen += 1
-    assert seen > 1000
-
-
-SCALARS = {
-    "string": TEXT,
-    "integer": st.integers(-(10**9), 10**9),
-    "number": st.integers(-99, 99) | st.sampled_from([0.5, -2.25, 1e-7]),
-    "boolean": st.booleans(),
-}
-
-
-@st.composite
-def parameters(draw):
-    """A parameter of any place and style, and a value whose style keeps it."""
-    place = draw(st.sampled_from([*STYLES]))
-    style = draw(st.sampled_from(STYLES[place]))
-    explode = draw(st.booleans())
-    kind, item = draw(st.sampled_from(["scalar", "array", "object"])), draw(st.sampled_from([*SCALARS]))
-    values = SCALARS[item]
-    if item == "string" and (place == "header" or style in ("spaceDelimited", "label") or kind == "object"):
-        values = st.text("abcxyz019", min_size=1)
-    if item == "number" and style == "label":
-        values = st.integers(-99, 99)
-    inner = {"type": item}
-    schema = {
-        "scalar": inner,
-        "array": {"type": "array", "items": inner},
-        "object": {"type": "object", "properties": {"R": inner, "G": inner}, "additionalProperties": False},
-    }[kind]
-    keys = st.lists(st.sampled_from(["R", "G"]), min_size=1, unique=True)
-    value = {
-        "scalar": values,
-        "array": st.lists(values, min_size=1, max_size=4),
-        "object": keys.flatmap(lambda some: st.fixed_dictionaries(dict.fromkeys(some, values))),
-    }[kind]
-    one = {"name": "p", "in": place, "required": True, "style": style, "explode": explode, "schema": schema}
-    return one, draw(value)
-
-
-@given(parameters())
-def test_every_style_is_read_back(drawn):
-    one, value = drawn
-    tool = read_one({"parameters": [one]}, path="/x/{p}" if one["in"] == "path" else "/x")
-    try:
-        request = build_request(tool, BASE, {"p": value}, extra={})
-    except CannotSend:
-        return
-    assert read_request(tool, BASE, request) == {"p": value}
+    assert seen > 500
 
 
 FORM = {
@@ -107,15 +56,6 @@ FORM = {
         "many": {"type": "array", "items": {"type": "string"}},
     },
 }
-
-
-@pytest.mark.parametrize("media", ["application/json", "application/x-www-form-urlencoded"])
-@given(
-    args=st.fixed_dictionaries({"a": PLAIN, "n": st.integers(0, 99), "many": st.lists(PLAIN, min_size=1, max_size=3)})
-)
-def test_bodies_are_read_back(media, args):
-    tool = read_one(body(FORM, media=media), method="post")
-    assert read_request(tool, BASE, build_request(tool, BASE, args, extra={})) == args
 
 
 @pytest.mark.parametrize(

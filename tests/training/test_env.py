@@ -6,23 +6,19 @@ import inspect
 import json
 import random
 import re
-from functools import cache
 from typing import get_type_hints
 
 import pytest
 
 from gecko_graph import GeckoError, Scenario, Toolkit
 from gecko_graph.training.env import REFUSED_COST, GeckoEnv
-from gecko_graph.training.tasks import make_tasks
 from gecko_graph.training.trl import trl_environment, trl_rows
 from tests.phone import FOLDER, load
+from tests.training.shop import SHOP, made
 
-SHOP = Scenario.load(FOLDER.parent / "shop" / "two-teas.gecko.yaml")
 
-
-@cache
-def tasks(n=4):
-    return tuple(make_tasks(SHOP.tools, [SHOP.state], n))
+def tasks():
+    return made(4)
 
 
 def solve(env, task):

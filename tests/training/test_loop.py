@@ -147,8 +147,8 @@ def test_without_models_rules_alone_decide(tmp_path):
 
 
 def test_killed_it_ends_in_the_same_bytes(tmp_path):
-    """kill -9 before files, replies and trainings: in another process, at every fifteenth of them."""
-    assert kill_and_go_on(tmp_path, run, range(1, 200, 15), OURS) > 60
+    """kill -9 before files, replies and trainings: in another process, at every twenty-ninth of them."""
+    assert kill_and_go_on(tmp_path, run, range(1, 200, 29), OURS) > 60
 
 
 OURS = [(loops, "train"), (loops, "probe")]

@@ -31,7 +31,7 @@ def test_types_count(a, b):
     assert json_equal(apply_patch({"x": a}, make_patch({"x": a}, {"x": b})), {"x": b})
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(JSON, JSON)
 @example([0, 1, 2, 3], [0, 2, 3, 4])
 @example({"a": 1, "b": True}, {"a": 1.0, "b": 1})
@@ -45,7 +45,7 @@ def test_applying_the_difference_gives_the_other(before, after):
     assert (patch == []) == json_equal(before, after)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(0, 5), max_size=30), st.lists(st.integers(0, 5), max_size=30))
 def test_difference_of_lists(before, after):
     patch = make_patch(before, after)
@@ -189,7 +189,7 @@ def operation(words):
     return {"op": name, "path": paths[-1], "value": 0} | ({"from": paths[0]} if len(paths) == 2 else {})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_patches_that_do_not_overlap_commute(data):
     document = data.draw(CONTAINERS)

@@ -40,14 +40,14 @@ def shuffled(value, chance):
 # --- digest ---
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(JSON, st.randoms(use_true_random=False))
 @example({"a": {"x": 2**64, "y": -0.0}, "b": "\ud800"}, random.Random(1))
 def test_the_order_of_keys_does_not_count(document, chance):
     assert digest(shuffled(document, chance)) == digest(document)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(JSON, JSON)
 @example(0.0, -0.0)
 @example([0.0, 2**64], [-0.0, 2**64])
@@ -85,18 +85,15 @@ def test_every_process_gives_the_same_digest():
         "half": "\ud800",
         "-0": -0.0,
     }
-    found = {
-        subprocess.run(
-            [sys.executable, "-c", PROGRAM],
-            input=json.dumps(shuffled(document, random.Random(int(seed)))),
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
-        for seed in ("1", "4711")
-    }
-    assert found == {digest(document)}
+    found = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        input=json.dumps(shuffled(document, random.Random(1))),
+        env={**os.environ, "PYTHONHASHSEED": "4711"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.strip() == digest(document)
 
 
 def test_digests_stay_as_they_are():
@@ -110,7 +107,7 @@ def test_digests_stay_as_they_are():
 # --- clone ---
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(JSON)
 @example({"a": 2**64, "b": [-(2**80), "\ud800"]})
 def test_a_clone_is_equal_and_shares_nothing(document):
@@ -190,7 +187,7 @@ def test_what_is_not_json_is_named(value, place, why):
     assert len(str(error.value)) < 1_000
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(JSON)
 def test_what_passes_is_kept_by_a_checkpoint_as_it_is(document):
     serde = JsonPlusSerializer()

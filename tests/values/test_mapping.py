@@ -2,52 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-from dataclasses import dataclass
 from itertools import count, islice
 
 import pytest
 
 from gecko_graph import GeckoError
-from gecko_graph.values.mapping import AHEAD, Work, processes, threads
+from gecko_graph.values.mapping import AHEAD, processes, threads
 from tests import forked
 from tests.cli.command import ENVIRONMENT
-
-
-@dataclass
-class Tens(Work[list[int], list[int]]):
-    """Ten times each; dies of 5 at first, and of 7 always; a ValueError is raised for 13."""
-
-    folder: str = ""
-
-    def begin(self):
-        with open(f"{self.folder}/begun", "a") as file:
-            file.write("x")
-        return self.do
-
-    def do(self, chunk):
-        for each in chunk:
-            if each == 7 or (each == 5 and not os.path.exists(f"{self.folder}/died")):
-                open(f"{self.folder}/died", "w").close()
-                os.kill(os.getpid(), signal.SIGKILL)
-            if each == 13:
-                raise ValueError("thirteen")
-        return [each * 10 for each in chunk]
-
-    def split(self, item):
-        return [[each] for each in item]
-
-    def lost(self, item):
-        return [-each for each in item]
-
-
-class Lost(Tens):
-    """Names what it has lost."""
-
-    def lost(self, item):
-        return Work.lost(self, item)
+from tests.values.tens import Lost, Tens
 
 
 @pytest.mark.parametrize("how", [map, threads(3), processes(2)], ids=["map", "threads", "processes"])
@@ -85,7 +49,7 @@ def test_what_cannot_go_to_another_process_is_told(tmp_path):
 def test_workers_that_cannot_begin_end_the_work(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
-        "from tests.values.test_mapping import Tens\nfrom gecko_graph.values.mapping import processes\n"
+        "from tests.values.tens import Tens\nfrom gecko_graph.values.mapping import processes\n"
         "print(list(processes(1)(Tens('.'), [[1]])))\n"
     )
     ran = forked.run([sys.executable, str(program)], env=ENVIRONMENT, capture_output=True, text=True, check=False)

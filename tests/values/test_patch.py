@@ -105,7 +105,7 @@ SOUND_ORACLE = tuple(map(int, jsonpatch.__version__.split(".")[:2])) >= (1, 47)
 
 
 @pytest.mark.skipif(not SOUND_ORACLE, reason="jsonpatch before 1.47 departs from RFC 6902")
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(cases())
 @example(({"a": [1]}, [{"op": "copy", "from": "", "path": "/b"}, {"op": "add", "path": "/b/a/-", "value": 2}]))
 def test_agrees_with_the_oracle(case):
@@ -114,7 +114,7 @@ def test_agrees_with_the_oracle(case):
     assert result is expected or json_equal(result, expected)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(cases())
 def test_neither_document_nor_patch_is_changed(case):
     document, patch = case
@@ -130,7 +130,7 @@ def test_neither_document_nor_patch_is_changed(case):
         assert json_equal(patch, kept_patch)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_whole_patch_is_its_operations_one_by_one(data):
     document, patch = data.draw(cases())

@@ -41,7 +41,7 @@ JSON = st.recursive(SCALARS, containers, max_leaves=5)
 # --- properties ---
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(JSON, st.lists(st.sampled_from(WORDS) | TEXT, max_size=5), st.sampled_from([500, 501, 640, 1_000, 3_000]))
 @example("x" * 5_000, [], 500)
 @example(["\ud800" * 5_000], [], 500)
@@ -249,7 +249,7 @@ def read_at(reader, shown, path):
     return shown
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(JSON, st.lists(st.sampled_from(WORDS) | TEXT, max_size=5), st.sampled_from([500, 640, 1_000, 3_000]))
 @example({"a": {"x" * 300: "y" * 900, "b": [1, {"c": "z" * 400}]}, "d": {}}, ["b"], 500)
 @example({"k" * 3_000: {"l" * 3_000: 1}}, [], 500)
