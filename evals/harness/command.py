@@ -14,7 +14,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import cast
 
@@ -23,13 +23,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from gecko_graph.errors import GeckoError
 from gecko_graph.masking import mask
+from gecko_graph.models.cache import forget_replies
 from gecko_graph.state import ROLES, JsonObject, Role
 from gecko_graph.values.mapping import Map, on_ray, processes
 
 from .figures import Record
-from .journal import VERSION, Head, Journal, OtherCode, provenance
 from .options import OUT, SHARED, EvalError, Options, Planner
-from .report import Result, publish, show, write_report
+from .report import Head, Result, provenance, publish, show, write_report
 from .runner import Selection, map_cases, repeated, run_cases, select, several
 from .suite import Suite
 
@@ -54,7 +54,7 @@ def run(kind: type[Suite], argv: Sequence[str], *, called: str) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        print("\nstopped; what is finished is kept, and the same command goes on from there", file=sys.stderr)
+        print("\nstopped; the same command asks a model no question twice", file=sys.stderr)
         return INTERRUPTED
 
 
@@ -85,28 +85,34 @@ def _run(kind: type[Suite], given: argparse.Namespace, *, command: str) -> int:
 
 
 def measure(suite: Suite, chosen: Selection, *, given: argparse.Namespace, command: str) -> Result:
-    """Run what the journal does not settle, and summarise."""
-    head = head_of(suite, command=command)
-    path = suite.options.out / "cases.jsonl"
-    with open_journal(path, head, given) as journal:
-        settled = {name: record for name, record in journal.finished.items() if record.done}
-        waiting = [case for case in chosen.cases if case.id not in settled]
-        total, console = len(chosen.cases), Console(stderr=True)
-        if len(waiting) < total:
-            text = f"{total - len(waiting)} of {total} cases are finished already in {path}"
-            console.print(text, highlight=False, soft_wrap=True)
-        with progress(console, suite.name, total=total, settled=total - len(waiting)) as shown:
+    """Run the cases, each kept in `cases.jsonl` as soon as it is over, and summarise.
 
-            def keep(record: Record) -> None:
-                journal.add(record)
-                shown(record)
+    Replies of models are kept as well (`Options.replies`): a run that was stopped asks no question twice.
+    """
+    head, options = head_of(suite, command=command), suite.options
+    if given.fresh:
+        forget_replies(options.replies)
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+        file = (options.out / "cases.jsonl").open("w", encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise EvalError(f"--out {options.out}: {error.strerror}") from None
+    with file, progress(Console(stderr=True), suite.name, total=len(chosen.cases)) as shown:
 
-            if how := find_map(given):
-                records = {**settled, **map_cases(suite, waiting, how, keep=keep)}
-            else:
-                records = {**settled, **asyncio.run(run_cases(suite, waiting, at_once=at_once(suite), keep=keep))}
+        def write(kind: str, line: JsonObject) -> None:
+            print(json.dumps({"kind": kind, **line}, ensure_ascii=False, allow_nan=False), file=file, flush=True)
+
+        def keep(record: Record) -> None:
+            write("case", asdict(record))
+            shown(record)
+
+        write("session", head)
+        if how := find_map(given):
+            records = map_cases(suite, chosen.cases, how, keep=keep)
+        else:
+            records = asyncio.run(run_cases(suite, chosen.cases, at_once=at_once(suite), keep=keep))
     kept = [records[case.id] for case in chosen.cases]
-    return Result.of_run(suite, kept, of=chosen.of, sessions=journal.sessions, command=command)
+    return Result.of_run(suite, kept, of=chosen.of, head=head, command=command)
 
 
 def find_map(given: argparse.Namespace) -> Map | None:
@@ -117,13 +123,13 @@ def find_map(given: argparse.Namespace) -> Map | None:
 
 
 @contextmanager
-def progress(console: Console, title: str, *, total: int, settled: int) -> Iterator[Callable[[Record], None]]:
+def progress(console: Console, title: str, *, total: int) -> Iterator[Callable[[Record], None]]:
     """Show how far a run is, in a pipe only at its end; yields what is told of each case that is over."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     lost = TextColumn("[red]{task.fields[trouble]}")
     counts: Counter[str] = Counter()
     with Progress(*columns, TimeRemainingColumn(), lost, console=console) as bar:
-        task = bar.add_task(title, total=total, completed=settled, trouble="")
+        task = bar.add_task(title, total=total, trouble="")
 
         def end(record: Record) -> None:
             counts[record.status] += 1
@@ -132,19 +138,6 @@ def progress(console: Console, title: str, *, total: int, settled: int) -> Itera
             )
 
         yield end
-
-
-def open_journal(path: Path, head: Head, given: argparse.Namespace) -> Journal:
-    """Open the run's journal. Cases that ran with other code are forgotten where no model was paid for them."""
-    if given.fresh:
-        return Journal(path, head, how="anew")
-    try:
-        return Journal(path, head, how="any code" if given.resume else "same code")
-    except OtherCode:
-        if head["models"]:
-            raise
-        print(f"the code has changed since {path} was written: begun anew (--resume goes on with it)", file=sys.stderr)
-        return Journal(path, head, how="anew")
 
 
 def at_once(suite: Suite) -> int:
@@ -158,10 +151,9 @@ def models_of(suite: Suite) -> dict[str, str]:
 
 
 def head_of(suite: Suite, *, command: str) -> Head:
-    """Return the first line of the run's journal."""
+    """Return what a run is made with: the first line of its file of cases."""
     options = suite.options
     return {
-        "v": VERSION,
         "suite": suite.name,
         "options": identity(type(suite), options),
         "planner": str(options.planner),
@@ -172,7 +164,7 @@ def head_of(suite: Suite, *, command: str) -> Head:
 
 
 def identity(kind: type[Suite], options: Options) -> JsonObject:
-    """Return the options that a record depends on; a run is not gone on with under others."""
+    """Return the options that a record depends on."""
     own = {name: value for name, value in vars(options.own).items() if name not in kind.asides}
     return {
         "planner": str(options.planner),
@@ -290,10 +282,9 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     add("--at-once", type=_at_least(1), metavar="N", help=f"cases at once ({LIVE_AT_ONCE} with a live model)")
     add("--workers", type=_at_least(1), metavar="N", help="cases in so many processes")
     add("--ray", nargs="?", const="", metavar="ADDRESS", help="cases on a Ray cluster (docs/scale.md)")
-    add("--out", type=Path, metavar="DIR", help="folder of journal, summary and report (evals/out/SUITE-...)")
+    add("--out", type=Path, metavar="DIR", help="folder of cases, replies, summary and report (evals/out/SUITE-...)")
     add("--publish", type=Path, metavar="PAGE", help="put the summary into this page, such as evals/reports/tau.md")
-    add("--fresh", action="store_true", help="forget the finished cases and begin anew")
-    add("--resume", action="store_true", help="go on with finished cases that ran with other code")
+    add("--fresh", action="store_true", help="forget the replies of models and ask anew")
 
 
 def _at_least(least: int) -> Callable[[str], int]:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import cast
 
 from gecko_graph.masking import mask
+from gecko_graph.models.cache import Unkept, of_item
 from gecko_graph.state import JsonObject
 from gecko_graph.values.mapping import Map, Work
 
@@ -153,11 +154,13 @@ class _Session:
         start = time.perf_counter()
         values: JsonObject = {}
         reason = ""
-        with watch() as trouble:
+        with watch() as trouble, of_item(case.id):
             try:
                 values = checked(await self._values(case, threads))
             except EvalError:
                 raise
+            except Unkept as unkept:
+                raise EvalError(str(unkept)) from None
             except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary: a case that fails is counted
                 reason = failure(error)
         seconds = round(time.perf_counter() - start, 6)
@@ -189,7 +192,7 @@ def _check_endpoint(trouble: Trouble) -> None:
 
 
 def checked(values: JsonObject) -> JsonObject:
-    """Return the values of a case as the journal will give them back; what is not plain JSON is an error."""
+    """Return the values of a case as JSON gives them back; what is not plain JSON is an error."""
     if not isinstance(values, dict):
         raise TypeError(f"run_case returned {type(values).__name__}, not a dict")
     made: JsonObject = json.loads(json.dumps(values, allow_nan=False))

@@ -41,7 +41,7 @@ SUITE = Greetings
 ```
 
 A line in `SUITES` of `evals/__main__.py` makes it a command. What the suite need not care for: choosing cases
-(`--only`, `--limit`, `--seed`), concurrency, progress, the journal of finished cases, going on after a stop, failures
+(`--only`, `--limit`, `--seed`), concurrency, progress, the file of cases, the replies of models after a stop, failures
 (an exception in `run_case` makes a record with the status "failed", its reason and no values; `rate` counts it as a
 miss), the report, and what each table must say: n, interval, planner, models, date, commit, rungs.
 """

@@ -1,1 +1,1 @@
-"""What users bring, and nobody here has written: one module for each kind."""
+"""Documents that nobody here has written."""

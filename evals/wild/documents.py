@@ -37,7 +37,6 @@ from gecko_graph.values.documents import parse_document
 from ..harness.figures import Case, Record, Table, share
 from ..harness.options import EvalError, Options
 from ..harness.suite import Expectation, Summary
-from .part import Part
 
 FOLDERS = ("openapi_wild", "openapi")
 ADDRESS = "urn:document"
@@ -58,7 +57,7 @@ def cases(options: Options) -> Iterator[Case]:
                 f"no folder {name} in {options.data}: it comes with the recorded data (--data DIR says where)"
             )
         for path in sorted(folder.iterdir()):
-            yield Case(path.name, path, group=PART.name)
+            yield Case(path.name, path, group="documents")
 
 
 def run(case: Case) -> JsonObject:
@@ -388,5 +387,3 @@ _COUNTS = (
     "read_back",
     *(f"{kind}_{key}" for kind in HIDDEN for key in ("examples", "accepted", "by_jsonschema")),
 )
-
-PART = Part("documents", cases, run, summarise)
