@@ -30,7 +30,7 @@ from gecko_graph.values.mapping import Map, on_ray, processes
 from .figures import Record
 from .options import OUT, SHARED, EvalError, Options, Planner
 from .report import Head, Result, provenance, publish, show, write_report
-from .runner import Selection, map_cases, repeated, run_cases, select, several
+from .runner import Selection, map_cases, run_cases, select
 from .suite import Suite
 
 LIVE_AT_ONCE = 8
@@ -70,12 +70,11 @@ def _without_page(argv: Sequence[str]) -> list[str]:
 def _run(kind: type[Suite], given: argparse.Namespace, *, command: str) -> int:
     options = options_of(kind, given)
     options.speakers()  # a model that cannot be built, or a missing file, is reported before anything runs
-    suite = kind(options) if options.trials == 1 else repeated(kind, options)
+    suite = kind(options)
     chosen = select(suite.cases(), only=options.only, limit=options.limit, seed=options.seed)
     if given.list:
         print("\n".join(f"{case.id}\t{case.group}".rstrip() for case in chosen.cases))
         return 0
-    chosen = several(chosen, options.trials) if options.trials > 1 else chosen
     ran = measure(suite, chosen, given=given, command=command)
     write_report(ran, options.out)
     if given.publish:
@@ -173,7 +172,6 @@ def identity(kind: type[Suite], options: Options) -> JsonObject:
         "base_url": options.base_url and mask(options.base_url),
         "max_retries": options.max_retries,
         "seed": options.seed,
-        **({"trials": options.trials} if options.trials > 1 else {}),
         **({} if options.data == SHARED else {"data": str(options.data)}),
         **cast("JsonObject", json.loads(json.dumps(own, default=str))),
     }
@@ -193,7 +191,6 @@ def options_of(kind: type[Suite], given: argparse.Namespace) -> Options:
         base_url=given.base_url,
         max_retries=given.max_retries,
         seed=given.seed,
-        trials=given.trials,
         at_once=given.at_once,
         only=tuple(part for each in given.only for part in each.split(",") if part),
         limit=given.limit,
@@ -239,7 +236,7 @@ def parser_of(kind: type[Suite], called: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    _add_cases(parser.add_argument_group("which cases"), kind)
+    _add_cases(parser.add_argument_group("which cases"))
     if kind.asks:
         _add_models(parser.add_argument_group("who speaks"), kind)
     else:
@@ -250,18 +247,13 @@ def parser_of(kind: type[Suite], called: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _add_cases(group: argparse._ArgumentGroup, kind: type[Suite]) -> None:
+def _add_cases(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--only", action="append", default=[], metavar="PATTERN", help="ids or groups, like 'simple_*,multiple_3'")
     add("--limit", type=_at_least(1), metavar="N", help="so many cases, drawn by the seed")
     add("--seed", type=int, default=0, metavar="N", help="of sampling and of everything made up (0)")
     add("--data", type=Path, default=SHARED, metavar="DIR", help="folder of the recorded data")
     add("--list", action="store_true", help="list the cases and run none")
-    if kind.passed is Suite.passed:
-        group.set_defaults(trials=1)
-    else:
-        text = "run each case N times: pass^1 to pass^N (1)"
-        add("--trials", type=_at_least(1), default=1, metavar="N", help=text)
 
 
 def _add_models(group: argparse._ArgumentGroup, kind: type[Suite]) -> None:

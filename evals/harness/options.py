@@ -101,7 +101,6 @@ class Options:
         base_url: Address of an OpenAI-compatible server.
         max_retries: Rounds after the first; None for the knob's default.
         seed: Seed of sampling and of everything made up.
-        trials: How often each case is run, each time with another seed.
         at_once: Cases at once; None for the suite's default.
         only: Patterns of ids and groups; empty for all.
         limit: So many cases, sampled by seed; None for all.
@@ -117,7 +116,6 @@ class Options:
     base_url: str | None = None
     max_retries: int | None = None
     seed: int = 0
-    trials: int = 1
     at_once: int | None = None
     only: tuple[str, ...] = ()
     limit: int | None = None

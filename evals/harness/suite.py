@@ -142,14 +142,6 @@ class Suite(ABC):
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return tables, plots and expectations from the records, which are in the order of the cases."""
 
-    def passed(self, record: Record) -> bool:
-        """Return True where a done record is a success; a suite that defines this can run several times (--trials)."""
-        raise NotImplementedError
-
-    def is_random(self) -> bool:
-        """Return True where the same run under another seed may come to something else."""
-        return bool(self.options.model_names() or self.others())
-
     def others(self) -> Mapping[str, str]:
         """Return live models that options of its own name, by what they do."""
         return {}

@@ -54,7 +54,7 @@ class MultiTurn(Suite):
         "--category multi_turn_base --tools agent",
         f"--category multi_turn_base --planner recorded:../shared/data/{RECORDED}",
         "--category multi_turn_base --model openai:gpt-5-mini --limit 20",
-        "--category multi_turn_base --tools contract --model openai:gpt-5-mini --limit 20 --trials 5",
+        "--category multi_turn_base --tools contract --model openai:gpt-5-mini --limit 20",
     )
 
     @classmethod
@@ -129,14 +129,6 @@ class MultiTurn(Suite):
                 return await by_model(stage, self.options)
         return await by_truth(stage, self.options)
 
-    def passed(self, record: Record) -> bool:
-        """Return whether the plan is officially valid."""
-        return bool(record.values["valid"])
-
-    def is_random(self) -> bool:
-        """Return true with a model, and where the seed makes up answers or spoils calls."""
-        return super().is_random() or self._whose == "simulated" or self.options.own.sabotage
-
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return the planner's tables and the verdict's agreement with the official score; write the plans out."""
         notes = [] if "judge" in self.options.model_names() else [JUDGED_BY_RULE]
@@ -182,7 +174,8 @@ class MultiTurn(Suite):
 def sabotage_summary(records: Sequence[Record], *, is_whole: bool) -> Summary:
     """Summarise the judge by kind of sabotage: right and wrong are the real classes' word on the attempt.
 
-    `is_whole`: nothing is taken out, and a second attempt may follow: then all must end well.
+    `is_whole`: nothing is taken out, and a second attempt may follow. Else a turn may begin after a wrong one, and what
+    counts is the end alone.
     """
     done = [record for record in records if record.done]
     turns = [(record.id, turn) for record in done for turn in record.values["judged"]]
@@ -191,19 +184,21 @@ def sabotage_summary(records: Sequence[Record], *, is_whole: bool) -> Summary:
     table = Table("The rule judge on spoilt first attempts", heads, note=note)
     heads = ["category", "officially valid", "all turns accepted", "tool calls a task", "attempts a task"]
     ended = Table("Tasks after the last attempt", heads, note=_ORACLE)
-    expectations = [Expectation("every task ends officially valid", valid(records).value == 1)] if is_whole else []
+    expectations = [Expectation("every task ends officially valid", valid(records).value == 1)]
     for kind in (*KINDS, "all"):
         some = [turn for _, turn in turns if kind in (turn["kind"], "all")]
         rated = []
         for word, right in (("sensitivity", False), ("specificity", True)):
             judged = [turn["accepted"] == right for turn in some if turn["done"] == right]
             rated.append(share(sum(judged), len(judged), tools="real", rungs=rungs_of(done)) if judged else None)
-            if judged and is_whole:
+            if judged:
                 expectations.append(Expectation(f"{kind}: {word} of 99 %", sum(judged) >= 0.99 * len(judged)))
         table.add(kind, *rated, len(some))
     for name, group in groups(records):
         counts = (mean(group, lambda record, key=key: record.values[key]) for key in ("tool_calls", "attempts"))  # type: ignore[misc]
         ended.add(name, valid(group), rate(group, _all_accepted), *counts)
+    if not is_whole:
+        return Summary([ended])
     wrong = [(id_, turn) for id_, turn in turns if turn["done"] != turn["accepted"]]
     notes = [f"misjudged: {id_}, turn {turn['turn']} ({turn['kind']})" for id_, turn in wrong]
     return Summary([table, ended], expectations, notes)

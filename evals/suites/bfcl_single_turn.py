@@ -109,10 +109,6 @@ class SingleTurn(Suite):
         verdict = "valid" if record.values["valid"] else record.values["error_type"]
         return f"{verdict}; {record.values.get('verdict', 'not rehearsed')} by {record.values['judged']}"
 
-    def passed(self, record: Record) -> bool:
-        """Return whether the rehearsed plan is officially valid."""
-        return bool(record.values["valid"])
-
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return official scores, and what rehearsal changed; write the results in the official format."""
         return summary_of(records, self.options)

@@ -249,10 +249,6 @@ class Tau(Suite):
         """Return a record in one line."""
         return f"{record.values['succeeded']} calls succeeded, {len(record.values['refused'])} of them refused"
 
-    def passed(self, record: Record) -> bool:
-        """Return whether no successful call was refused."""
-        return not record.values["refused"]
-
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return false positives on real calls and the final state's agreement."""
         done = [record.values for record in records if record.done]

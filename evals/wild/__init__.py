@@ -1,1 +1,0 @@
-"""Documents that nobody here has written."""
