@@ -147,7 +147,7 @@ def test_the_command_spoils_attempts(official, shared_data, tmp_path, capsys):
     assert "never an accuracy of the method" in out
 
 
-@pytest.mark.parametrize(("part", "retries", "hits"), [("", 0, 0), ("", 1, 3), ("feedback", 3, 0), ("state", 3, 2)])
+@pytest.mark.parametrize(("part", "retries", "hits"), [("", 0, 0), ("", 1, 3), ("feedback", 3, 0)])
 def test_retries_and_a_part_that_is_taken_out_show_in_what_is_valid(
     official, shared_data, tmp_path, part, retries, hits
 ):
@@ -167,7 +167,6 @@ def test_retries_and_a_part_that_is_taken_out_show_in_what_is_valid(
         (["--category", "all"], "multi-turn ones multi_turn_base, multi_turn_miss_func"),
         (["--category", BASE, "--alone"], "--alone is for --tools"),
         (["--category", BASE, "--tools", "model"], "nobody simulates"),
-        (["--category", BASE, "--planner", "ground-truth", "--model", "openai:x"], "no model is asked"),
     ],
 )
 def test_a_command_that_makes_no_sense_is_told(official, shared_data, tmp_path, capsys, monkeypatch, words, told):
