@@ -60,7 +60,7 @@ def test_made_up_answers_are_refused_by_rule(tasks):
     assert set(told["rungs"]) == {"schema"}
 
 
-def live(monkeypatch, task, planned, simulated):
+def live(folder, monkeypatch, task, planned, simulated):
     """A model in every role: one plan a turn, what the tools are said to answer, and a judge that believes it all."""
     turns = [
         {
@@ -73,19 +73,20 @@ def live(monkeypatch, task, planned, simulated):
         for calls, results in zip(planned, simulated, strict=True)
     ]
     monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: RecordedModel(turns=turns))
-    options = Options(planner=Planner("model", model="any:thing"), model="any:thing", max_retries=0)
+    planner = Planner("model", model="any:thing")
+    options = Options(planner=planner, model="any:thing", max_retries=0, out=folder)
     return asyncio.run(by_model(Stage(task.begin(len(turns)), "model"), options))
 
 
-def test_a_judge_that_is_fooled_disagrees_with_the_real_classes(tasks, monkeypatch):
+def test_a_judge_that_is_fooled_disagrees_with_the_real_classes(tasks, tmp_path, monkeypatch):
     task = tasks[FILES_ONLY]
     lost = [{"call": "cd", "args": {"folder": "F-7731"}}]
-    told = live(monkeypatch, task, [lost], [[{"current_working_directory": "F-7731"}]])
+    told = live(tmp_path / "lost", monkeypatch, task, [lost], [[{"current_working_directory": "F-7731"}]])
     assert not told["valid"]
     assert told["by_turn"][0]["status"] == "accepted"
     assert [each["argument"] for each in told["by_turn"][0]["marks"]["made_up"]] == ["$.folder"]
     known = [{"call": "cd", "args": {"folder": "TeamNotes.txt"}}]  # the task's word, and no folder
-    told = live(monkeypatch, task, [known], [[{"current_working_directory": "TeamNotes.txt"}]])
+    told = live(tmp_path / "known", monkeypatch, task, [known], [[{"current_working_directory": "TeamNotes.txt"}]])
     assert not told["by_turn"][0]["valid"]
     assert "made_up" not in told["by_turn"][0]["marks"]
 
@@ -163,7 +164,7 @@ def test_the_command_plays_recorded_turns_alone_and_tells_marks_of_right_and_wro
 # what the evaluation keeps for itself
 
 
-def test_nothing_of_the_classes_private_state_reaches_a_prompt(tasks, monkeypatch):
+def test_nothing_of_the_classes_private_state_reaches_a_prompt(tasks, monkeypatch, tmp_path):
     """A task whose class draws random numbers, on real tools: its place in the source is no judge's business."""
     task = next(each for each in tasks.values() if each.category == BASE and "TradingBot" in each.classes)
     assert task.real.initial_state["runtime_state"]["TradingBot"].keys() & {"private", "kinds", "drawn"}
@@ -184,7 +185,8 @@ def test_nothing_of_the_classes_private_state_reaches_a_prompt(tasks, monkeypatc
         for turn in task.turns
     ]
     monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: Listening(turns=turns))
-    options = Options(planner=Planner("model", model="any:thing"), model="any:thing", own=Namespace())
+    planner = Planner("model", model="any:thing")
+    options = Options(planner=planner, model="any:thing", own=Namespace(), out=tmp_path)
     told = asyncio.run(by_model(Stage(task), options))
     assert told["valid"]
     assert any("it is done" in each for each in prompts)
