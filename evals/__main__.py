@@ -18,14 +18,11 @@ SUITES = {
     "undo": "ways back on the real classes, and plans that are undone (--only PART,...)",
     "loop": "training data: ToolMatch, verify, spoilt labels, speed (--only PART,...)",
     "golden": "what must not move: suites, documents and commands, beside the stored rows (--write)",
-    "judge": "the verdict on BFCL multi-turn attempts, with real and with simulated tools (Table 2)",
-    "gate": "forward execution beside the rehearsal and a plain loop, without P or Q, refusals by category",
-    "compare": "the rehearsal beside its parts, fewer retries (figures 4, 5) and four other methods",
+    "gate": "forward execution, to the letter, without P or Q, on a lying service; refusals by category",
     "speed": "model calls, prompt tokens, own time, throughput, bytes checkpointed, import time",
     "validation": "recorded calls of real models against the argument rules, by error type",
-    "tau": "real airline calls of gpt-4o through validator and state; --live: tau2-bench with rehearsals",
-    "view": "what a prompt's view of a padded state still holds of what a call is about",
-    "truth": "recorded turns of a strong model: questions, repeated reads, prompts, requests, marks (--only PART)",
+    "tau": "real airline calls of gpt-4o through validator and state",
+    "truth": "recorded turns of a strong model: the validator's questions, marks of verdicts (--only PART)",
     "misled": "rehearsals that could be fooled, and legitimate ones that differ by one step",
     "origins": "where the values of ground truths come from, by kind",
     "reality": "an agent on a real service with faults, killed at random: is all done, and done once?",
@@ -36,7 +33,7 @@ SUITES = {
     "scale": "rows by map, processes and Ray: the same bytes, also killed; memory; tasks in parallel",
     "serve": "the server: what kill -9 leaves, forks a second, CPU a request beside a bare echo",
     "living": "a state derived from a document beside the real service, call by call; --documents: coverage",
-    "wild": "documents and data of others as published: what is read, what is accepted",
+    "wild": "documents of others as published: operations that are loaded, calls that are read back",
     "engines": "schema checks: where jsonschema-rs tells at once, and that both engines say the same",
     "real_model": "a small real model in every role: does anything crash, hang, get lost, or is said done that is not?",
     "retrieval": "the tools that a task needs, found among many: recall beside plain bm25s, and speed",
@@ -54,9 +51,9 @@ Measures gecko_graph on real tasks, real tools and real models' calls. Suites:
 
   python -m evals validation                                       without a model, a key or a network
   python -m evals bfcl --model openai:gpt-5-mini --limit 20        a model plans and judges twenty tasks
-  python -m evals judge --role-model judge=openai:gpt-5-mini       a model for one role
+  python -m evals validation --role-model validator=openai:gpt-5-mini      a model for one role
 
-A run that was stopped goes on when the same command is given again. Journal and report lie under evals/out/.
+A run that was stopped asks no model twice when the same command is given again. Cases and report lie under evals/out/.
 `python -m evals SUITE --help` lists a suite's options; a suite of your own is `package.module:ClassName`.
 Exit code 0: all holds; 1: an expectation of the suite does not; 2: something is missing or wrong in the command."""
 

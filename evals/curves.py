@@ -99,7 +99,7 @@ PERCENT = [(0, "0 %"), (25, "25 %"), (50, "50 %"), (75, "75 %"), (100, "100 %")]
 
 def curves() -> dict[str, Curve]:
     """Return the pictures by file name."""
-    retries = [(number(row[0]), number(row[1])) for row in rows("compare", r"\| \d retr")]
+    retries = [(number(row[0]), number(row[1])) for row in rows("bfcl", r"\| \d retr")]
     sizes = [list(map(number, row)) for row in rows("speed", r"\| 1(0|00|,000) \|(.* s \|){2}(.* MB \|){2}$")[:3]]
     tasks, turns = r"\| BFCL, all \| held out \| ", r"\| BFCL, people's turns, all \| held out \| "
     tools = {
@@ -111,7 +111,7 @@ def curves() -> dict[str, Curve]:
     decades = [(0.01, "0.01"), (0.1, "0.1"), (1.0, "1"), (10.0, "10"), (100.0, "100")]
     return {
         "retries": Curve(
-            "Officially valid tasks, each first attempt spoilt (compare)",
+            "Officially valid tasks, each first attempt spoilt (bfcl)",
             "retries",
             ([(n, str(n)) for n in range(4)], percents(100, 25)),
             {"with state and feedback": retries},

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -18,13 +18,13 @@ from gecko_graph.state import ChecklistItem, Json, JsonObject, Role
 
 from ..harness.options import Options
 from ..harness.suite import rehearsed
+from .ablation import nodes_without
 from .acting import act, record_of
 from .agreement import by_turn
 from .drawn import Seen
 from .official import check, really_done
-from .oracle import NOTHING, Truth, apart, as_json, checklist, public, truth_of
+from .oracle import NOTHING, Truth, apart, as_json, checklist, public, spoilt_turns, truth_of
 from .rehearse import Checklist, Played, Player, plan_of, play, written
-from .sabotage import spoilt_turns
 from .simulated import Stage, ruled
 from .tasks import Task
 
@@ -50,19 +50,22 @@ async def by_truth(stage: Stage, options: Options) -> JsonObject:
 
 
 async def spoilt(task: Task, options: Options, *, first: int) -> JsonObject:
-    """Play on the real classes with the ground truth as planner, each turn's first attempt spoilt, the second right.
+    """Play on the real classes with the ground truth as planner, each turn's first attempt spoilt, the others right.
 
     Args:
         task: The task.
-        options: The seed of the choices.
+        options: The seed of the choices; how many attempts may follow the first (1), and which part is taken out.
         first: Number of the kind of sabotage that the first turn begins with.
     """
     truth = truth_of(task)
     ways = spoilt_turns(task, truth, first=first, seed=options.seed)
-    turns = [{"planner": [[*way.spoilt, _DONE], [*way.right, _DONE]]} for way in ways]
+    retries = 1 if options.max_retries is None else options.max_retries
+    turns = [{"planner": [[*way.spoilt, _DONE], *([[*way.right, _DONE]] * retries)]} for way in ways]
     models: dict[Role, BaseChatModel] = {"planner": RecordedModel(turns=turns)}
     stage = Stage(task)
-    played = await play(task, Player(models, knobs(options, 1, **stage.knobs), task.truthful, _strict(truth)))
+    context = knobs(options, retries, **stage.knobs)
+    nodes = partial(nodes_without, options.own.without)
+    played = await play(task, Player(models, context, task.truthful, _strict(truth), nodes=nodes))
     plan, judged = plan_of(played), []
     for number, (each, way) in enumerate(zip(played, ways, strict=True)):
         if way.kind:

@@ -233,13 +233,6 @@ class Redrawn:
                 ours = drawn_values(name, outcome["result"], state, before, shaped=False)
                 self._real |= _matched(ours, drawn_values(name, answer, self.instance, was))
 
-    def read(self, name: str, args: JsonObject) -> Json:
-        """Return what a read of the real classes answers, in the simulation's identifiers."""
-        state = json.loads(json.dumps(self.instance))
-        answer = self.task.real.simulate(name)(state, **exchanged(args, self._real))
-        back = {json.dumps(real): json.loads(ours) for ours, real in self._real.items()}
-        return exchanged(answer, back)
-
     def real(self, played: Sequence[Played]) -> list[Played]:
         """Return turns with the real identifiers in the place of the simulation's."""
         return [

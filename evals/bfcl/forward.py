@@ -25,7 +25,21 @@ from gecko_graph.values.notes import notes_of
 from gecko_graph.world.ladder import RUNGS, Rungs
 from gecko_graph.world.rung import Answer, Rung, RungRequest, RungResult, open_contract
 
-from .answers import LIES, RIGHT, emptied, lacking
+RIGHT = "right"
+LIES = ("empty", "of another call", "a field missing", "an old state")
+
+
+def emptied(result: Json) -> Json:
+    """Return a result of the same form with nothing in it."""
+    if isinstance(result, dict):
+        return {key: emptied(each) for key, each in result.items()}
+    return [] if isinstance(result, list) else "" if isinstance(result, str) else None
+
+
+def lacking(result: JsonObject) -> Json:
+    """Return a result without its first field."""
+    first = next(iter(result))
+    return {key: each for key, each in result.items() if key != first}
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Rule checks from the real classes' end state: what an oracle would ask of a turn. No part of the method's accuracy.
+"""The ground truth: rule checks of its end state, and its calls, spoilt. No part of the method's accuracy.
 
 The checks compare the whole task state with the one that the ground truth leads to: a part that the truth does not
 change with the state before, a part that it does with its value. And, as the official checker, they look for the
@@ -7,14 +7,18 @@ truth's answers among those that the turns have got so far.
 
 from __future__ import annotations
 
+import copy
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from random import Random
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, MessageLikeRepresentation, ToolMessage
 
+from gecko_graph import Toolkit
+from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.state import ChecklistItem, Json, JsonObject
 from gecko_graph.values.difference import json_equal
 
@@ -173,13 +177,13 @@ def compare(place: Place, before: Json, after: Json, drawn: Drawn = frozenset())
     elif isinstance(after, str) and len(after) > _PIECE:
         yield f"isinstance({here}, str) and len({here}) == {len(after)}"
         for start in range(0, len(after), _PIECE):
-            yield f"{here}[{start}:{start + _PIECE}] == {literal(after[start : start + _PIECE])}"
+            yield f"{here}[{start}:{start + _PIECE}] == {after[start : start + _PIECE]!r}"
     else:
-        yield f"{here} == {literal(after)}"
+        yield f"{here} == {after!r}"
 
 
 def _is_large(value: Json) -> bool:
-    return parts(value) > _MOST_PARTS or len(literal(value)) > _SOURCE
+    return parts(value) > _MOST_PARTS or len(repr(value)) > _SOURCE
 
 
 def _inside(place: Place, before: Any, after: Any, drawn: Drawn) -> Iterator[str]:
@@ -217,12 +221,12 @@ def _got(answer: Json, drawn: Drawn) -> Iterator[str]:
     """
     text = json.dumps(answer, ensure_ascii=False)
     held = sorted((one for one in drawn if one in text), key=len, reverse=True)
-    if not held and len(literal(answer)) <= _SOURCE and parts(answer) <= _MOST_VALUES:
-        yield f"[c for c in calls if c.result == {literal(answer)}]"
+    if not held and len(repr(answer)) <= _SOURCE and parts(answer) <= _MOST_VALUES:
+        yield f"[c for c in calls if c.result == {answer!r}]"
         return
     for piece in re.split("|".join(map(re.escape, held)), text) if held else [text]:
         for start in range(0, len(piece), _PIECE):
-            some = literal(piece[start : start + _PIECE])
+            some = repr(piece[start : start + _PIECE])
             yield f"[c for c in calls if {some} in json(c.result)]"
 
 
@@ -246,15 +250,134 @@ def parts(value: Json) -> int:
 
 def path(place: Place) -> str:
     """Return a place as subscripts in the language of checks."""
-    return "".join(f"[{literal(token)}]" for token in place)
+    return "".join(f"[{token!r}]" for token in place)
 
 
-def literal(value: Json) -> str:
-    """Return a value in the language of checks."""
-    if isinstance(value, bool) or value is None:
-        return str(value)
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{literal(key)}: {literal(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(literal, value))}]"
-    return json.dumps(value, ensure_ascii=False)
+# the calls of the ground truth, spoilt: what an attempt may do wrong, or do differently without harm
+
+Calls = list[JsonObject]
+"""Calls as the recorded planner writes them: `{"call", "args"}`."""
+
+
+class Scene(NamedTuple):
+    """The tools of a turn, and the task state that it begins with."""
+
+    tools: Toolkit
+    state: Mapping[str, Any]
+
+
+Spoil = Callable[[Calls, Random, Scene], Calls | None]
+"""Makes other calls of a turn's right ones; None if it cannot."""
+
+
+def _at_one(make: Callable[[JsonObject], Calls]) -> Spoil:
+    """Return a change of one call."""
+
+    def spoil(calls: Calls, dice: Random, scene: Scene) -> Calls:
+        at = dice.randrange(len(calls))
+        return [*calls[:at], *make(calls[at]), *calls[at + 1 :]]
+
+    return spoil
+
+
+def _disordered(calls: Calls, dice: Random, scene: Scene) -> Calls | None:
+    """Let two different calls change places."""
+    pairs = [(i, j) for i in range(len(calls)) for j in range(i) if calls[i] != calls[j]]
+    if not pairs:
+        return None
+    first, second = dice.choice(pairs)
+    made = list(calls)
+    made[first], made[second] = made[second], made[first]
+    return made
+
+
+def _extra_read(calls: Calls, dice: Random, scene: Scene) -> Calls | None:
+    """Put a read first that was not asked for: a tool without arguments that leaves the state as it is, when tried."""
+    reads = []
+    for tool in scene.tools:
+        if tool.parameters.get("required") or tool.simulate is None:
+            continue
+        after = copy.deepcopy(dict(scene.state))
+        answer = tool.simulate(after)
+        if json_equal(after, dict(scene.state)) and "rror" not in str(answer):
+            reads.append(tool.name)
+    return [{"call": dice.choice(reads), "args": {}}, *calls] if reads else None
+
+
+def _changed(change: Callable[[Any, Mapping[str, Any]], Any], *, fits: bool) -> Spoil:
+    """Return a change of one argument, after which the call fits its schema, or does not."""
+
+    def spoil(calls: Calls, dice: Random, scene: Scene) -> Calls | None:
+        places = [(number, key) for number, call in enumerate(calls) for key in call["args"]]
+        dice.shuffle(places)
+        for number, key in places:
+            call = calls[number]
+            tool = scene.tools[call["call"]]
+            value = change(call["args"][key], tool.parameters.get("properties", {}).get(key, {}))
+            made = {**call, "args": {**call["args"], key: value}}
+            if value != call["args"][key] and (not find_complaints(tool, made["args"])) == fits:
+                return [*calls[:number], made, *calls[number + 1 :]]
+        return None
+
+    return spoil
+
+
+def _other(value: Any, rule: Mapping[str, Any]) -> Any:
+    """Return another value of the same type; of an enum one that it lists."""
+    if rule.get("enum"):
+        return next((each for each in rule["enum"] if each != value), value)
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    if isinstance(value, str):
+        return f"{value}_2"
+    return [*value, *value[:1]] if isinstance(value, list) else value
+
+
+def _mistyped(value: Any, rule: Mapping[str, Any]) -> Any:
+    return 7 if isinstance(value, str) else [value] if isinstance(value, list | dict) else str(value)
+
+
+KINDS: Mapping[str, Spoil] = {
+    "dropped": _at_one(lambda call: []),
+    "doubled": _at_one(lambda call: [call, call]),
+    "wrong order": _disordered,
+    "wrong value": _changed(_other, fits=True),
+    "wrong type": _changed(_mistyped, fits=False),
+    "unknown tool": _at_one(lambda call: [{**call, "call": f"{call['call']}_all"}]),
+    "whole": lambda calls, dice, scene: list(calls),
+    "extra read": _extra_read,
+}
+
+
+def spoil(calls: Calls, *, scene: Scene, first: int, seed: str) -> tuple[str, Calls]:
+    """Spoil a turn's calls in the first way that can be, beginning with kind number `first` and going round."""
+    kinds = list(KINDS.items())
+    for step in range(len(kinds)):
+        name, change = kinds[(first + step) % len(kinds)]
+        made = change(copy.deepcopy(calls), Random(f"{seed}:{name}"), scene)
+        if made is not None:
+            return name, made
+    raise AssertionError("calls can always be left whole")
+
+
+class SpoiltTurn(NamedTuple):
+    """A turn's calls, spoilt and right; without calls there is no kind."""
+
+    kind: str
+    spoilt: Calls
+    right: Calls
+
+
+def spoilt_turns(task: Task, truth: Truth, *, first: int, seed: int) -> list[SpoiltTurn]:
+    """Spoil the ground truth of each turn, each in the way that follows the one of the turn before."""
+    turns = []
+    for number, turn in enumerate(task.turns):
+        right, kind = [task.read(call) for call in turn.truth], ""
+        wrong = right
+        if right:
+            scene = Scene(task.truthful(number), truth.states[number - 1] if number else task.real.initial_state)
+            kind, wrong = spoil(right, scene=scene, first=first + number, seed=f"{seed}:{task.id}:{number}")
+        turns.append(SpoiltTurn(kind, wrong, right))
+    return turns

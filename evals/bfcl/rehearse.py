@@ -44,6 +44,7 @@ class Player:
         checklist: What must hold at a turn's end; None: the checklist's model decides.
         start: The task state that the first turn begins with; None: the real classes'.
         after: Called with each turn that was played, before the next one.
+        nodes: Functions in the place of nodes, by the toolkit of the turn.
     """
 
     models: Mapping[Role, BaseChatModel]
@@ -52,6 +53,7 @@ class Player:
     checklist: Checklist | None = None
     start: JsonObject | None = None
     after: Callable[[Played], None] | None = None
+    nodes: Callable[[Toolkit], Mapping[str, NodeFunction]] = lambda toolkit: {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ async def play(task: Task, player: Player) -> list[Played]:
 
     def graph(turn: int, saver: BaseCheckpointSaver[Any]) -> Gecko:
         if (tools := player.toolkit(turn)) is not made.get("tools"):
-            nodes = {"judge": unseeing(tools)} if player.checklist is None else {}
+            nodes = {**({"judge": unseeing(tools)} if player.checklist is None else {}), **player.nodes(tools)}
             models = Models().replace(**dict(player.models))
             gecko = compose(tools, models=models, default=player.context, checkpointer=saver, replace=nodes)
             made.update(tools=tools, gecko=gecko)

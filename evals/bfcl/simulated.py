@@ -1,21 +1,16 @@
 """The multi-turn tasks with simulated tools: the classes' contracts, else a model, else the schema.
 
-No class of the benchmark runs, but for the reads of `hybrid`: they are called on the real classes, in the state that
-the plans of the turns before have led to there. All classes of a task share one state, each below its name.
+No class of the benchmark runs. All classes of a task share one state, each below its name.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from ast import literal_eval
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
-
-from langchain_core.messages import ToolMessage
 
 from gecko_graph import Toolkit, ToolSpec
 from gecko_graph.context import LADDER
@@ -26,16 +21,14 @@ from .classes import FILES, RUNTIME
 from .contracted import class_toolkit, learned_toolkit
 from .drawn import Redrawn
 from .mathematics import PRINTED
-from .oracle import NOTHING, Truth, checklist, is_refusal, public, truth_of
-from .padded import padded
+from .oracle import NOTHING, Truth, checklist, public, truth_of
 from .rehearse import Checklist, Played
 from .tasks import Task, documents, for_truth, plain
 
-Kind: TypeAlias = Literal["real", "hybrid", "contract", "model", "schema", "agent"]
+Kind: TypeAlias = Literal["real", "contract", "model", "schema", "agent"]
 
 LADDERS: Mapping[Kind, tuple[str, ...]] = {
     "real": ("python",),
-    "hybrid": LADDER,
     "contract": LADDER,
     "model": ("model",),
     "schema": ("schema",),
@@ -46,15 +39,8 @@ LADDERS: Mapping[Kind, tuple[str, ...]] = {
 `agent`: rehearsed on the file system's contracts and on copies of the other classes, then carried out (`acting`).
 """
 
-APART = ("hybrid", "contract", "model", "schema")
+APART = ("contract", "model", "schema")
 """Whose tools a turn can be rehearsed alone on."""
-
-
-READS = re.compile(
-    r"(cat|diff|du|grep|ls|pwd|sort|tail|wc|gallon_to_liter|liter_to_gallon)$|\w+_get_login_status$"
-    r"|(check|compute|display|estimate|filter|find|get|list|notify|retrieve|search|verify|view)(_|[A-Z]|$)"
-)
-"""Names of tools that change nothing but, some of them, the place of a random source; all of MathAPI are as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +67,7 @@ class Stage:
     @property
     def is_ruled(self) -> bool:
         """True where contracts answer, and so draw identifiers of their own."""
-        return self.kind in ("contract", "hybrid")
+        return self.kind == "contract"
 
     def advance(self, played: Played) -> None:
         """Run the turn's plan on the real classes, as an agent would that carries it out after each turn."""
@@ -112,7 +98,7 @@ class Stage:
     @property
     def knobs(self) -> dict[str, Any]:
         """The knobs that follow from it."""
-        return {"ladder": LADDERS[self.kind], "reads": "real" if self.kind == "hybrid" else "simulated"}
+        return {"ladder": LADDERS[self.kind]}
 
     def toolkit(self, turn: int) -> Toolkit:
         """Return the tools of a turn."""
@@ -135,28 +121,7 @@ class Stage:
         spec = class_toolkit(owner)[name] if has_contract else documents(owner)[name]
         if name in PRINTED and has_contract:
             spec = replace(spec, simulate=PRINTED[name], result=None)
-        if self.task.is_long and has_contract:
-            spec = padded(spec, owner)
-        if self.kind == "hybrid":
-            return self._opened(spec)
         return replace(spec, simulate=real.simulate(name), result=None) if self.acts and owner != FILES else spec
-
-    def _opened(self, spec: ToolSpec) -> ToolSpec:
-        """Return the tool with its effect, and a read with its real function; the classes' results need no check."""
-        if not READS.match(spec.name) and self.task.real.owners[spec.name] != "MathAPI":
-            return replace(spec, effect="write", stated=True)
-
-        def real(**args: Json) -> Any:
-            answer = self.redrawn.read(spec.name, args)
-            if not is_refusal(answer):
-                return _as_value(answer)
-            block: Any = {
-                "type": "text",
-                "text": answer if isinstance(answer, str) else json.dumps(answer),
-            }
-            return ToolMessage([block], status="error", tool_call_id="")
-
-        return replace(spec, effect="read", stated=True, real=real, result=None)
 
 
 def laid_out(state: Mapping[str, Json]) -> JsonObject:

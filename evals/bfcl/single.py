@@ -23,7 +23,6 @@ from gecko_graph.schemas.complaints import find_faults
 from gecko_graph.state import Call, Json, JsonObject
 from gecko_graph.tools import Toolkit
 
-from ..harness.figures import Case
 from ..harness.options import EvalError, read_jsonl
 from . import package, single_worker
 
@@ -189,30 +188,6 @@ class Words:
         """Return a planner that makes the calls in one message and then is done."""
         said: list[JsonObject] = [{"calls": list(self.calls)}, {"say": NOTHING_MORE}]
         return RecordedModel(turns=[{"planner": [said if self.calls else [{"say": self.text or NONE_FITS}]]}])
-
-
-def recorded_case(task: Task, row: Mapping[str, Any]) -> Case:
-    """Return a model's recorded answer as a case.
-
-    Args:
-        task: The task.
-        row: `model`, `calls` of `name` and `arguments`, `raw` where there are none, and where known `name_style`, the
-            `official` verdict and a `label`.
-
-    Raises:
-        KeyError: The row lacks something.
-    """
-    shown = {each["name"].replace(".", "_"): each["name"] for each in task.functions}
-    own = shown if row.get("name_style") == "underscore" else {}
-    calls = [{"call": own.get(call["name"], call["name"]), "args": call["arguments"]} for call in row["calls"]]
-    facts = {
-        "task": task.id,
-        "model": row["model"],
-        "recorded": (row.get("official") or {}).get("valid"),
-        "label": row.get("label"),
-    }
-    words = Words(calls, row.get("raw") or "")
-    return Case(f"{task.id}@{row['model']}", (task, words), group=task.category, facts=facts, unit=task.id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Own time beside that of another checkout of this repository, in one run.
+"""Processor time beside that of another checkout of this repository, in one run.
 
 Each measurement is made in a process of its own that imports the checkout it runs in, in turn: what slows the machine
 down slows both.
@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -22,11 +22,7 @@ from ..harness.options import EvalError
 from ..harness.suite import Expectation
 
 HERE = Path(__file__).resolve().parents[2]
-MOST_OWN_TIME = 0.8
-"""What own time may at most be, beside the other checkout's."""
-
-_TURNS, _PAIRS_A_TURN = 7, 3
-ROW_TURNS = 5
+TURNS = 5
 
 
 class Row(NamedTuple):
@@ -43,6 +39,7 @@ ROWS: Mapping[str, Row] = {
     "bytes left by a call, late beside early": Row(alone=1.1),
     "a session of 5,000 calls reset to 4,999, ms": Row(alone=60),
     "a rehearsed call beside empty nodes": Row(beside=0.8),
+    "a further real call, ms": Row(beside=1.0),
     "a request to serve, ms": Row(beside=0.6),
     "data verify, a row of eight calls by contract, µs": Row(beside=0.59),
     "data verify, a row by schema alone, µs": Row(beside=0.4),
@@ -50,7 +47,6 @@ ROWS: Mapping[str, Row] = {
     "gecko-graph --version, s": Row(beside=1.05),
 }
 """The rows, by their names in `beside.MEASURES`."""
-_PROGRAM = "import json\nfrom evals.costing import costs\nprint(json.dumps(costs.{}))"
 
 
 def checked_folder(given: str) -> Path:
@@ -76,48 +72,29 @@ def run_in(folder: Path, *line: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def own_time(folder: Path, *, calls: int, turns: int = _TURNS, measure: str = "ratio") -> JsonObject:
-    """Return own time beside empty nodes, here and in the other checkout: `3 * turns` alternating pairs of each.
-
-    The empty nodes stand in a graph of the same keys, so what fewer keys save shows only in `ms`, the time itself.
-    """
-    program = _PROGRAM.format(f"own_time(calls={calls}, repeats={_PAIRS_A_TURN})")
-    return _both(folder, turns, lambda checkout: run_in(checkout, "-c", program)[measure])
-
-
-def real_call(folder: Path, *, turns: int = _TURNS) -> JsonObject:
-    """Return the milliseconds of a further real call on SQLite, here and in the other checkout, in turn."""
-    program = str(HERE / "evals/costing/real_calls.py")
-    return _both(folder, turns, lambda checkout: run_in(checkout, program, str(_PAIRS_A_TURN)))
-
-
-def beside(folder: Path, name: str, *, data: Path, turns: int = ROW_TURNS) -> JsonObject:
+def beside(folder: Path, name: str, *, data: Path, turns: int = TURNS) -> JsonObject:
     """Return a row of `beside`, here and in the other checkout, in turn, each in a process of its own."""
     program = str(HERE / "evals/costing/beside.py")
-    return _both(folder, turns, lambda checkout: [run_in(checkout, program, name, str(data))])
-
-
-def _both(folder: Path, turns: int, measure: Callable[[Path], list[float]]) -> JsonObject:
     found: dict[str, list[float]] = {"here": [], "there": []}
     for _ in range(turns):
-        found["here"] += measure(HERE)
-        found["there"] += measure(folder)
+        for side, checkout in (("here", HERE), ("there", folder)):
+            found[side].append(run_in(checkout, program, name, str(data)))
     return {**found, "ratio": median(found["here"]) / median(found["there"])}
 
 
-def tables(records: Sequence[Record]) -> Iterator[Table]:
-    """Yield a table of what was measured in both, and its ratio."""
-    table = Table("Own time (beside empty nodes, or ms), and in the other checkout", ["", "here", "there", "ratio"])
+def table(records: Sequence[Record]) -> Table:
+    """Return what was measured in both, and its ratio."""
+    made = Table("Here, and in the other checkout", ["", "here", "there", "ratio"])
     for record in records:
         both = (median_of(record.values[key], tools="simulated") for key in ("here", "there"))
-        table.add(record.id.partition(": ")[2], *both, mean_of([record.values["ratio"]], tools="simulated"))
-    yield table
+        made.add(record.id.partition(": ")[2], *both, mean_of([record.values["ratio"]], tools="simulated"))
+    return made
 
 
 def met(records: Sequence[Record]) -> Iterator[Expectation]:
     """Yield the expectations: at most so much of the other checkout's."""
     for record in records:
-        row = ROWS.get(record.id.partition(": ")[2], Row(beside=MOST_OWN_TIME))
+        row = ROWS[record.id.partition(": ")[2]]
         if row.alone is not None:
             yield Expectation(f"{record.id}: at most {row.alone:g}", median(record.values["here"]) <= row.alone)
         if row.beside is not None:

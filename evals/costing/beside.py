@@ -10,6 +10,7 @@ import asyncio
 import gc
 import json
 import resource
+import sqlite3
 import subprocess
 import sys
 import time
@@ -17,15 +18,19 @@ import tracemalloc
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import isawaitable
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from evals.costing import costs, server, world_calls
 
 LONG, SOME = 10_000, 200
 """Calls of a long world, and how many at its beginning and its end are compared."""
 RESET = 5_000
+PLANNED = 24
+"""Real calls of a plan."""
 
 
 def world_call(size: str, data: str) -> float:
@@ -93,6 +98,45 @@ def own_time(data: str) -> float:
     return float(median(costs.own_time(calls=100, repeats=3)["ratio"]))
 
 
+def order(item: str) -> dict[str, bool]:
+    """Order an item."""
+    return {"ok": True}
+
+
+def simulate(state: dict[str, Any], item: str) -> dict[str, bool]:
+    """Order an item in the task state."""
+    state["orders"].append(item)
+    return {"ok": True}
+
+
+def real_call(data: str) -> float:
+    """Return the median milliseconds from one real call of an agent on SQLite to the next, of one plan."""
+    del data
+    from langgraph.checkpoint.sqlite import SqliteSaver
+
+    from gecko_graph import GeckoContext, Models, Tool, Toolkit, create_gecko_agent
+    from gecko_graph.testing import recorded
+
+    items = [f"pen{number}" for number in range(PLANNED)]
+    plan = [*({"call": "order", "args": {"item": item}} for item in items), {"say": "Ordered."}]
+    checks = [{"description": "all are ordered", "check": f"state.orders[{PLANNED - 1}] == '{items[-1]}'"}]
+    task = {"messages": [("user", " ".join(["order", *items]))], "task_state": {"orders": []}, "checklist": checks}
+    with TemporaryDirectory() as folder:
+        connection = sqlite3.connect(Path(folder) / "calls.sqlite", check_same_thread=False)
+        agent: Any = create_gecko_agent(
+            Toolkit.from_tools([Tool(order, effect="write", simulate=simulate)]),
+            model=Models(planner=recorded(planner=[plan])),
+            interrupt_on="none",
+            context=GeckoContext(max_steps=4 * PLANNED),
+            checkpointer=SqliteSaver(connection),
+        )
+        events = agent.stream(task, {"configurable": {"thread_id": "1"}}, stream_mode="custom")
+        begun = [time.perf_counter() for event in events if event.get("type") == "gecko.execute"]
+        connection.close()
+    assert len(begun) == PLANNED, "the plan was not carried out"
+    return 1_000 * median(after - before for before, after in pairwise(begun))
+
+
 def request(data: str) -> float:
     """Return the milliseconds of a request by contract, of the server's process."""
     del data
@@ -126,6 +170,7 @@ MEASURES: Mapping[str, Callable[[str], float]] = {
     "bytes left by a call, late beside early": kept_bytes,
     "a session of 5,000 calls reset to 4,999, ms": reset,
     "a rehearsed call beside empty nodes": own_time,
+    "a further real call, ms": real_call,
     "a request to serve, ms": request,
     "data verify, a row of eight calls by contract, µs": partial(verify, 0),
     "data verify, a row by schema alone, µs": partial(verify, 1),

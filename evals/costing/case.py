@@ -5,7 +5,6 @@ Seven tool calls in two attempts, with replies of fixed lengths in tokens, so th
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,6 @@ from typing import Any
 from langchain_core.messages import AIMessage
 
 from gecko_graph import Toolkit, create_gecko
-from gecko_graph.context import GeckoContext
 from gecko_graph.graph import Gecko
 from gecko_graph.models.recorded import RecordedModel
 
@@ -97,10 +95,8 @@ def file(content: str) -> dict[str, Any]:
     return {"type": "file", "content": content}
 
 
-class TimedModel(RecordedModel):
-    """Replies of the case's lengths in tokens, each of which takes so many seconds."""
-
-    token_s: float = 0.0
+class CountedModel(RecordedModel):
+    """Replies of the case's lengths in tokens."""
 
     def _count(self, message: AIMessage, role: str, question: int) -> int:
         calls = len(message.tool_calls)
@@ -110,12 +106,8 @@ class TimedModel(RecordedModel):
             return super()._count(message, role, question)
         return (calls or 1) * (given if isinstance(given, int) else given[min(question, len(given) - 1)])
 
-    def _seconds(self, message: AIMessage) -> float:
-        tokens = message.usage_metadata["output_tokens"] if message.usage_metadata else 0
-        return self.latency_s + self.token_s * tokens
 
-
-def recorded(*, latency_s: float = 0.0, token_s: float = 0.0, simulator: Sequence[Any] = ()) -> RecordedModel:
+def recorded(*, simulator: Sequence[Any] = ()) -> RecordedModel:
     """Return a model that replies what the case needs, in the fixed lengths."""
     items = [{"description": item["description"]} for item in CHECKLIST]
     failed = {
@@ -132,7 +124,7 @@ def recorded(*, latency_s: float = 0.0, token_s: float = 0.0, simulator: Sequenc
         "judge": [failed, accepted],
         "state_updater": [{"patch": []}] * 8,
     }
-    return TimedModel(turns=[turn], latency_s=latency_s, token_s=token_s)
+    return CountedModel(turns=[turn])
 
 
 def simulator_replies(run: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -150,15 +142,15 @@ def inputs(state: Mapping[str, Any], *, checks: bool) -> dict[str, Any]:
     return given | ({"checklist": CHECKLIST} if checks else {})
 
 
-def by_contract(model: RecordedModel, *, context: GeckoContext | None = None) -> Gecko:
+def by_contract(model: RecordedModel) -> Gecko:
     """Return the rehearsal whose tools are contracts."""
-    return create_gecko(files_toolkit(contracts=True), model=model, context=context)
+    return create_gecko(files_toolkit(contracts=True), model=model)
 
 
-def by_model(*, kilobytes: int, latency_s: float = 0.0, token_s: float = 0.0) -> Gecko:
+def by_model(*, kilobytes: int) -> Gecko:
     """Return the rehearsal whose tools a model simulates, with the same results as the contracts give."""
     run = by_contract(recorded()).invoke(inputs(start_state(kilobytes, whole=True), checks=True))
-    model = recorded(latency_s=latency_s, token_s=token_s, simulator=simulator_replies(run))
+    model = recorded(simulator=simulator_replies(run))
     return create_gecko(files_toolkit(contracts=False), model=model)
 
 
@@ -173,12 +165,3 @@ def long_model(calls: int) -> Swift:
     """Return a planner that makes so many calls, one a message, and then answers."""
     names = [{"call": "touch", "args": {"file_name": f"file_{number}.txt"}} for number in range(calls)]
     return Swift(turns=[{"planner": [[*names, {"say": "done"}]], "validator": [{"problems": []}] * calls}])
-
-
-def at_once(gecko: Gecko, given: Mapping[str, Any], *, tasks: int) -> list[Any]:
-    """Run so many tasks at the same time in one event loop."""
-
-    async def gather() -> list[Any]:
-        return list(await asyncio.gather(*(gecko.ainvoke(dict(given)) for _ in range(tasks))))
-
-    return asyncio.run(gather())

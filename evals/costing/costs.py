@@ -1,10 +1,8 @@
-"""What one rehearsal of the case costs: model calls, tokens, own time, critical path, checkpoint bytes, import time."""
+"""What one rehearsal of the case costs: model calls, tokens, own time, memory, checkpointed bytes."""
 
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Mapping
@@ -28,17 +26,6 @@ from gecko_graph.world.channels import AttemptChannels
 from . import case
 
 CALL: dict[str, Any] = {"id": "call", "name": "nothing", "args": {}}
-LATENCY_S, TOKEN_S = 0.4, 0.01
-"""The stated model: seconds before the first token, and a token."""
-
-IMPORTS = ("import gecko_graph", "from gecko_graph import create_gecko", "from langgraph.graph import StateGraph")
-
-
-def timed(action: Callable[[], Any]) -> float:
-    """Return the seconds that an action takes."""
-    start = time.perf_counter()
-    action()
-    return time.perf_counter() - start
 
 
 def computed(action: Callable[[], Any]) -> float:
@@ -106,31 +93,6 @@ def own_time(*, calls: int, repeats: int = 5) -> JsonObject:
     return {"ms": ours, "ms_empty": theirs, "ratio": [a / b for a, b in zip(ours, theirs, strict=True)]}
 
 
-def critical_path(*, scale: float, tasks: int) -> JsonObject:
-    """Measure some tasks at once with the stated model, beside the replies of one task that wait for each other.
-
-    Bootstrapper and checklist are asked at the same time: only the longer of the two counts.
-    """
-    latency, token = LATENCY_S * scale, TOKEN_S * scale
-    gecko = case.by_model(kilobytes=1, latency_s=latency, token_s=token)
-    given: Any = case.inputs(case.start_state(1, whole=True), checks=False)
-    runs: list[Any] = []
-    seconds = timed(lambda: runs.extend(case.at_once(gecko, given, tasks=tasks)))
-    usage = runs[0]["rehearsal"]["usage"]
-    spent = total(usage)
-    hidden = latency + token * usage["bootstrapper"]["output_tokens"]
-    waiting = spent["calls"] * latency + spent["output_tokens"] * token - hidden
-    return {"seconds": seconds, "waiting": waiting, "ratio": seconds / waiting, "a_second": tasks / seconds}
-
-
-def import_time(statement: str, *, repeats: int = 5) -> JsonObject:
-    """Measure the seconds that a statement takes in a new process."""
-    code = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
-    line = [sys.executable, "-c", code]
-    outputs = [subprocess.run(line, capture_output=True, text=True, check=True).stdout for _ in range(repeats)]
-    return {"seconds": [float(each) for each in outputs]}
-
-
 def create_empty(calls: int) -> Callable[[], Any]:
     """Return a run of the attempt graph with empty nodes: what LangGraph costs for the same keys and supersteps."""
 
@@ -163,7 +125,6 @@ def create_empty(calls: int) -> Callable[[], Any]:
 
 STEPS = (10, 30, 100, 500, 1000, 2000, 4000)
 SIZES_KB = (1, 10, 100, 1000)
-AT_ONCE = (1, 4, 16, 64, 256)
 
 
 def by_steps(steps: int) -> JsonObject:
@@ -185,11 +146,6 @@ def by_steps(steps: int) -> JsonObject:
         "memory": peak_bytes(lambda: gecko.invoke(given)),
         **checkpointed(lambda saver: kept(create, saver), given),
     }
-
-
-def least(work: Callable[[], object], repeats: int) -> float:
-    """Return processor seconds of the cheapest of some runs: other work slows a processor down, never up."""
-    return min(computed(work) for _ in range(repeats))
 
 
 def long_attempt(steps: int) -> partial[Gecko]:
@@ -219,35 +175,6 @@ def apart(work: Callable[[], object], *places: tuple[Any, str]) -> tuple[float, 
         return computed(work), spent[0]
 
 
-def by_state(kilobytes: int) -> JsonObject:
-    """Measure the case on so many kilobytes of state: processor seconds, peak memory, bytes checkpointed, tokens."""
-    given: Any = case.inputs(case.start_state(kilobytes, whole=True), checks=True)
-    model = case.recorded()
-    create = partial(create_gecko, case.files_toolkit(contracts=True), model=model)
-    gecko = create()
-    gecko.invoke(given)
-    runs = [gecko.invoke(given)]
-    usage = runs[0]["rehearsal"]["usage"]
-    return {
-        "seconds": least(lambda: gecko.invoke(given), 3),
-        "memory": peak_bytes(lambda: gecko.invoke(given)),
-        "tokens": sum(each["input_tokens"] for each in usage.values()),
-        **checkpointed(lambda saver: kept(create, saver), given),
-    }
-
-
 def kept(create: partial[Gecko], saver: SqliteSaver) -> Gecko:
     """Create the graph with a saver."""
     return create(checkpointer=saver)
-
-
-def by_tasks(tasks: int) -> JsonObject:
-    """Measure so many tasks at once in one event loop with a model that answers at once: tasks a second, memory."""
-    gecko = case.by_contract(case.recorded())
-    given = case.inputs(case.start_state(10, whole=True), checks=True)
-    case.at_once(gecko, given, tasks=1)
-    run = partial(case.at_once, gecko, given, tasks=tasks)
-    repeats = max(1, 16 // tasks)
-    spent: list[float] = []
-    wall = timed(lambda: spent.extend(computed(run) for _ in range(repeats)))
-    return {"seconds": sum(spent) / repeats, "a_second": tasks * repeats / wall, "memory": peak_bytes(run)}

@@ -1,16 +1,10 @@
-"""What a request costs a server: sessions in memory and saved, beside a bare Starlette echo and Prism (npm).
-
-Prism is left out where it is not on the PATH. CPU is a server's own.
-"""
+"""What a request costs a server: sessions in memory and saved, beside a bare Starlette echo. CPU is a server's own."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -78,41 +72,18 @@ def serve_command(*more: str) -> list[str]:
 
 
 def measure(*, sessions: int = SESSIONS, requests: int = REQUESTS) -> JsonObject:
-    """Send so many requests over so many sessions to the server, saving and not, to an echo, and to Prism.
+    """Send so many requests over so many sessions to the server, saving and not, and to an echo.
 
     Returns:
         By name: `cpu_ms` of the process a request, `rate` a second, `lost` updates.
     """
     load = Load(sessions, requests)
     with tempfile.TemporaryDirectory() as folder:
-        found = {
+        return {
             "echo": load.measure(["-c", ECHO], is_ours=False),
             "plain": load.measure(serve_command()),
             "saved": load.measure(serve_command("--save", f"{folder}/runs.sqlite")),
         }
-    if prism := shutil.which("prism"):
-        with _running_prism(prism) as (process, address):
-            found["prism"] = asyncio.run(load.put(process, address, is_ours=False, path=""))
-    return found
-
-
-@contextmanager
-def _running_prism(program: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """Prism on the document that the server answers; it knows no sessions."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [program, "mock", "-p", str(port), str(SHOP / "shop.openapi.yaml")]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(600):
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                break
-            time.sleep(0.1)
-        yield process, f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
 
 
 class Load(NamedTuple):
@@ -126,10 +97,8 @@ class Load(NamedTuple):
         with running(*command) as (process, address):
             return asyncio.run(self.put(process, address, is_ours=is_ours))
 
-    async def put(
-        self, process: subprocess.Popen[Any], address: str, *, is_ours: bool, path: str = "/s/{}"
-    ) -> JsonObject:
-        """Send them to a server, by sessions where its path names them; CPU is the process's own."""
+    async def put(self, process: subprocess.Popen[Any], address: str, *, is_ours: bool) -> JsonObject:
+        """Send them to a server; CPU is the process's own."""
         async with httpx.AsyncClient(base_url=address, timeout=60) as client:
             for number in range(self.sessions if is_ours else 0):
                 await client.post("/_gecko/sessions", json={"id": f"s{number}"})
@@ -137,7 +106,7 @@ class Load(NamedTuple):
 
             async def send(part: int) -> None:
                 for at in range(part, self.requests, AT_ONCE):
-                    url = f"{path.format(f's{at % self.sessions}')}/cart/TEA-100"
+                    url = f"/s/s{at % self.sessions}/cart/TEA-100"
                     (await client.put(url, json={"quantity": at % 5 + 1})).raise_for_status()
 
             await asyncio.gather(*(send(part) for part in range(AT_ONCE)))

@@ -5,21 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from gecko_graph import Tool, Toolkit, World
 from gecko_graph.state import JsonObject
 
-from ..harness.figures import Record, Table, median_of
 from ..harness.options import EvalError
-from ..harness.suite import Expectation
 from . import case
 
 DATABASE = "tau_airline_db.json.gz"
-MOST_MS = {"10 kB": 1.0, "4.9 MB": 3.0}
-"""Milliseconds that the median call may take."""
 
 _ID = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
 _KNOWN = [{"check": "args.id in state.reservations", "error": "no reservation {{ args.id }}"}]
@@ -84,20 +80,3 @@ def measure(create: Callable[[], tuple[World, Iterator[JsonObject]]], *, count: 
         if step.get("outcome", {"rung": "none"})["rung"] != "contract":
             raise EvalError(f"expected an answer by contract, got {step}")
     return {"ms": times}
-
-
-def table(records: Sequence[Record]) -> Table:
-    """Return a table of the median call by size."""
-    made = Table("A call in a World, answered by contract: processor time", ["state", "ms a call"])
-    for record in records:
-        made.add(record.id.partition(": ")[2], median_of(record.values["ms"], tools="simulated"))
-    return made
-
-
-def met(records: Sequence[Record]) -> Iterator[Expectation]:
-    """Yield the expectations: the median call takes at most so long."""
-    for record in records:
-        size = record.id.partition(": ")[2]
-        if size in MOST_MS:
-            median = median_of(record.values["ms"]).value
-            yield Expectation(f"a call in a world of {size} takes at most {MOST_MS[size]} ms", median <= MOST_MS[size])

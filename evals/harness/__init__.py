@@ -1,1 +1,1 @@
-"""What runs a suite: cases, journal, options, figures, report."""
+"""What runs a suite: cases, options, figures, report."""

@@ -14,7 +14,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import cast
 
@@ -23,14 +23,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from gecko_graph.errors import GeckoError
 from gecko_graph.masking import mask
+from gecko_graph.models.cache import forget_replies
 from gecko_graph.state import ROLES, JsonObject, Role
 from gecko_graph.values.mapping import Map, on_ray, processes
 
 from .figures import Record
-from .journal import VERSION, Head, Journal, OtherCode, provenance
 from .options import OUT, SHARED, EvalError, Options, Planner
-from .report import Result, publish, show, write_report
-from .runner import Selection, map_cases, repeated, run_cases, select, several
+from .report import Head, Result, provenance, publish, show, write_report
+from .runner import Selection, map_cases, run_cases, select
 from .suite import Suite
 
 LIVE_AT_ONCE = 8
@@ -54,7 +54,7 @@ def run(kind: type[Suite], argv: Sequence[str], *, called: str) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        print("\nstopped; what is finished is kept, and the same command goes on from there", file=sys.stderr)
+        print("\nstopped; the same command asks a model no question twice", file=sys.stderr)
         return INTERRUPTED
 
 
@@ -70,12 +70,11 @@ def _without_page(argv: Sequence[str]) -> list[str]:
 def _run(kind: type[Suite], given: argparse.Namespace, *, command: str) -> int:
     options = options_of(kind, given)
     options.speakers()  # a model that cannot be built, or a missing file, is reported before anything runs
-    suite = kind(options) if options.trials == 1 else repeated(kind, options)
+    suite = kind(options)
     chosen = select(suite.cases(), only=options.only, limit=options.limit, seed=options.seed)
     if given.list:
         print("\n".join(f"{case.id}\t{case.group}".rstrip() for case in chosen.cases))
         return 0
-    chosen = several(chosen, options.trials) if options.trials > 1 else chosen
     ran = measure(suite, chosen, given=given, command=command)
     write_report(ran, options.out)
     if given.publish:
@@ -85,28 +84,34 @@ def _run(kind: type[Suite], given: argparse.Namespace, *, command: str) -> int:
 
 
 def measure(suite: Suite, chosen: Selection, *, given: argparse.Namespace, command: str) -> Result:
-    """Run what the journal does not settle, and summarise."""
-    head = head_of(suite, command=command)
-    path = suite.options.out / "cases.jsonl"
-    with open_journal(path, head, given) as journal:
-        settled = {name: record for name, record in journal.finished.items() if record.done}
-        waiting = [case for case in chosen.cases if case.id not in settled]
-        total, console = len(chosen.cases), Console(stderr=True)
-        if len(waiting) < total:
-            text = f"{total - len(waiting)} of {total} cases are finished already in {path}"
-            console.print(text, highlight=False, soft_wrap=True)
-        with progress(console, suite.name, total=total, settled=total - len(waiting)) as shown:
+    """Run the cases, each kept in `cases.jsonl` as soon as it is over, and summarise.
 
-            def keep(record: Record) -> None:
-                journal.add(record)
-                shown(record)
+    Replies of models are kept as well (`Options.replies`): a run that was stopped asks no question twice.
+    """
+    head, options = head_of(suite, command=command), suite.options
+    if given.fresh:
+        forget_replies(options.replies)
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+        file = (options.out / "cases.jsonl").open("w", encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise EvalError(f"--out {options.out}: {error.strerror}") from None
+    with file, progress(Console(stderr=True), suite.name, total=len(chosen.cases)) as shown:
 
-            if how := find_map(given):
-                records = {**settled, **map_cases(suite, waiting, how, keep=keep)}
-            else:
-                records = {**settled, **asyncio.run(run_cases(suite, waiting, at_once=at_once(suite), keep=keep))}
+        def write(kind: str, line: JsonObject) -> None:
+            print(json.dumps({"kind": kind, **line}, ensure_ascii=False, allow_nan=False), file=file, flush=True)
+
+        def keep(record: Record) -> None:
+            write("case", asdict(record))
+            shown(record)
+
+        write("session", head)
+        if how := find_map(given):
+            records = map_cases(suite, chosen.cases, how, keep=keep)
+        else:
+            records = asyncio.run(run_cases(suite, chosen.cases, at_once=at_once(suite), keep=keep))
     kept = [records[case.id] for case in chosen.cases]
-    return Result.of_run(suite, kept, of=chosen.of, sessions=journal.sessions, command=command)
+    return Result.of_run(suite, kept, of=chosen.of, head=head, command=command)
 
 
 def find_map(given: argparse.Namespace) -> Map | None:
@@ -117,13 +122,13 @@ def find_map(given: argparse.Namespace) -> Map | None:
 
 
 @contextmanager
-def progress(console: Console, title: str, *, total: int, settled: int) -> Iterator[Callable[[Record], None]]:
+def progress(console: Console, title: str, *, total: int) -> Iterator[Callable[[Record], None]]:
     """Show how far a run is, in a pipe only at its end; yields what is told of each case that is over."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     lost = TextColumn("[red]{task.fields[trouble]}")
     counts: Counter[str] = Counter()
     with Progress(*columns, TimeRemainingColumn(), lost, console=console) as bar:
-        task = bar.add_task(title, total=total, completed=settled, trouble="")
+        task = bar.add_task(title, total=total, trouble="")
 
         def end(record: Record) -> None:
             counts[record.status] += 1
@@ -132,19 +137,6 @@ def progress(console: Console, title: str, *, total: int, settled: int) -> Itera
             )
 
         yield end
-
-
-def open_journal(path: Path, head: Head, given: argparse.Namespace) -> Journal:
-    """Open the run's journal. Cases that ran with other code are forgotten where no model was paid for them."""
-    if given.fresh:
-        return Journal(path, head, how="anew")
-    try:
-        return Journal(path, head, how="any code" if given.resume else "same code")
-    except OtherCode:
-        if head["models"]:
-            raise
-        print(f"the code has changed since {path} was written: begun anew (--resume goes on with it)", file=sys.stderr)
-        return Journal(path, head, how="anew")
 
 
 def at_once(suite: Suite) -> int:
@@ -158,10 +150,9 @@ def models_of(suite: Suite) -> dict[str, str]:
 
 
 def head_of(suite: Suite, *, command: str) -> Head:
-    """Return the first line of the run's journal."""
+    """Return what a run is made with: the first line of its file of cases."""
     options = suite.options
     return {
-        "v": VERSION,
         "suite": suite.name,
         "options": identity(type(suite), options),
         "planner": str(options.planner),
@@ -172,7 +163,7 @@ def head_of(suite: Suite, *, command: str) -> Head:
 
 
 def identity(kind: type[Suite], options: Options) -> JsonObject:
-    """Return the options that a record depends on; a run is not gone on with under others."""
+    """Return the options that a record depends on."""
     own = {name: value for name, value in vars(options.own).items() if name not in kind.asides}
     return {
         "planner": str(options.planner),
@@ -181,7 +172,6 @@ def identity(kind: type[Suite], options: Options) -> JsonObject:
         "base_url": options.base_url and mask(options.base_url),
         "max_retries": options.max_retries,
         "seed": options.seed,
-        **({"trials": options.trials} if options.trials > 1 else {}),
         **({} if options.data == SHARED else {"data": str(options.data)}),
         **cast("JsonObject", json.loads(json.dumps(own, default=str))),
     }
@@ -201,7 +191,6 @@ def options_of(kind: type[Suite], given: argparse.Namespace) -> Options:
         base_url=given.base_url,
         max_retries=given.max_retries,
         seed=given.seed,
-        trials=given.trials,
         at_once=given.at_once,
         only=tuple(part for each in given.only for part in each.split(",") if part),
         limit=given.limit,
@@ -247,7 +236,7 @@ def parser_of(kind: type[Suite], called: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    _add_cases(parser.add_argument_group("which cases"), kind)
+    _add_cases(parser.add_argument_group("which cases"))
     if kind.asks:
         _add_models(parser.add_argument_group("who speaks"), kind)
     else:
@@ -258,18 +247,13 @@ def parser_of(kind: type[Suite], called: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _add_cases(group: argparse._ArgumentGroup, kind: type[Suite]) -> None:
+def _add_cases(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--only", action="append", default=[], metavar="PATTERN", help="ids or groups, like 'simple_*,multiple_3'")
     add("--limit", type=_at_least(1), metavar="N", help="so many cases, drawn by the seed")
     add("--seed", type=int, default=0, metavar="N", help="of sampling and of everything made up (0)")
     add("--data", type=Path, default=SHARED, metavar="DIR", help="folder of the recorded data")
     add("--list", action="store_true", help="list the cases and run none")
-    if kind.passed is Suite.passed:
-        group.set_defaults(trials=1)
-    else:
-        text = "run each case N times: pass^1 to pass^N (1)"
-        add("--trials", type=_at_least(1), default=1, metavar="N", help=text)
 
 
 def _add_models(group: argparse._ArgumentGroup, kind: type[Suite]) -> None:
@@ -290,10 +274,9 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     add("--at-once", type=_at_least(1), metavar="N", help=f"cases at once ({LIVE_AT_ONCE} with a live model)")
     add("--workers", type=_at_least(1), metavar="N", help="cases in so many processes")
     add("--ray", nargs="?", const="", metavar="ADDRESS", help="cases on a Ray cluster (docs/scale.md)")
-    add("--out", type=Path, metavar="DIR", help="folder of journal, summary and report (evals/out/SUITE-...)")
+    add("--out", type=Path, metavar="DIR", help="folder of cases, replies, summary and report (evals/out/SUITE-...)")
     add("--publish", type=Path, metavar="PAGE", help="put the summary into this page, such as evals/reports/tau.md")
-    add("--fresh", action="store_true", help="forget the finished cases and begin anew")
-    add("--resume", action="store_true", help="go on with finished cases that ran with other code")
+    add("--fresh", action="store_true", help="forget the replies of models and ask anew")
 
 
 def _at_least(least: int) -> Callable[[str], int]:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from langchain_core.language_models import BaseChatModel
 
 from gecko_graph.context import GeckoContext
+from gecko_graph.models.cache import ReplyCache, with_cache
 from gecko_graph.state import ROLES, Role
 
 from .patience import patient_model
@@ -100,12 +101,11 @@ class Options:
         base_url: Address of an OpenAI-compatible server.
         max_retries: Rounds after the first; None for the knob's default.
         seed: Seed of sampling and of everything made up.
-        trials: How often each case is run, each time with another seed.
         at_once: Cases at once; None for the suite's default.
         only: Patterns of ids and groups; empty for all.
         limit: So many cases, sampled by seed; None for all.
         data: Folder of the recorded data.
-        out: Folder of this run: journal, summary, report, and whatever the suite writes.
+        out: Folder of this run: cases, replies, summary, report, and whatever the suite writes.
         patience_s: Seconds that one question to an endpoint in trouble is repeated.
         own: The suite's own options.
     """
@@ -116,7 +116,6 @@ class Options:
     base_url: str | None = None
     max_retries: int | None = None
     seed: int = 0
-    trials: int = 1
     at_once: int | None = None
     only: tuple[str, ...] = ()
     limit: int | None = None
@@ -150,9 +149,18 @@ class Options:
         Raises:
             ModelError: A model cannot be built.
         """
-        made: dict[Role, BaseChatModel] = {role: self.chat(name) for role, name in self.model_names().items()}
+        names = self.model_names()
+        chats = {name: self.chat(name) for name in dict.fromkeys(names.values())}
+        made: dict[Role, BaseChatModel] = {role: chats[name] for role, name in names.items()}
         return made if planner is None else {**made, "planner": planner}
 
+    @property
+    def replies(self) -> Path:
+        """The file of the models' replies."""
+        return self.out / "replies"
+
     def chat(self, name: str) -> BaseChatModel:
-        """Return a chat model by name, patient with an endpoint in trouble, or raise ModelError."""
-        return patient_model(name, base_url=self.base_url, patience_s=self.patience_s)
+        """Return a chat model by name, or raise ModelError: patient with an endpoint in trouble, its replies kept."""
+        model = patient_model(name, base_url=self.base_url, patience_s=self.patience_s)
+        made: BaseChatModel = with_cache(model, ReplyCache(self.replies))
+        return made

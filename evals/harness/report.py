@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rich.console import Console
 from rich.markdown import Markdown
@@ -18,11 +21,35 @@ from gecko_graph.models.usage import total
 from gecko_graph.state import ROLES, JsonObject, Usage
 
 from .figures import Cell, Measured, Published, Record, Table, Tools, format_cell, rungs_of
-from .journal import Head
+from .options import ROOT
 from .suite import REFUSALS, Expectation, Suite, add_all
 
 REASONS_SHOWN = 8
 LINE_CHARS = 300
+
+
+Head: TypeAlias = dict[str, Any]
+"""`suite`, `options` (whatever a record depends on), `planner`, `models`, `command`, `commit`, `date`."""
+
+
+def provenance() -> dict[str, str]:
+    """Return `commit`, a short hash, with `+changes` if files differ from it, and `date`, UTC, to the second."""
+    return {"commit": _commit(), "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")}
+
+
+@cache
+def _commit() -> str:
+    head = _git("rev-parse", "--short=10", "HEAD")
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", "gecko_graph", "prompts", "evals", "examples")
+    return (f"{head}+changes" if changed else head) or "unknown"
+
+
+def _git(*words: str) -> str:
+    try:
+        ran = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return ran.stdout.strip() if ran.returncode == 0 else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +59,7 @@ class Result:
     Args:
         suite: The suite's name.
         command: The command that was given last.
-        sessions: Heads of the sessions that made the records; more than one after a stop.
+        head: What the run is made with.
         records: In the order of the cases.
         told: One line on each record.
         of: How many cases there were to choose from.
@@ -43,7 +70,7 @@ class Result:
 
     suite: str
     command: str
-    sessions: Sequence[Head]
+    head: Head
     records: Sequence[Record]
     told: Sequence[str]
     of: int
@@ -52,16 +79,14 @@ class Result:
     notes: Sequence[str]
 
     @classmethod
-    def of_run(
-        cls, suite: Suite, records: Sequence[Record], *, of: int, sessions: Sequence[Head], command: str
-    ) -> Result:
+    def of_run(cls, suite: Suite, records: Sequence[Record], *, of: int, head: Head, command: str) -> Result:
         """Summarise a run."""
         made = suite.summarise(records)
         usage = add_all(record.values["usage"] for record in records if record.values.get("usage"))
         return cls(
             suite=suite.name,
             command=command,
-            sessions=sessions,
+            head=head,
             records=records,
             told=[suite.tell(record) if record.done else record.reason for record in records],
             of=of,
@@ -77,16 +102,15 @@ class Result:
 
     def carried(self, tools: Tools) -> str:
         """Return what every table names: n, planner, models, date, commit, whose tools, and the answers by rung."""
-        head = self.sessions[-1]
+        head = self.head
         kept = [record for record in self.records if tools == "none" or record.tools in {tools, "none"}]
         n = f"n = {len(kept):,}" + (f" of {self.of:,} cases" if self.of != len(kept) else " cases")
-        commits = ", ".join(dict.fromkeys(each["commit"] for each in self.sessions))
         parts = [
             n + (f", seed {head['options']['seed']}" if len(kept) < self.of else ""),
             f"planner {head['planner']}",
             f"models: {format_models(head['models'])}",
             head["date"][:10],
-            f"commit {commits}",
+            f"commit {head['commit']}",
             "" if tools == "none" else f"{tools} tools",
             format_rungs(rungs_of(kept)),
         ]
@@ -105,7 +129,7 @@ class Result:
         return {
             "suite": self.suite,
             "command": self.command,
-            "sessions": list(self.sessions),
+            "head": self.head,
             "cases": {"of": self.of, "n": len(self.records), **counts},
             "holds": self.exit_code == 0,
             "expectations": [asdict(each) for each in self.expectations],

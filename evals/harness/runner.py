@@ -1,8 +1,4 @@
-"""Running a suite's cases: which ones, how often, several at once, each kept as soon as it is over.
-
-Several trials of a case have a seed each. The paper runs every tau2-bench task five times (section 6.1); pass^k
-(tau-bench) is the chance that k trials of a task all succeed.
-"""
+"""Running a suite's cases: which ones, several at once, each kept as soon as it is over."""
 
 from __future__ import annotations
 
@@ -12,25 +8,25 @@ import json
 import time
 import traceback
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
-from math import comb
 from pathlib import Path
 from typing import cast
 
 from gecko_graph.masking import mask
+from gecko_graph.models.cache import Unkept, of_item
 from gecko_graph.state import JsonObject
 from gecko_graph.values.mapping import Map, Work
 
-from .figures import Case, Measured, Record, Status, Table, mean_of, tools_of
+from .figures import Case, Record, Status
 from .options import ROOT, EvalError, Options
 from .patience import Trouble, watch
-from .suite import REFUSALS, Suite, Summary
+from .suite import REFUSALS, Suite
 
 REASON_CHARS = 500
 
@@ -107,10 +103,8 @@ class RunCase(Work[str, Record]):
 
     def begin(self) -> Callable[[str], Record]:
         """Build the suite."""
-        trials = self.options.trials
-        suite = self.kind(self.options) if trials == 1 else repeated(self.kind, self.options)
-        cases = select(suite.cases()) if trials == 1 else several(select(suite.cases()), trials)
-        session, known = _Session(suite, lambda _: None), {case.id: case for case in cases.cases}
+        suite = self.kind(self.options)
+        session, known = _Session(suite, lambda _: None), {case.id: case for case in suite.cases()}
 
         def run(name: str) -> Record:
             with ThreadPoolExecutor(1, thread_name_prefix="case") as threads:
@@ -125,9 +119,8 @@ class RunCase(Work[str, Record]):
 
 def map_cases(suite: Suite, cases: Sequence[Case], how: Map, *, keep: Callable[[Record], object]) -> dict[str, Record]:
     """Run cases by a `map`; records are kept in the order of the cases. Raises as `run_cases`."""
-    kind = type(suite) if suite.options.trials == 1 else type(suite).__mro__[2]
     records = {}
-    for case, record in zip(cases, how(RunCase(kind, suite.options), (case.id for case in cases)), strict=True):
+    for case, record in zip(cases, how(RunCase(type(suite), suite.options), (case.id for case in cases)), strict=True):
         records[case.id] = replace(record, group=case.group, facts=case.facts)
         keep(records[case.id])
     return records
@@ -153,11 +146,13 @@ class _Session:
         start = time.perf_counter()
         values: JsonObject = {}
         reason = ""
-        with watch() as trouble:
+        with watch() as trouble, of_item(case.id):
             try:
                 values = checked(await self._values(case, threads))
             except EvalError:
                 raise
+            except Unkept as unkept:
+                raise EvalError(str(unkept)) from None
             except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary: a case that fails is counted
                 reason = failure(error)
         seconds = round(time.perf_counter() - start, 6)
@@ -189,7 +184,7 @@ def _check_endpoint(trouble: Trouble) -> None:
 
 
 def checked(values: JsonObject) -> JsonObject:
-    """Return the values of a case as the journal will give them back; what is not plain JSON is an error."""
+    """Return the values of a case as JSON gives them back; what is not plain JSON is an error."""
     if not isinstance(values, dict):
         raise TypeError(f"run_case returned {type(values).__name__}, not a dict")
     made: JsonObject = json.loads(json.dumps(values, allow_nan=False))
@@ -207,78 +202,3 @@ def failure(error: BaseException) -> str:
 def _is_ours(filename: str) -> bool:
     path = Path(filename)
     return path.is_relative_to(ROOT) and not {"site-packages", "lib"} & set(path.parts) and path != Path(__file__)
-
-
-def pass_hat(successes: int, trials: int, k: int) -> float:
-    """Return the unbiased estimate of pass^k from a task's trials: of all choices of k, the share without a failure.
-
-    S. Yao et al., tau-bench, arXiv 2406.12045, section 4.
-    """
-    if not 0 <= successes <= trials or not 1 <= k <= trials:
-        raise ValueError(f"{successes} successes of {trials} trials, k = {k}")
-    return comb(successes, k) / comb(trials, k)
-
-
-def repeated(kind: type[Suite], options: Options) -> Suite:
-    """Return the suite, each of its cases run `options.trials` times.
-
-    Raises:
-        EvalError: Nothing in the run is random, so that every trial would be the same run.
-    """
-    suite = type(kind.__name__, (_Repeated, kind), {"__doc__": kind.__doc__})(options)
-    assert isinstance(suite, _Repeated)
-    if not suite.is_random():
-        raise EvalError(f"--trials {options.trials}: nothing is random here: name a model that is asked (--model)")
-    suite.each = [kind(replace(options, seed=options.seed + number)) for number in range(options.trials)]
-    return suite
-
-
-def several(chosen: Selection, trials: int) -> Selection:
-    """Return the chosen cases, each so many times: `data` is the number of the trial, from 0, and the case."""
-    cases = [_trial(case, number) for case in chosen.cases for number in range(trials)]
-    return Selection(cases, chosen.of * trials)
-
-
-def _trial(case: Case, number: int) -> Case:
-    facts = {**case.facts, "case": case.id, "trial": number + 1}
-    return replace(case, id=f"{case.id}#{number + 1}", facts=facts, data=(number, case))
-
-
-class _Repeated(Suite):
-    each: Sequence[Suite]
-
-    def run_case(self, case: Case) -> JsonObject | Awaitable[JsonObject]:
-        number, given = case.data
-        suite: Suite = self.each[number]
-        return suite.run_case(given)
-
-    def summarise(self, records: Sequence[Record]) -> Summary:
-        trials, seed = self.options.trials, self.options.seed
-        first = [replace(record, id=record.facts["case"]) for record in records if record.facts["trial"] == 1]
-        made = super().summarise(first)  # type: ignore[safe-super]
-        table = Table(
-            f"Over {trials} trials",
-            ["cases", *(f"pass^{k}" for k in range(1, trials + 1))],
-            note=f"Trial n has the seed {seed} + n - 1. pass^k: the chance that k trials of a case all succeed, "
-            "estimated without bias; pass^1 is the mean over the trials. n counts cases. The other tables of the "
-            "suite are the first trial's.",
-        )
-        for name, some in self._rows(records).items():
-            table.add(name, *(self._pass_hat(some, k) for k in range(1, trials + 1)))
-        return replace(made, figures=[table, *made.figures])
-
-    def _rows(self, records: Sequence[Record]) -> Mapping[str, list[Record]]:
-        rows: dict[str, list[Record]] = {}
-        for record in records:
-            names = [record.group, *(record.facts[key] for key in ("arm", "method", "model") if key in record.facts)]
-            rows.setdefault(", ".join(map(str, names)), []).append(record)
-        return rows
-
-    def _pass_hat(self, records: Sequence[Record], k: int) -> Measured:
-        found: dict[str, int] = {}
-        for record in records:
-            case = record.facts["case"]
-            found[case] = found.get(case, 0) + (record.done and self.passed(record))
-        values = [pass_hat(count, self.options.trials, k) for count in found.values()]
-        mean = mean_of(values, tools=tools_of(records), form="percent")
-        return replace(mean, high=min(1.0, mean.high))

@@ -41,7 +41,7 @@ SUITE = Greetings
 ```
 
 A line in `SUITES` of `evals/__main__.py` makes it a command. What the suite need not care for: choosing cases
-(`--only`, `--limit`, `--seed`), concurrency, progress, the journal of finished cases, going on after a stop, failures
+(`--only`, `--limit`, `--seed`), concurrency, progress, the file of cases, the replies of models after a stop, failures
 (an exception in `run_case` makes a record with the status "failed", its reason and no values; `rate` counts it as a
 miss), the report, and what each table must say: n, interval, planner, models, date, commit, rungs.
 """
@@ -141,14 +141,6 @@ class Suite(ABC):
     @abstractmethod
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return tables, plots and expectations from the records, which are in the order of the cases."""
-
-    def passed(self, record: Record) -> bool:
-        """Return True where a done record is a success; a suite that defines this can run several times (--trials)."""
-        raise NotImplementedError
-
-    def is_random(self) -> bool:
-        """Return True where the same run under another seed may come to something else."""
-        return bool(self.options.model_names() or self.others())
 
     def others(self) -> Mapping[str, str]:
         """Return live models that options of its own name, by what they do."""

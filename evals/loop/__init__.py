@@ -33,7 +33,7 @@ def _load(name: str, given: Given) -> Iterator[Told]:
 
 
 PARTS: Mapping[str, Callable[[Given], Iterator[Told]]] = {
-    name: partial(_load, name) for name in ("match", "verify", "spoilt", "speed", "tasks", "policy")
+    name: partial(_load, name) for name in ("match", "verify", "spoilt", "speed", "tasks")
 }
 """Name to the part, a module with `measure`; imported when it is asked for."""
 

@@ -1,4 +1,7 @@
-"""moto's S3, which nobody here wrote: in a process of its own, whose Python `MOTO_PYTHON` names; by reads alone."""
+"""moto's S3, which nobody here wrote: threads of random calls to learn from, others held out; known by reads alone.
+
+It runs in a process of its own, by the Python that `MOTO_PYTHON` names.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,28 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from random import Random
+from time import monotonic
 from typing import Any
 
 from gecko_graph import Tool, Toolkit
+from gecko_graph.learning.learn import learn_contracts
+from gecko_graph.learning.observation import known_by_reads
+from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.state import CallStatus, Json, JsonObject
 from gecko_graph.values.observation import Observation
 
-from .local import CALLS, split
-from .threads import Driver, Service, follow
+from ..bfcl.fidelity import Recorded
+from ..bfcl.learned import foreseen, tally
 
 PYTHON = os.environ.get("MOTO_PYTHON", sys.executable)
+CALLS = 40
+"""Of a thread."""
+READS, ODD, LATEST, TRIES = 0.6, 0.1, 12, 20
+"""Share of calls that read, share of values that nobody has met, how many of those met are drawn from."""
 VALUES: dict[str, list[Json]] = {
     "Bucket": ["photos", "letters", "backups", "x"],
     "Key": ["a.txt", "b.txt", "c/d.txt", "e"],
@@ -48,27 +62,104 @@ def is_there() -> bool:
     return Path(PYTHON).is_file() and not subprocess.run(command, capture_output=True, check=False).returncode
 
 
-def s3(seed: int, threads: int) -> Service:
-    """Return S3: each thread begins with none of its buckets."""
-    tools = (_tool(name, *about) for name, about in TOOLS.items())
-    toolkit = Toolkit.from_tools(tools).with_contracts({"contracts": SHOWN})
+def learn_s3(seed: int, threads: int) -> JsonObject:
+    """Return what is foreseen of the calls of a quarter as many threads, after so many to learn from."""
+    toolkit = Toolkit.from_tools(_tool(name, *about) for name, about in TOOLS.items()).with_contracts(
+        {"contracts": SHOWN}
+    )
     worker = [PYTHON, str(Path(__file__).with_name("moto_worker.py"))]
-    process = subprocess.Popen(worker, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={})  # ends with us
-    assert process.stdin
-    assert process.stdout
-    said, heard = process.stdin, process.stdout
+    with subprocess.Popen(worker, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={}) as process:
+        assert process.stdin
+        assert process.stdout
+        said, heard = process.stdin, process.stdout
 
-    def call(name: str, args: JsonObject) -> tuple[CallStatus, Json]:
-        print(json.dumps([name, args]), file=said, flush=True)
-        status, result = json.loads(heard.readline())
-        return status, result
+        def call(name: str, args: JsonObject) -> tuple[CallStatus, Json]:
+            print(json.dumps([name, args]), file=said, flush=True)
+            status, result = json.loads(heard.readline())
+            return status, result
 
-    def rows(thread: str) -> list[Observation]:
-        print(file=said, flush=True)
-        driver = Driver(toolkit, f"{seed}:{thread}", {key: [*some] for key, some in VALUES.items()}, ALIKE)
-        return follow(driver, CALLS, call)
+        def rows(thread: str) -> list[Observation]:
+            print(file=said, flush=True)  # each thread begins with no buckets
+            return follow(Driver(toolkit, f"{seed}:{thread}", {key: [*some] for key, some in VALUES.items()}), call)
 
-    return Service(toolkit, rows, *split(threads))
+        known = [row for number in range(threads) for row in rows(f"learn {number}")]
+        held = [row for number in range(threads // 4) for row in rows(f"held {number}")]
+        said.close()
+    begun = monotonic()
+    learned = learn_contracts(toolkit, known)
+    seconds, taught = monotonic() - begun, learned.apply(toolkit)
+    judged = (row for row in held if toolkit[row.tool].contract is None)
+    return {"rows": len(known), "seconds": seconds, **tally(foreseen(taught, recorded(row)) for row in judged)}
+
+
+def recorded(row: Observation) -> Recorded:
+    """Return a row as a recorded call of a class of its own; no change if the row knows of none."""
+    before = row.before or {}
+    after = row.after if row.after is not None else before
+    raised = None if row.status == "ok" else str(row.result)
+    return Recorded("service", row.tool, row.args, {"service": before}, {"service": after}, row.result, raised)
+
+
+@dataclass
+class Driver:
+    """Draws calls that fit the documents: values met under the argument's name, now and then one that nobody met."""
+
+    toolkit: Toolkit
+    seed: str
+    met: dict[str, list[Json]]
+
+    def __post_init__(self) -> None:
+        self._random = Random(self.seed)
+
+    def draw(self) -> tuple[str, JsonObject]:
+        """Return a tool's name and arguments."""
+        for _ in range(TRIES):
+            reads = self._random.random() < READS
+            tool = self._random.choice([each for each in self.toolkit if each.reads == reads])
+            args: Any = self._value(tool.parameters, "")
+            if not find_complaints(tool, args):
+                break
+        return tool.name, args
+
+    def meet(self, value: Json, name: str = "") -> None:
+        """Remember the values of a result, each by the name of the member that held it; keys by that of the object."""
+        if isinstance(value, dict):
+            for key, each in value.items():
+                self.meet(each, key)
+                if isinstance(each, dict):
+                    self.meet(key, "id")
+        elif isinstance(value, list):
+            for each in value:
+                self.meet(each, name)
+        elif value is not None:
+            known = self.met.setdefault(name, [])
+            self.met[name] = [*(each for each in known if each != value), value][-LATEST:]
+
+    def _value(self, schema: Mapping[str, Any], name: str) -> Json:
+        source = self._random
+        if schema.get("type") == "object":
+            needed, properties = schema.get("required", ()), schema.get("properties", {})
+            kept = [key for key in properties if key in needed or source.random() < 0.5]
+            return {key: self._value(properties[key], key) for key in kept}
+        if met := [one for one in self.met.get(ALIKE.get(name, name), ()) if one]:
+            one = str(source.choice(met))
+            return one if source.random() > ODD else one[:-1] + source.choice("0X7")  # looks like one that there is
+        return f"{name}-{source.randint(1, 99)}"
+
+
+def follow(driver: Driver, call: Callable[[str, JsonObject], tuple[CallStatus, Json]]) -> list[Observation]:
+    """Make a thread's calls, after the reads that need nothing, and return rows that know what its reads had shown."""
+    made: list[Observation] = []
+    opening: list[tuple[str, JsonObject]] = [
+        (tool.name, {}) for tool in driver.toolkit if tool.reads and not find_complaints(tool, {})
+    ]
+    for number in range(CALLS):
+        name, args = opening[number] if number < len(opening) else driver.draw()
+        status, result = call(name, args)
+        if status == "ok":
+            driver.meet(result)
+        made.append(Observation(name, args, status, result, source=driver.seed))
+    return list(known_by_reads(made, driver.toolkit))
 
 
 def _tool(name: str, about: str, names: tuple[str, ...]) -> Any:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from gecko_graph.state import JsonObject
 
-from ..bfcl import MULTI_TURN, acting, agreement, package
+from ..bfcl import MULTI_TURN, ablation, acting, agreement, package
 from ..bfcl.arms import by_model, by_record, by_truth, spoilt
 from ..bfcl.observed import is_held_out
-from ..bfcl.sabotage import KINDS
+from ..bfcl.oracle import KINDS
 from ..bfcl.simulated import APART, LADDERS, Stage
 from ..bfcl.tasks import CATEGORY_HELP, RECORDED, Task, categories_of, read_recorded, read_tasks
 from ..harness.figures import Case, Measured, Record, Table, Tools, mean, rate, rungs_of, share
@@ -34,11 +34,10 @@ class MultiTurn(Suite):
 
     With --tools real the benchmark's executable classes answer (the rung `python`, on a copy of the task state). With
     contract, model or schema the planner works on simulated tools, as in the paper: by the contracts of all eight
-    classes (`evals/bfcl/contracts`), each below its name in one state; all by a model; all by made-up values. With
-    hybrid, reads run on the real classes, as the plans of the turns before have left them, and writes are as with
-    contract. Either way the plan that comes out runs on the real classes and is scored officially. Each turn is judged
-    alone on the truth of the turns before: whether its plan is right, which marks the verdict bears, and the first
-    difference that matters. Recorded turns are rehearsed there too, others with --alone.
+    classes (`evals/bfcl/contracts`), each below its name in one state; all by a model; all by made-up values. Either
+    way the plan that comes out runs on the real classes and is scored officially. Each turn is judged
+    alone on the truth of the turns before: whether its plan is right, and which marks the verdict bears. Recorded turns
+    are rehearsed there too, others with --alone.
 
     The planner is the ground truth (with --sabotage each first attempt is spoilt in one of eight ways, and the judge by
     rule must tell), a file of recorded trajectories, or a model. Plans are left in the official result
@@ -51,11 +50,11 @@ class MultiTurn(Suite):
     examples = (
         "--category multi_turn_base,multi_turn_miss_func,multi_turn_miss_param",
         "--category multi_turn_base --sabotage",
+        "--category multi_turn_base --sabotage --without state --max-retries 3",
         "--category multi_turn_base --tools agent",
         f"--category multi_turn_base --planner recorded:../shared/data/{RECORDED}",
         "--category multi_turn_base --model openai:gpt-5-mini --limit 20",
-        "--category multi_turn_base --tools hybrid --limit 20",
-        "--category multi_turn_base --tools contract --model openai:gpt-5-mini --limit 20 --trials 5",
+        "--category multi_turn_base --tools contract --model openai:gpt-5-mini --limit 20",
     )
 
     @classmethod
@@ -63,7 +62,7 @@ class MultiTurn(Suite):
         """Add categories, whose tools answer, and sabotage."""
         add = parser.add_argument
         add("--category", default=MULTI_TURN[0], metavar="A,B", help=CATEGORY_HELP)
-        ladders = "real, contract, hybrid (reads real, writes as contract), model, schema (made up); agent: the agent "
+        ladders = "real, contract, model, schema (made up); agent: the agent "
         ladders += "rehearses on contract and copies, then acts"
         add("--tools", choices=tuple(LADDERS), default="real", help=f"whose tools answer the planner: {ladders} (real)")
         learned = (
@@ -73,7 +72,10 @@ class MultiTurn(Suite):
         add("--contracts", type=Path, metavar="FOLDER", help=learned)
         alone = "each turn alone, with state and conversation as the truth of the turns before made them"
         add("--alone", action="store_true", help=f"{alone}; recorded calls on simulated tools always are")
-        add("--sabotage", action="store_true", help="spoil the ground truth's first attempt at each turn")
+        about = "spoil the ground truth's first attempt at each turn; --max-retries right ones follow (1)"
+        add("--sabotage", action="store_true", help=about)
+        parts = ", ".join(ablation.PARTS)
+        add("--without", choices=ablation.PARTS, default="", metavar="PART", help=f"--sabotage: take out {parts}")
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
@@ -82,13 +84,15 @@ class MultiTurn(Suite):
         own, names = options.own, options.model_names()
         if own.sabotage and (options.planner.kind != "ground-truth" or names or own.tools != "real"):
             raise EvalError("--sabotage spoils the ground truth on the real classes: no --planner, --model, --tools")
+        if own.without and not own.sabotage:
+            raise EvalError("--without PART: it is for --sabotage")
         if own.alone and own.tools not in APART:
             raise EvalError(f"--alone is for --tools {', '.join(APART)}")
         if own.contracts and (own.tools != "contract" or not own.contracts.is_dir()):
             raise EvalError("--contracts FOLDER: it is for --tools contract; `evals learn --only chained` makes one")
         if own.tools == "model" and "simulator" not in names:
             raise EvalError("--tools model: nobody simulates: give --model MODEL or --role-model simulator=MODEL")
-        if names and options.planner.kind != "model" and own.tools == "real":
+        if names and options.planner.kind != "model" and own.tools == "real" and "judge" not in names:
             raise EvalError(f"planner {options.planner}: no model is asked; leave out --planner, or give other --tools")
 
     def cases(self) -> Iterator[Case]:
@@ -125,14 +129,6 @@ class MultiTurn(Suite):
                 return await by_model(stage, self.options)
         return await by_truth(stage, self.options)
 
-    def passed(self, record: Record) -> bool:
-        """Return whether the plan is officially valid."""
-        return bool(record.values["valid"])
-
-    def is_random(self) -> bool:
-        """Return true with a model, and where the seed makes up answers or spoils calls."""
-        return super().is_random() or self._whose == "simulated" or self.options.own.sabotage
-
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return the planner's tables and the verdict's agreement with the official score; write the plans out."""
         notes = [] if "judge" in self.options.model_names() else [JUDGED_BY_RULE]
@@ -141,7 +137,7 @@ class MultiTurn(Suite):
         if self.options.planner.kind != "recorded":
             write_results(records, self.options.out / "result")
         if self.options.own.sabotage:
-            return sabotage_summary(records)
+            return sabotage_summary(records, is_whole=not self.options.own.without and self.options.max_retries != 0)
         made = self._summary(records, notes)
         tables = [*([decided(records)] if self.options.own.contracts else []), *made.figures]
         return replace(made, figures=[*tables, *agreement.tables(records)])
@@ -172,21 +168,22 @@ class MultiTurn(Suite):
         values = record.values
         turns = "".join("+" if each else "-" for each in values["accepted"])
         word = "valid" if values["valid"] else values["official"]
-        by_turn = enumerate(values.get("by_turn", ()), 1)
-        causes = [f"turn {number}: {turn['cause']}" for number, turn in by_turn if turn["cause"]]
-        return "; ".join([f"{word}, turns {turns}, {values['tool_calls']} calls", *causes])
+        return f"{word}, turns {turns}, {values['tool_calls']} calls"
 
 
-def sabotage_summary(records: Sequence[Record]) -> Summary:
-    """Summarise the judge by kind of sabotage: right and wrong are the real classes' word on the attempt."""
+def sabotage_summary(records: Sequence[Record], *, is_whole: bool) -> Summary:
+    """Summarise the judge by kind of sabotage: right and wrong are the real classes' word on the attempt.
+
+    `is_whole`: nothing is taken out, and a second attempt may follow. Else a turn may begin after a wrong one, and what
+    counts is the end alone.
+    """
     done = [record for record in records if record.done]
     turns = [(record.id, turn) for record in done for turn in record.values["judged"]]
     heads = ["first attempt", "sensitivity (failed, where wrong)", "specificity (accepted, where right)", "turns"]
     note = f"{_ORACLE} Right or wrong is the real classes' word, not the kind's: a call made twice may change nothing."
     table = Table("The rule judge on spoilt first attempts", heads, note=note)
-    ended = Table(
-        "Tasks after the second attempt", ["category", "officially valid", "all turns accepted"], note=_ORACLE
-    )
+    heads = ["category", "officially valid", "all turns accepted", "tool calls a task", "attempts a task"]
+    ended = Table("Tasks after the last attempt", heads, note=_ORACLE)
     expectations = [Expectation("every task ends officially valid", valid(records).value == 1)]
     for kind in (*KINDS, "all"):
         some = [turn for _, turn in turns if kind in (turn["kind"], "all")]
@@ -198,7 +195,10 @@ def sabotage_summary(records: Sequence[Record]) -> Summary:
                 expectations.append(Expectation(f"{kind}: {word} of 99 %", sum(judged) >= 0.99 * len(judged)))
         table.add(kind, *rated, len(some))
     for name, group in groups(records):
-        ended.add(name, valid(group), rate(group, _all_accepted))
+        counts = (mean(group, lambda record, key=key: record.values[key]) for key in ("tool_calls", "attempts"))  # type: ignore[misc]
+        ended.add(name, valid(group), rate(group, _all_accepted), *counts)
+    if not is_whole:
+        return Summary([ended])
     wrong = [(id_, turn) for id_, turn in turns if turn["done"] != turn["accepted"]]
     notes = [f"misjudged: {id_}, turn {turn['turn']} ({turn['kind']})" for id_, turn in wrong]
     return Summary([table, ended], expectations, notes)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 
 from gecko_graph import Models, Toolkit, create_gecko
 from gecko_graph.nodes.rounds import plan_of
@@ -26,13 +25,12 @@ from ..bfcl.single import (
     chosen,
     folder_name,
     of_plan,
-    recorded_case,
     right_calls,
     tasks_of,
     write_results,
 )
 from ..harness.figures import Case, Cell, Measured, Record, Table, rate, share
-from ..harness.options import EvalError, Options, read_jsonl
+from ..harness.options import Options
 from ..harness.suite import Expectation, Suite, Summary, by_group, rehearsed
 
 SHOWN_COMPLAINTS = 3
@@ -52,10 +50,8 @@ class SingleTurn(Suite):
     name = "bfcl"
     tools = "simulated"
     planner = "ground-truth"
-    examples = (
-        "--category simple_python,live_irrelevance --planner openai:gpt-5-mini --model openai:gpt-5-mini",
-        "--category parallel --planner recorded:../shared/data/bfcl_calls.jsonl.gz --only '*@Qwen_Qwen3-8B-FC'",
-    )
+    planners = ("ground-truth", "model")
+    examples = ("", "--category simple_python,live_irrelevance --model openai:gpt-5-mini")
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
@@ -66,51 +62,16 @@ class SingleTurn(Suite):
         super().__init__(options)
         self._categories = chosen(options.own.category)
         self._checker = Checker()
-        self._alike: dict[tuple[str, str], JsonObject] = {}
-
-    @cached_property
-    def _tasks(self) -> dict[str, Task]:
-        return {task.id: task for category in self._categories for task in tasks_of(category)}
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per task; with recorded calls a case for each task and model."""
-        if self.options.planner.kind == "recorded":
-            yield from self._recorded()
-            return
-        for task in self._tasks.values():
-            yield Case(task.id, (task, None), group=task.category)
-
-    def _recorded(self) -> Iterator[Case]:
-        file = self.options.planner.file
-        assert file is not None, "a planner of this kind has a file"
-        found = False
-        for row in read_jsonl(file):
-            try:
-                task = self._tasks.get(row["task_id"])
-                if task is not None:
-                    found = True
-                    yield recorded_case(task, row)
-            except (KeyError, TypeError) as error:
-                raise EvalError(f"{file}: a row is no recorded answer (task_id, model, calls): {error!r}") from None
-        if not found:
-            raise EvalError(f"{file} has no calls for {', '.join(self._categories)}")
+        """Yield a case per task."""
+        for category in self._categories:
+            yield from (Case(task.id, task, group=category) for task in tasks_of(category))
 
     async def run_case(self, case: Case) -> JsonObject:
-        """Rehearse a task, and score the plan with the official evaluator.
-
-        Equal words for a task are rehearsed once where no live model speaks: no answer could differ.
-        """
-        task, words = case.data
-        if self.options.planner.kind == "ground-truth":
-            words = Words(right_calls(task), NONE_FITS)
-        if words is None or self.options.model_names():
-            return await self._run(task, words)
-        key = (task.id, repr(words))
-        if key not in self._alike:
-            self._alike[key] = await self._run(task, words)
-        return self._alike[key]
-
-    async def _run(self, task: Task, words: Words | None) -> JsonObject:
+        """Rehearse a task, and score the plan with the official evaluator."""
+        task: Task = case.data
+        words = Words(right_calls(task), NONE_FITS) if self.options.planner.kind == "ground-truth" else None
         values = await self._rehearse(task, words)
         checked = self._checker.check(task.category, task.id, values["result"])
         values |= {"valid": checked.valid, "error_type": checked.error_type}
@@ -126,13 +87,13 @@ class SingleTurn(Suite):
         if not task.functions:
             return {"result": "", "judged": "nobody", "refused": [], "without_tools": True}
         speakers = self.options.speakers(planner=words.planner if words else None)
-        context = self.options.context(**({"max_retries": 0} if words else {}))  # recorded calls have one attempt
+        context = self.options.context(**({"max_retries": 0} if words else {}))  # written words have one attempt
         gecko = create_gecko(Toolkit.from_tools(task.functions), model=Models().replace(**speakers), context=context)
         run = await gecko.ainvoke({"messages": list(task.messages)})
         rehearsal: Rehearsal = run["rehearsal"]
         values = rehearsed(rehearsal)
         if words:
-            values["usage"].pop("planner", None)  # no model was called: recorded calls cost nothing
+            values["usage"].pop("planner", None)  # no model was called: written words cost nothing
         first = rehearsal["attempts"][0]
         if len(rehearsal["attempts"]) > 1:
             values["first_result"] = of_plan(plan_of(first), answer=first["answer"])
@@ -147,10 +108,6 @@ class SingleTurn(Suite):
         """Return a record in one line."""
         verdict = "valid" if record.values["valid"] else record.values["error_type"]
         return f"{verdict}; {record.values.get('verdict', 'not rehearsed')} by {record.values['judged']}"
-
-    def passed(self, record: Record) -> bool:
-        """Return whether the rehearsed plan is officially valid."""
-        return bool(record.values["valid"])
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return official scores, and what rehearsal changed; write the results in the official format."""
@@ -181,17 +138,14 @@ UNANSWERABLE: Mapping[str, str] = {
 }
 """Tasks of which the official evaluator takes no answer at all, and why."""
 
-SHOWN = 60
-"""Rows of a list that is only there to be read."""
-
 
 def summary_of(records: Sequence[Record], options: Options) -> Summary:
     """Return tables and expectations."""
     done = [record for record in records if record.done]
     write_files(done, options)
-    figures: list[Table] = [categories(records), *by_model(records), *judges(done), *errors(done)]
+    figures: list[Table] = [categories(records), *judges(done), *errors(done)]
     figures += [lost(done)] if any(_is_lost(record) for record in done) else []
-    expected = _of_truth(done) if options.planner.kind == "ground-truth" else _of_recorded(done)
+    expected = _of_truth(done) if options.planner.kind == "ground-truth" else []
     return Summary(figures, expected, list(notes(records, options)))
 
 
@@ -233,23 +187,6 @@ def categories(records: Sequence[Record]) -> Table:
     return table
 
 
-def by_model(records: Sequence[Record]) -> Iterator[Table]:
-    """Yield, with recorded calls, the same by model, and whether the verdict is the one that was recorded."""
-    if not records or "model" not in records[0].facts:
-        return
-    table = Table(
-        "By recorded model",
-        ["model", "rehearsed", "as planned", "verdict as recorded", "made valid", "made invalid"],
-        note="Made valid, made invalid: answers on which the verdict as planned and as rehearsed differs.",
-    )
-    for name, some in [*by_group(records, key="model").items(), ("all", records)]:
-        done = [record for record in some if record.done]
-        same = _count(done, _is_as_recorded)
-        made, lost = _count(done, lambda each: is_valid(each) > was_valid(each)), _count(done, _is_lost)
-        table.add(name, rate(some, is_valid), _as_planned(some), share(same, len(done), tools="none"), made, lost)
-    yield table
-
-
 def judges(done: Sequence[Record]) -> Iterator[Table]:
     """Yield, where a judge was used, its verdicts and how much of them is officially valid."""
     groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
@@ -280,29 +217,25 @@ def lost(done: Sequence[Record]) -> Table:
     groups: dict[tuple[str, str], int] = Counter()
     for record in filter(_is_lost, done):
         why = next(iter(record.values["refused"]), "no call was refused")
-        groups[str(record.facts.get("task", record.id)), why] += 1
+        groups[record.id, why] += 1
     table = Table(
         "Officially valid answers that rehearsal lost",
         ["task", "answers", "the call was refused for"],
         note="The benchmark takes the answer, and the tool's own schema forbids it: a value that its enum does not "
-        "list, null, another type."
-        + (f" {len(groups) - SHOWN} more are in the journal." if len(groups) > SHOWN else ""),
+        "list, null, another type.",
     )
-    for (task, why), count in list(groups.items())[:SHOWN]:
+    for (task, why), count in groups.items():
         row: tuple[Cell, ...] = (task, count, why)
         table.add(*row)
     return table
 
 
 def write_files(done: Sequence[Record], options: Options) -> None:
-    """Write all results in the official format, a folder for each who answered."""
-    planner = "" if options.planner.kind == "recorded" else str(options.planner)
-    groups: dict[str, dict[str, dict[str, Json]]] = defaultdict(lambda: defaultdict(dict))
+    """Write all results in the official format."""
+    results: dict[str, dict[str, Json]] = defaultdict(dict)
     for record in done:
-        name = folder_name(OURS, planner, str(record.facts.get("model", "")))
-        groups[name][record.group][str(record.facts.get("task", record.id))] = record.values["result"]
-    for name, results in groups.items():
-        write_results(options.out / "official" / "result", name, results)
+        results[record.group][record.id] = record.values["result"]
+    write_results(options.out / "official" / "result", folder_name(OURS, str(options.planner)), results)
 
 
 def notes(records: Sequence[Record], options: Options) -> Iterator[str]:
@@ -334,19 +267,6 @@ def _of_truth(done: Sequence[Record]) -> list[Expectation]:
             "and is so after the rehearsal, where the tool's own schema allows it" + _named(missed), not missed
         ),
     ]
-
-
-def _of_recorded(done: Sequence[Record]) -> list[Expectation]:
-    known = [record for record in done if record.facts.get("recorded") is not None and "planned" in record.values]
-    if not known:
-        return []
-    same = _count(known, _is_as_recorded)
-    text = f"the verdict on recorded calls is the one that was recorded: {same} of {len(known)}"
-    return [Expectation(text, same == len(known))]
-
-
-def _is_as_recorded(record: Record) -> bool:
-    return was_valid(record) == record.facts.get("recorded")
 
 
 def _is_lost(record: Record) -> bool:

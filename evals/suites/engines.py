@@ -27,7 +27,7 @@ from ..engines.pairs import change, make_pair
 from ..harness.figures import Case, Record, Table, median_of
 from ..harness.options import read_jsonl
 from ..harness.suite import Expectation, Suite, Summary, by_group
-from ..wild.documents import FOLDERS
+from .wild import FOLDERS
 
 CHUNK = 1_000
 MUTANTS = 20

@@ -1,20 +1,20 @@
-"""`gate`: forward execution (ToolGate, algorithm 1) beside the rehearsal and a plain loop, and without P or Q."""
+"""`gate`: forward execution (ToolGate, algorithm 1) by default, to the letter, and without P or Q."""
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property, partial
-from itertools import chain
+from functools import cache, partial
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from gecko_graph import Contract, GeckoContext, Models, Toolkit, ToolSpec
-from gecko_graph.graph import Gecko, compose
+from gecko_graph.graph import Gecko
 from gecko_graph.models.node import NodeFunction, NodeScope
 from gecko_graph.retrieval.search import ToolSearch
 from gecko_graph.state import JsonObject, Outcome
@@ -27,25 +27,25 @@ from gecko_graph.world.commit import state_updater
 from gecko_graph.world.ladder import simulator
 from gecko_graph.world.rung import refuse
 
-from ..baselines.methods import nodes_without
 from ..bfcl import MULTI_TURN, package
-from ..bfcl.answers import FILES, LIES, RIGHT, judge_task, learn_of, table_of
 from ..bfcl.arms import judging, knobs, recorded_steps, seen_of, speaker
 from ..bfcl.classes import methods
-from ..bfcl.fidelity import is_kept_out
-from ..bfcl.forward import Follower, Service, stopped
+from ..bfcl.forward import LIES, RIGHT, Follower, Service, stopped
 from ..bfcl.official import check
-from ..bfcl.rehearse import Played, Player, finished, plan_of, play_turns, unseeing
-from ..bfcl.simulated import READS, Stage, ruled
+from ..bfcl.rehearse import Played, Player, plan_of, play_turns
+from ..bfcl.simulated import Stage
 from ..bfcl.tasks import CATEGORY_HELP, Task, categories_of, read_recorded, read_tasks
 from ..harness.figures import Case, Record, Table, mean, rate
-from ..harness.options import EvalError, Options, read_jsonl
+from ..harness.options import EvalError, Options
 from ..harness.suite import Expectation, Suite, Summary, by_group, rehearsed
-from .compare import dollars, seconds, tokens
 
-LOOP, GATS, STRICT, LYING = "plain loop", "GATS", "strict", "lying"
-GATED = ("toolgate", STRICT, "without P", "without Q", "without both")
-ARMS = (*GATED, GATS, LOOP)
+STRICT, LYING = "strict", "lying"
+ARMS = ("toolgate", STRICT, "without P", "without Q", "without both")
+READS = re.compile(
+    r"(cat|diff|du|grep|ls|pwd|sort|tail|wc|gallon_to_liter|liter_to_gallon)$|\w+_get_login_status$"
+    r"|(check|compute|display|estimate|filter|find|get|list|notify|retrieve|search|verify|view)(_|[A-Z]|$)"
+)
+"""Names of tools that change nothing but, some of them, the place of a random source; all of MathAPI are as well."""
 
 PAPER = {
     "hallucinated_value": ("P: value or entity hallucination", 8.4),
@@ -60,12 +60,12 @@ PAPER = {
 
 
 class Gate(Suite):
-    """Forward execution on BFCL's multi-turn tasks by contract, to the letter, ablated, a rehearsal, a plain loop.
+    """Forward execution on BFCL's multi-turn tasks by contract, to the letter, and ablated.
 
     All arms play the same tasks on the same simulated tools; the plan that comes out runs on the real classes and is
-    scored officially. Without a model the ground truth or recorded calls plan: forward execution takes each as a need,
-    and what was written after a refused call as the next try; the rehearsal is judged by rule and not retried. That
-    shows what the gate refuses and what it costs, not the accuracy of a method.
+    scored officially (the rehearsal on them is `bfcl --tools contract`). Without a model the ground truth or recorded
+    calls plan: each is taken as a need, and what was written after a refused call as the next try. That shows what the
+    gate refuses and what it costs, not the accuracy of a method.
     """
 
     name = "gate"
@@ -75,8 +75,7 @@ class Gate(Suite):
         "--limit 20",
         "--planner recorded:../shared/data/bfcl_multiturn_recorded.jsonl.gz --limit 40",
         "--service lying --arms toolgate,strict",
-        "--answers",
-        "--model openai:gpt-5-mini --limit 20 --arms toolgate,GATS",
+        "--model openai:gpt-5-mini --limit 20 --arms toolgate",
     )
 
     @classmethod
@@ -90,7 +89,6 @@ class Gate(Suite):
             default="right",
             help="a quarter of the answers made wrong on purpose",
         )
-        add("--answers", action="store_true", help="recorded calls' answers, right and wrong ones, before Q; no arms")
         add("--arms", default=",".join(ARMS), metavar="A,B", help=f"of {', '.join(ARMS)} (all)")
 
     def __init__(self, options: Options) -> None:
@@ -102,15 +100,7 @@ class Gate(Suite):
             raise EvalError(f"--arms {unknown[0]}: expected some of {', '.join(ARMS)}")
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case for each task and arm; or for each recorded task whose answers are put before Q."""
-        if self.options.own.answers:
-            for task in chain.from_iterable(read_jsonl(self.options.dataset(name)) for name in FILES):
-                group = "kept out" if is_kept_out(task["id"]) else "learned of"
-                facts = {"arm": "answers", "task": task["id"]}
-                yield Case(
-                    f"{task.get('model', 'truth')}:{task['id']}", task, group=group, facts=facts, unit=task["id"]
-                )
-            return
+        """Yield a case for each task and arm."""
         for task, row, name in self._tasks():
             for arm in self._arms:
                 facts = {"arm": arm, "task": name}
@@ -123,15 +113,8 @@ class Gate(Suite):
         for task, row in read_recorded(self.options.data, self._categories, self.options.planner.file):
             yield task.begin(len(row["turns"])), row, f"{task.id}:{row['model']}"
 
-    @cached_property
-    def learned(self) -> Mapping[str, Contract]:
-        """Postconditions of the calls that are not kept out."""
-        return learn_of(task for name in FILES for task in read_jsonl(self.options.dataset(name)))
-
     async def run_case(self, case: Case) -> JsonObject:
-        """Play a task by an arm; or judge a recorded task's answers."""
-        if self.options.own.answers:
-            return judge_task(case.data, self.learned)
+        """Play a task by an arm."""
         task, row, arm = case.data
         service = Service(f"{self.options.seed} {task.id}") if self.options.own.service == LYING else None
         stage = Stage(task, "contract")
@@ -143,10 +126,8 @@ class Gate(Suite):
             turns = written_turns(task, row)
             stage.redrawn.seen = seen_of(task, row)
             spoken = speaker([[*turn, {"say": "Done."}] for turn in turns], fill=stage.redrawn.fill)
-            models = {**judging(self.options), **spoken}
             toolkit = cache(stage.truthful if row is None else stage.toolkit)
-            checks = None if "judge" in models else ruled(task)
-            player = Player(models, knobs(self.options, 0, **stage.knobs), toolkit, checks)
+            player = Player({**judging(self.options), **spoken}, knobs(self.options, 0, **stage.knobs), toolkit)
             played = await play_arm(stage, arm, player, [single_calls(turn) for turn in turns], service)
         real = stage.real(played)
         verdict = check(task, plan_of(real))
@@ -172,26 +153,20 @@ class Gate(Suite):
         }
 
     def passed(self, record: Record) -> bool:
-        """Return whether the plan is officially valid; of answers whether no right one was stopped."""
-        return bool(record.values["valid"]) if "valid" in record.values else not record.values["wrongly"]
+        """Return whether the plan is officially valid."""
+        return bool(record.values["valid"])
 
     def tell(self, record: Record) -> str:
-        """Return the official verdict, and why turns were not answered; of answers those that were stopped wrongly."""
-        if "wrongly" in record.values:
-            return "; ".join(record.values["wrongly"][:3]) or "nothing right was stopped"
+        """Return the official verdict, and why turns were not answered."""
         word = "valid" if record.values["valid"] else record.values["official"]
         return "; ".join([f"{word}, {record.values['steps']} calls tried", *record.values["stops"][:3]])
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return the arms beside each other, and table 3; of answers what Q stops."""
-        if self.options.own.answers:
-            groups = by_group([record for record in records if record.done])
-            parts = {name: [record.values for record in some] for name, some in groups.items()}
-            return Summary([table_of(f"What Q stops, tasks {name}", some) for name, some in parts.items()], [], [])
+        """Return the arms beside each other, and table 3."""
         by_arm = by_group(records, key="arm")
         arms = {arm: by_arm[arm] for arm in self._arms if arm in by_arm}
         live = self.options.planner.kind == "model"
-        figures = [beside(arms, live=live), table_3({arm: some for arm, some in arms.items() if arm in GATED})]
+        figures = [beside(arms, live=live), table_3(arms)]
         if self.options.own.service == LYING:
             figures.append(what_is_stopped(arms))
         expected = []
@@ -222,16 +197,23 @@ def single_calls(messages: Sequence[JsonObject]) -> list[JsonObject]:
 def beside(arms: Mapping[str, Sequence[Record]], *, live: bool) -> Table:
     """Return what each arm's tasks reached and took (tables 1 and 2, figure 2)."""
     columns = ["", "officially valid", "turns answered", "calls tried a task", "of them refused or failed", "seconds"]
-    table = Table("Forward execution beside others", [*columns, "tokens", "dollars"] if live else columns)
+    table = Table("Forward execution, by arm", [*columns, "tokens", "dollars"] if live else columns)
     table.note = "Paper, figure 2 (ToolBench, GPT-5.2): steps a task 6.78 to 4.21." if live else ""
     for arm, records in arms.items():
         turns = [turn for record in records if record.done for turn in record.values["answered"]]
         cells: list[Any] = [arm, rate(records, lambda record: bool(record.values["valid"]))]
         cells.append(f"{sum(turns)} of {len(turns)}")
         cells += [mean(records, lambda record, key=key: record.values[key]) for key in ("steps", "failed")]  # type: ignore[misc]
-        cells.append(seconds(records))
-        table.add(*cells, *([mean(records, tokens), dollars(records)] if live else []))
+        cells.append(mean(records, lambda record: record.seconds, form="seconds"))
+        more = [mean(records, spent("tokens")), mean(records, spent("cost"), form="dollars")] if live else []
+        table.add(*cells, *more)
     return table
+
+
+def spent(key: str) -> Callable[[Record], float]:
+    """Return what a record's models have cost: `tokens`, or `cost` in dollars; a model of unknown price counts as 0."""
+    keys = ("input_tokens", "output_tokens") if key == "tokens" else (key,)
+    return lambda record: float(sum(role[one] or 0 for role in record.values["usage"].values() for one in keys))
 
 
 def table_3(arms: Mapping[str, Sequence[Record]]) -> Table:
@@ -322,15 +304,10 @@ def create(
     checkpointer: BaseCheckpointSaver[Any],
     service: Service | None = None,
 ) -> Gecko:
-    """Return an arm's graph; of forward execution its calls may be answered by a service."""
+    """Return an arm's graph; its calls may be answered by a service."""
     made: dict[str, Any] = {"models": models, "default": default, "checkpointer": checkpointer}
-    if arm in GATED:
-        nodes = nodes_of(arm, toolkit, ToolSearch(toolkit, None, default), service)
-        return toolgate.compose(toolkit, replace=nodes, strict=arm == STRICT, **made)
-    if arm == GATS:
-        return compose(toolkit, replace={"judge": unseeing(toolkit)} if models.has("judge") else {}, **made)
-    made["default"] = default.model_copy(update={"max_retries": 0})
-    return compose(toolkit, replace=nodes_without(("validation", "feedback"), toolkit), **made)
+    nodes = nodes_of(arm, toolkit, ToolSearch(toolkit, None, default), service)
+    return toolgate.compose(toolkit, replace=nodes, strict=arm == STRICT, **made)
 
 
 def answered(tool: ToolSpec) -> ToolSpec:
@@ -352,13 +329,13 @@ async def play_arm(
         stage: The task, and whose tools answer.
         arm: One of `ARMS`.
         player: Who plays, as for `rehearse.play`.
-        written: The calls of each turn, for forward execution without a live model.
-        service: Who answers, of forward execution.
+        written: The calls of each turn, without a live model.
+        service: Who answers.
     """
 
     def graph(turn: int, saver: BaseCheckpointSaver[Any]) -> Gecko:
         models = dict(player.models)
-        if arm in GATED and written:
+        if written:
             follower: BaseChatModel = Follower(calls=list(written[turn]), fill=stage.redrawn.fill)
             models |= dict.fromkeys(("reasoner", "reranker", "planner"), follower)
         tools = Toolkit(map(answered, player.toolkit(turn)), lets={})
@@ -366,11 +343,7 @@ async def play_arm(
         return create(arm, tools, **made, service=service)
 
     said = [turn.said for turn in stage.task.turns]
-    checks = player.checklist if arm == GATS else None
-    finish = gated_turn if arm in GATED else finished
-    return await play_turns(
-        stage.task.id, said, stage.start, graph, checklist=checks, finish=finish, after=stage.advance
-    )
+    return await play_turns(stage.task.id, said, stage.start, graph, finish=gated_turn, after=stage.advance)
 
 
 def gated_turn(run: Mapping[str, Any], before: JsonObject) -> Played:

@@ -10,7 +10,6 @@ from typing import Any
 
 from gecko_graph import Toolkit
 from gecko_graph.learning.learn import learn_contracts
-from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.state import JsonObject
 from gecko_graph.values.observation import Observation, kind_of
 
@@ -20,29 +19,21 @@ from ..bfcl.differential import Values
 from ..bfcl.fidelity import Recorded
 from ..bfcl.learned import OUTSIDE, add_tallies, foreseen, tally
 from ..bfcl.observed import is_held_out, journal, observe, plain_toolkit, random_calls, starts_of
-from ..bfcl.wrong import WITHIN, Wrong, calls_until_seen, chosen
 from ..harness.figures import Case, Record, Table, share
 from ..harness.options import EvalError, Options, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary
 from ..services import clinic, traffic
-from ..services.judged import SERVICES, firings, kinds_table, measure, outcomes_table, run_million
-from ..services.s3 import is_there
+from ..services.s3 import is_there, learn_s3
 
 FILES = ("bfcl_multiturn_calls.jsonl.gz", "bfcl_multiturn_recorded_calls.jsonl.gz")
 TASKS = "bfcl_multiturn_tasks.jsonl.gz"
-LEARNED, MET, WRONG, CHAINED, CLINIC = "learned", "refusals met", "made wrong", "chained", "clinic"
-TRAFFIC = "traffic"
-MILLION, NO_MOTO = (
-    "million",
-    "s3 is left out: MOTO_PYTHON must name the Python of an environment with moto[s3] and boto3",
-)
+LEARNED, MET, CHAINED, S3, CLINIC, TRAFFIC = "learned", "refusals met", "chained", "s3", "clinic", "traffic"
+NO_MOTO = "s3 is left out: MOTO_PYTHON must name the Python of an environment with moto[s3] and boto3"
 NEW = 450
 """New random calls a class that learned contracts are tried on."""
 
 AFTER = (3, 10)
 COUNTS = ("calls", "known", "right", "gaps", "gaps_right")
-PARTS = {"effects": (0.90, 0.85), "requires": (0.35, 0.70)}
-"""Share of what was made wrong that the journal and random calls must show."""
 
 
 class Learn(Suite):
@@ -50,27 +41,23 @@ class Learn(Suite):
 
     A fifth of the tasks is held out. "learned": what the others' journal gives, alone and with random probes; each
     tried on the held-out tasks' calls and on new random ones. "refusals met": the first rows of each kind of refusal,
-    three or ten. "made wrong": written contracts with one effect or requirement left out, and whether 100 real
-    calls of the tool show it. "chained": the held-out tasks' calls one after another on the predicted state, with the
-    learned contracts left in `contracts` in the run's folder, for `bfcl --tools contract --contracts`. "shop", "phone",
-    "airline", "s3": services, tried on threads that were held out; "clinic": a service whose rules nobody states, its
-    held-out writes made under guard; "traffic": rules of a document, after calls that `living` has recorded;
-    "million": time and memory of generated rows.
+    three or ten. "chained": the held-out tasks' calls one after another on the predicted state, with the learned
+    contracts left in `contracts` in the run's folder, for `bfcl --tools contract --contracts`. "s3": a service, tried
+    on threads that were held out; "clinic": a service whose rules nobody states, its held-out writes made under guard;
+    "traffic": rules of a document, after calls that `living` has recorded.
     """
 
     name = "learn"
     tools = "simulated"
-    examples = ("", "--class TradingBot", "--probes 1000 --wrong 50")
+    examples = ("", "--class TradingBot", "--probes 1000")
     asks = False
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add how much is probed, how much is made wrong, and the classes."""
+        """Add how much is probed, and the classes."""
         add = parser.add_argument
         add("--probes", type=int, default=4000, metavar="N", help="random calls a class to learn from (4000)")
-        add("--wrong", type=int, default=200, metavar="N", help="contracts to make wrong in one place (200)")
         add("--threads", type=int, default=120, metavar="N", help="threads of a service to learn from (120)")
-        add("--rows", type=int, default=1_000_000, metavar="N", help="generated rows of the part `million` (1000000)")
         add("--class", dest="classes", action="append", metavar="NAME", help="only this class; repeatable")
 
     def __init__(self, options: Options) -> None:
@@ -82,17 +69,13 @@ class Learn(Suite):
         self._random = cache(self._make_random)
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per class and source, per class and count of refusals, per contract made wrong."""
+        """Yield a case per class and source, per class and count of refusals, and per service."""
         for kind in self._classes:
             yield from (Case(f"{kind}:{source}", (kind, source), group=LEARNED) for source in ("journal", "probes"))
             yield from (Case(f"{kind}:after {count}", (kind, count), group=MET) for count in AFTER)
             yield Case(f"{kind}:chained", (kind, "probes"), group=CHAINED)
-        for one in chosen(self.options.own.wrong, self.options.seed):
-            if one.kind in self._classes:
-                yield Case(f"{one.kind}:{one.tool}:{one.part}:{one.place}", one, group=WRONG)
         if not self.options.own.classes:
-            there = (name for name in SERVICES if name != "s3" or is_there())
-            yield from (Case(name, None, group=name) for name in (*there, MILLION))
+            yield from (Case(S3, None, group=S3) for _ in range(is_there()))
             weeks = clinic.WEEKS if clinic.is_there() else ()
             yield from (Case(f"{CLINIC}:{week}", week, group=CLINIC) for week in weeks)
             yield from (Case(f"{TRAFFIC}:{name}", name, group=TRAFFIC) for name in traffic.recorded())
@@ -110,15 +93,11 @@ class Learn(Suite):
         return list(random_calls(kind, starts_of(tasks, kind), Values.of(calls), count=count, seed=seed))
 
     def run_case(self, case: Case) -> JsonObject:
-        """Learn and judge, or look for what was made wrong."""
-        if isinstance(case.data, Wrong):
-            return self._made_wrong(case.data)
+        """Learn and judge."""
         if case.group in (CLINIC, TRAFFIC):
             return clinic.measure(case.data) if case.group == CLINIC else traffic.measure(case.data)
-        if case.group == MILLION:
-            return run_million(self.options.own.rows)
-        if case.group in SERVICES:
-            return measure(case.group, self.options, self.options.own.threads)
+        if case.group == S3:
+            return {"outcomes": learn_s3(self.options.seed, self.options.own.threads)}
         kind, source = case.data
         rows = [observe(one, task) for task, one in self._calls(kind) if not is_held_out(task)]
         held = [one for task, one in self._calls(kind) if is_held_out(task)]
@@ -135,24 +114,13 @@ class Learn(Suite):
             return {"rolled": self._roll(kind, toolkit)}
         said = {"tasks": held, "random": self._random(kind, True)}
         tallies = {name: tally(foreseen(toolkit, one) for one in calls) for name, calls in said.items()}
-        tried = [observe(one) for calls in said.values() for one in calls]
-        kinds = firings(plain_toolkit(kind), learned.contracts, tried)
-        return {"rows": len(rows), "seconds": seconds, **tallies, "kinds": kinds}
+        return {"rows": len(rows), "seconds": seconds, **tallies}
 
     def _roll(self, kind: str, toolkit: Toolkit) -> JsonObject:
         """Return what becomes of each held-out task's calls of a class, one after another."""
         rows = [task for name in FILES for task in read_jsonl(self.options.dataset(name)) if is_held_out(task["id"])]
         played = {f"{number}:{task['id']}": [*journal([task], [kind])] for number, task in enumerate(rows)}
         return {name: roll(toolkit, [one for _, one in calls]) for name, calls in played.items() if calls}
-
-    def _made_wrong(self, one: Wrong) -> JsonObject:
-        tool = plain_toolkit(one.kind)[one.tool]
-        own = [each for _, each in self._calls(one.kind) if each.name == one.tool]
-        drawn = [each for each in self._random(one.kind, False) if each.name == one.tool]
-        fitting = ([observe(each) for each in some if not find_complaints(tool, each.args)] for some in (own, drawn))
-        journal_rows, random_rows = fitting
-        seen = {"journal": calls_until_seen(one, journal_rows), "random": calls_until_seen(one, random_rows)}
-        return {"part": one.part, **{name: dict(each) for name, each in seen.items()}}
 
     def tell(self, record: Record) -> str:
         """Return what came of it in a line."""
@@ -166,10 +134,10 @@ class Learn(Suite):
         if "outcomes" in values:
             one = values["outcomes"]
             return f"{one['answered']} of {one['calls']} answered, {one['lawful_refused']} lawful ones refused"
-        return f"{values['part']}: seen after {values['journal']['after']}" if "part" in values else str(values)
+        return str(values)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return the tables of the three measurements, and what must hold."""
+        """Return the tables of the measurements, and what must hold."""
         done = [record for record in records if record.done]
         tables: list[Table] = []
         expected: list[Expectation] = []
@@ -180,15 +148,10 @@ class Learn(Suite):
                 tables.append(table)
                 if calls == "tasks":
                     expected += _wanted(source, whole, wanted)
-        tables += [
-            *_services(done, expected),
-            _met([one for one in done if one.group == MET]),
-            _made([one for one in done if one.group == WRONG]),
-        ]
+        tables += [_of_s3(done, expected), _met([one for one in done if one.group == MET])]
         chained = [one for one in done if one.group == CHAINED]
         if chained:
             tables += [_rolled(chained, expected)]
-        tables += [_million(record, expected) for record in done if record.group == MILLION]
         if weeks := [record for record in done if record.group == CLINIC]:
             tables.append(clinic.summarise(weeks, expected))
         if some := [record for record in done if record.group == TRAFFIC]:
@@ -295,26 +258,19 @@ def _wanted(source: str, whole: JsonObject, wanted: tuple[float, float]) -> Iter
     yield Expectation(f"{said}: at least {right:.1%} of these right", whole["right"] >= right * whole["answered"])
 
 
-def _services(records: Sequence[Record], expected: list[Expectation]) -> Iterator[Table]:
-    """Yield what was foreseen of the services, and all rules by kind; add what must hold."""
-    found = {record.group: record.values["outcomes"] for record in records if record.group in SERVICES}
-    yield outcomes_table(found, _share)
-    for name, one in found.items():
-        most = 0.005 * (one["calls"] - one["refusals"])
-        expected.append(Expectation(f"{name}: at most 0.5 % of lawful calls refused", one["lawful_refused"] <= most))
-    kinds = {"classes": [record.values["kinds"] for record in records if record.id.endswith(":probes")]}
-    yield kinds_table(kinds | {one.group: one.values["kinds"] for one in records if one.group in SERVICES})
-
-
-def _million(record: Record, expected: list[Expectation]) -> Table:
-    one = record.values
-    table = Table("Generated rows", ["rows", "seconds", "GiB", "said of it"])
-    table.add(one["count"], f"{one['seconds']:.0f}", f"{one['gib']:.2f}", "; ".join(one["notes"]))
-    expected.append(
-        Expectation(
-            "rows are learned from in 1 GiB, and what was left out is said", one["gib"] <= 1 and bool(one["notes"])
+def _of_s3(records: Sequence[Record], expected: list[Expectation]) -> Table:
+    """Return what was foreseen of S3's held-out calls; add what must hold."""
+    heads = ["service", "rows", "seconds", "calls", "answered", "right", "refusals", "refused", "or warned"]
+    table = Table("A service, held-out threads", [*heads, "lawful refused", "lawful warned"])
+    for one in (record.values["outcomes"] for record in records if record.group == S3):
+        lawful, warned = one["calls"] - one["refusals"], one["warned"] - one["warned_lawful"]
+        met = (_share(one["refusals_refused"] + more, one["refusals"]) for more in (0, warned))
+        wrong = (_share(one[key], lawful) for key in ("lawful_refused", "warned_lawful"))
+        answers = _share(one["answered"], one["calls"]), _share(one["right"], one["answered"])
+        table.add(S3, one["rows"], f"{one['seconds']:.1f}", one["calls"], *answers, one["refusals"], *met, *wrong)
+        expected.append(
+            Expectation("s3: at most 0.5 % of lawful calls refused", one["lawful_refused"] <= 0.005 * lawful)
         )
-    )
     return table
 
 
@@ -328,20 +284,6 @@ def _met(records: Sequence[Record]) -> Table:
             refused, warned = (_share(one[f"foreseen_{word}"], one["met"]) for word in ("refused", "warned"))
             wrongly = [_share(one[f"wrongly_{word}"], one["lawful"]) for word in ("refused", "warned")]
             table.add(count, one["met"], refused, warned, one["lawful"], *wrongly)
-    return table
-
-
-def _made(records: Sequence[Record]) -> Table:
-    heads = ["left out", "calls", "contracts", "of them called", "seen within 10", f"seen within {WITHIN}"]
-    table = Table("Written contracts made wrong in one place", heads)
-    for part in PARTS:
-        for source in ("journal", "random"):
-            some = [record.values[source] for record in records if record.values["part"] == part]
-            called = [one for one in some if one["calls"]]
-            if some:
-                seen = [one["after"] for one in called if one["after"]]
-                shares = [_share(sum(after <= most for after in seen), len(called)) for most in (10, WITHIN)]
-                table.add(part, source, len(some), len(called), *shares)
     return table
 
 

@@ -7,14 +7,13 @@ import json
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from gecko_graph import World
 from gecko_graph.state import JsonObject
 
 from ..harness.figures import Case, Measured, Record, Table, median_of, share, share_of_clusters
-from ..harness.options import EvalError, Options, read_jsonl
+from ..harness.options import Options, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary
 from ..policy.gate import (
     NOW,
@@ -62,18 +61,12 @@ class Policy(Suite):
 
     name = "policy"
     tools = "real"
-    examples = ("", "--risk", "--conversations others.jsonl.gz", "--only 'by hand:*'")
+    examples = ("", "--risk", "--only 'by hand:*'")
     asks = False
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add other conversations."""
-        parser.add_argument(
-            "--conversations",
-            type=Path,
-            metavar="FILE",
-            help="other conversations with these tools, as JSON lines: messages, with a ground truth or without",
-        )
+        """Add the curve."""
         parser.add_argument(
             "--risk",
             action="store_true",
@@ -90,18 +83,13 @@ class Policy(Suite):
     def cases(self) -> Iterator[Case]:
         """Yield the conversations, the ground truth of each of their tasks, and the hand-made violations."""
         tasks = dict[str, Any]()
-        file = self.options.own.conversations or self.options.dataset(CONVERSATIONS)
-        for number, row in enumerate(read_jsonl(file)):
-            said = row.get("messages") if isinstance(row, dict) else None
-            if not isinstance(said, list) or not all(isinstance(each, dict) and "role" in each for each in said):
-                raise EvalError(f"{file}: row {number}: expected an object with `messages`, each with its `role`")
-            task = str(row.get("task_id", f"row {number}"))
-            facts = {"task": row.get("task_id", task), "reward": row.get("reward")}
+        for row in read_jsonl(self.options.dataset(CONVERSATIONS)):
+            task, facts = str(row["task_id"]), {"task": row["task_id"], "reward": row["reward"]}
             if truth_of(row) is not None:
                 tasks.setdefault(task, row)
-            yield Case(f"{task}:{row.get('trial', 0)}", row, group=RECORDED, facts=facts, unit=task)
+            yield Case(f"{task}:{row['trial']}", row, group=RECORDED, facts=facts, unit=task)
         for task, row in tasks.items():
-            facts = {"task": row.get("task_id", task)}
+            facts = {"task": row["task_id"]}
             yield Case(f"{TRUTH}:{task}", row, group=TRUTH, facts=facts, unit=task, tools="simulated")
         for one in read_violations():
             facts = {"clause": one.clause, "tool": one.tool}
@@ -136,11 +124,10 @@ class Policy(Suite):
             for table in of(some)
         ]
         if self.options.own.risk:
-            writes = writes_of(talks, {one.id: is_solved(one) is False for one in talks})
+            writes = writes_of(talks, {one.id: not is_solved(one) for one in talks})
             tables += curve(writes)
             (self.options.out / PICTURE).write_text(picture(writes), encoding="utf-8")
-        seen = self.options.own.conversations is None
-        return Summary(tables, list(expected(talks, truths, made, seen=seen)), list(_notes(talks, truths, made)))
+        return Summary(tables, list(expected(talks, truths, made)), list(_notes(talks, truths, made)))
 
 
 def judge_violation(one: Violation, gate: Gate) -> JsonObject:
@@ -152,7 +139,6 @@ def judge_violation(one: Violation, gate: Gate) -> JsonObject:
 
 def _of_talks(talks: Sequence[Record]) -> Iterator[Table]:
     failed, solved = ([one for one in talks if is_solved(one) is word] for word in (False, True))
-    unknown = [one for one in talks if is_solved(one) is None]
     table = Table(
         "Writes of a real agent before the gate",
         ["writes", "refused", "by policy", "only by what goes without saying"],
@@ -163,10 +149,7 @@ def _of_talks(talks: Sequence[Record]) -> Iterator[Table]:
         ("right, in failed conversations", failed, True),
         ("wrong by their arguments, in solved ones", solved, False),
         ("right, in solved conversations", solved, True),
-        ("of conversations without a reward", unknown, None),
     ):
-        if right is None and not some:
-            continue
         parts = [_writes(some, right, lambda write, kind=kind: _has(write, kind)) for kind in ("", "policy", "sense")]  # type: ignore[misc]
         table.add(title, *parts)
     yield table
@@ -184,10 +167,9 @@ def _of_talks(talks: Sequence[Record]) -> Iterator[Table]:
     yield speed
 
 
-def is_solved(one: Record) -> bool | None:
-    """Return whether a conversation was solved; None where nobody has said so."""
-    reward = one.facts["reward"]
-    return None if reward is None else bool(reward >= 1)
+def is_solved(one: Record) -> bool:
+    """Return whether a conversation was solved."""
+    return bool(one.facts["reward"] >= 1)
 
 
 def _has(write: JsonObject, kind: str) -> bool:
@@ -195,11 +177,11 @@ def _has(write: JsonObject, kind: str) -> bool:
     return bool(write["clauses"]) and (not kind or ("policy" in write["kinds"]) is (kind == "policy"))
 
 
-def _writes(some: Sequence[Record], right: bool | None, hit: Callable[[JsonObject], bool]) -> Measured:
-    """Return the share of right or wrong writes that are hit, of None of all, with an interval over tasks."""
+def _writes(some: Sequence[Record], right: bool, hit: Callable[[JsonObject], bool]) -> Measured:
+    """Return the share of right or wrong writes that are hit, with an interval over tasks."""
     parts: dict[Any, list[bool]] = {}
     for one in some:
-        hits = [hit(write) for write in one.values["writes"] if right is None or write["right"] is right]
+        hits = [hit(write) for write in one.values["writes"] if write["right"] is right]
         parts.setdefault(one.facts["task"], []).extend(hits)
     return share_of_clusters([(sum(hits), len(hits)) for hits in parts.values()], tools="real")
 
@@ -252,8 +234,7 @@ def _by_clause(talks: Sequence[Record]) -> Iterator[Table]:
 
 def head_of(one: Record, write: JsonObject) -> str:
     """Return what is known of a write: whether it is right, and what became of its conversation."""
-    right = {True: "right", False: "wrong", None: "not known"}[write["right"]]
-    return f"{right}, { ({True: 'solved', False: 'failed', None: 'no reward'}[is_solved(one)]) }"
+    return f"{'right' if write['right'] else 'wrong'}, {'solved' if is_solved(one) else 'failed'}"
 
 
 def _of_truths(truths: Sequence[Record]) -> Iterator[Table]:
@@ -296,15 +277,9 @@ def _is_known(task: Any, write: JsonObject, known: Mapping[tuple[int, str], str]
     return all((task, clause) in known for clause in write["clauses"])
 
 
-def expected(
-    talks: Sequence[Record], truths: Sequence[Record], made: Sequence[Record], *, seen: bool = True
-) -> Iterator[Expectation]:
-    """Yield what must hold: no lawful write is refused, violations are caught, contracts and real tools agree.
-
-    What is lawful is known only of the conversations that were looked at (`seen`).
-    """
-    if seen:
-        yield from _lawful(talks, truths)
+def expected(talks: Sequence[Record], truths: Sequence[Record], made: Sequence[Record]) -> Iterator[Expectation]:
+    """Yield what must hold: no lawful write is refused, violations are caught, contracts and real tools agree."""
+    yield from _lawful(talks, truths)
     if talks:
         same = not _sum(talks, "differing") and all(one.values["errors"] == one.values["errors_same"] for one in talks)
         yield Expectation("contracts and real tools come to the same", same)
@@ -335,9 +310,8 @@ def _notes(talks: Sequence[Record], truths: Sequence[Record], made: Sequence[Rec
     for one in talks:
         for write in one.values["writes"]:
             if write["clauses"]:
-                word = head_of(one, write).partition(",")[0]
-                reward = "no reward" if one.facts["reward"] is None else f"reward {one.facts['reward']:g}"
-                yield f"{one.id}, {reward}, {word}: {write['text']}: {', '.join(write['clauses'])}"
+                head = f"{one.id}, reward {one.facts['reward']:g}, {'right' if write['right'] else 'wrong'}"
+                yield f"{head}: {write['text']}: {', '.join(write['clauses'])}"
         yield from (f"{one.id}: not as the real tool: {text}" for text in one.values["differing"])
     refused = {
         (one.facts["task"], clause)

@@ -68,10 +68,6 @@ class Reality(Suite):
         values = run_apart(case.data.seed, start_postgres() if case.data.saver == "postgres" else None)
         return {**values, "unsettled": values["ended"] == "unsettled"}
 
-    def passed(self, record: Record) -> bool:
-        """Return whether a run ended, and did nothing that it must not."""
-        return not any(record.values[key] for key in BAD)
-
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return runs by setting, and by each other choice."""
         done = [record for record in records if record.done]

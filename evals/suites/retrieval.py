@@ -1,9 +1,8 @@
-"""`retrieval`: whether the tools that a task needs are found among many, and how fast (ToolGate, section 3.3)."""
+"""`retrieval`: whether the tools that a task needs are found among many (ToolGate, section 3.3)."""
 
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,20 +10,16 @@ from hashlib import sha256
 from importlib import import_module
 from itertools import product
 from pathlib import Path
-from statistics import fmean, quantiles
-from tempfile import TemporaryDirectory
-from time import process_time
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from gecko_graph import Toolkit
-from gecko_graph.errors import ToolkitError
 from gecko_graph.retrieval import ToolIndex, is_installed
 from gecko_graph.retrieval.index import fuse, recall, split_words, texts_of
 from gecko_graph.state import JsonObject, Taught
-from gecko_graph.tools.spec import ToolSpec, unique_name
-from gecko_graph.values.documents import parse_document
+from gecko_graph.tools.spec import ToolSpec
 
-from ..harness.figures import Case, Measured, Record, Table, mean_of, median_of, share
+from ..harness.figures import Case, Measured, Record, Table, mean_of, share
 from ..harness.options import EvalError, find, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary, by_group
 
@@ -37,12 +32,9 @@ METHODS = {
 }
 TUNED, HELD_OUT = "chosen on", "held out"
 """The halves of the queries, drawn by the seed: weights are chosen on the first, figures published of the second."""
-BFCL, TURNS, OPENAPI, SPEED = "BFCL", "BFCL, people's turns", "OpenAPI", "speed"
+BFCL, TURNS = "BFCL", "BFCL, people's turns"
 
 DOCUMENTS = "bfcl_multiturn_func_docs.json"
-
-TARGETS = {"indexed": 6.0, "from the cache": 0.5, "a query, 95th percentile": 0.005}
-"""Processor seconds, for the padded tools: other work on the machine does not count."""
 
 
 class Weights(NamedTuple):
@@ -76,13 +68,10 @@ class Catalogue:
         tools: The tools.
         raw: Each tool's text as its source has it.
         queries: The queries.
-        notes: What was left out.
     """
 
-    def __init__(
-        self, tools: Sequence[ToolSpec], raw: Sequence[str], queries: Sequence[Query], notes: Sequence[str] = ()
-    ) -> None:
-        self.tools, self.raw, self.queries, self.notes = tools, raw, queries, notes
+    def __init__(self, tools: Sequence[ToolSpec], raw: Sequence[str], queries: Sequence[Query]) -> None:
+        self.tools, self.raw, self.queries = tools, raw, queries
 
     @cached_property
     def _index(self) -> ToolIndex:
@@ -189,63 +178,12 @@ def read_turns(data: Path) -> Catalogue:
     return Catalogue([*Toolkit.from_tools(functions.values())], [_raw(each) for each in functions.values()], queries)
 
 
-def read_documents(paths: Sequence[Path]) -> Catalogue:
-    """Return the operations of OpenAPI documents in one catalogue; each summary is a query, and is taken out of it.
-
-    A summary that several operations have is no query: which of them is right is open.
-    """
-    tools: dict[str, ToolSpec] = {}
-    raw, named = list[str](), list[tuple[str, str]]()
-    for path in paths:
-        for tool, operation in _operations(path):
-            name, summary = unique_name(tool.name, tools), str(operation.get("summary") or "").strip()
-            description = str(operation.get("description") or "").strip()
-            description = description.removeprefix(summary).strip() if summary else tool.description
-            tools[name] = replace(tool, name=name, description=description)
-            place = tool.binding.path if tool.binding else ""
-            raw.append(_raw([name, place, tool.tags, description, tool.parameters]))
-            named += [(summary, name)] if summary else []
-    alone = [each for each in named if sum(other[0] == each[0] for other in named) == 1]
-    note = f"{len(tools)} operations; {len(named) - len(alone)} summaries that several have are no queries"
-    return Catalogue([*tools.values()], raw, [Query(name, "operations", text, (name,)) for text, name in alone], [note])
-
-
-def _operations(path: Path) -> Iterator[tuple[ToolSpec, JsonObject]]:
-    try:
-        toolkit = Toolkit.from_openapi(path)
-    except ToolkitError:
-        return
-    paths = parse_document(path.read_text(encoding="utf-8"), where=str(path)).get("paths") or {}
-    for tool in toolkit:
-        operation = paths.get(tool.binding.path, {}).get(tool.binding.method.lower()) if tool.binding else None
-        if isinstance(operation, dict):
-            yield tool, operation
-
-
-def measure_speed(tools: Sequence[ToolSpec], queries: Sequence[str], size: int) -> JsonObject:
-    """Return the processor seconds that so many tools take to be indexed, read from a cache, and searched."""
-    many = [replace(tools[i % len(tools)], name=f"{tools[i % len(tools)].name}_v{i}") for i in range(size)]
-    with TemporaryDirectory() as folder:
-        took = []
-        for _ in range(2):
-            began = process_time()
-            index = ToolIndex.build(many, cache=folder)
-            took.append(process_time() - began)
-    each = []
-    for query in queries:
-        began = process_time()
-        index.search(query)
-        each.append(process_time() - began)
-    return {"indexed": took[0], "from the cache": took[1], "queries": each}
-
-
 class Retrieval(Suite):
     """Whether the tools that a task needs are among the first 1, 5 and 10 found, beside plain bm25s on the raw text.
 
-    BFCL's distinct tools with its tasks that choose among functions, and the operations of real OpenAPI documents, with
-    each summary as a query and out of the text that is searched. COMP@k: all right tools are among the k. What people
-    say in the turns of its multi-turn tasks is searched among the eight classes' tools, also after the other tasks have
-    taught which tools served which turns. Last, the time that BFCL's tools take, repeated to 16,000.
+    BFCL's distinct tools with its tasks that choose among functions. COMP@k: all right tools are among the k. What
+    people say in the turns of its multi-turn tasks is searched among the eight classes' tools, also after the other
+    tasks have taught which tools served which turns.
     """
 
     name = "retrieval"
@@ -254,20 +192,14 @@ class Retrieval(Suite):
     at_once = 1
     examples = ("", "--only 'live_multiple*'")
 
-    @classmethod
-    def add_options(cls, parser: ArgumentParser) -> None:
-        """Add the size."""
-        parser.add_argument("--size", type=int, default=16_000, metavar="N", help="padded tools to time (16000)")
-
     @cached_property
     def catalogues(self) -> Mapping[str, Catalogue]:
         """What is searched, by name."""
         if not is_installed():
             raise EvalError("the extra `retrieval` is not installed: pip install 'gecko-graph[retrieval]'")
-        documents = sorted((self.options.data / "openapi").glob("*.*"))
         tasks = find("bfcl_tasks.jsonl.gz", self.options.data)
         turns = {TURNS: read_turns(self.options.data)} if (self.options.data / DOCUMENTS).is_file() else {}
-        return {BFCL: read_bfcl(tasks), **turns, OPENAPI: read_documents(documents)}
+        return {BFCL: read_bfcl(tasks), **turns}
 
     @cached_property
     def chosen(self) -> Mapping[str, tuple[Weights, ToolIndex]]:
@@ -281,20 +213,15 @@ class Retrieval(Suite):
         return self.catalogues[TURNS].lessons(self.options.seed)
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per query, and one for the time."""
+        """Yield a case per query."""
         for name, catalogue in self.catalogues.items():
             for query in catalogue.queries:
                 facts: JsonObject = {"of": name, "half": half_of(query, self.options.seed)}
                 yield Case(f"{name}:{query.id}", (name, query), group=f"{name} {query.group}", facts=facts)
-        size = self.options.own.size
-        yield Case(f"{SPEED}:{size}", (SPEED, size), group=SPEED, facts={"of": SPEED, "half": ""})
 
     def run_case(self, case: Case) -> JsonObject:
         """Search by both methods; return the ranks of the right tools, 0 where one is not among the first ten."""
         name, query = case.data
-        if name == SPEED:
-            bfcl = self.catalogues[BFCL]
-            return measure_speed(bfcl.tools, [each.text for each in bfcl.queries[:300]], query)
         weights, index = self.chosen[name]
         ranks: JsonObject = {"weights": [*weights]}
         taught = self.taught if name == TURNS else []
@@ -306,31 +233,24 @@ class Retrieval(Suite):
         return ranks
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return recall and completeness by catalogue, half and method, and the times."""
+        """Return recall and completeness by catalogue, half and method."""
         columns = ["catalogue", "half", "by", *(f"Recall@{k}" for k in TOP), *(f"COMP@{k}" for k in TOP)]
         table = Table("Right tools among the first k that are found", columns)
         done = [record for record in records if record.done]
-        timed = [record for record in done if record.group == SPEED]
         held_out = [record for record in done if record.facts["half"] == HELD_OUT]
         expectations: list[Expectation] = []
         for name, some in by_group(held_out).items():
             _add_rows(table, name, HELD_OUT, some)
-        for name, some in by_group((record for record in done if record.group != SPEED), key="of").items():
+        for name, some in by_group(done, key="of").items():
             for half in (HELD_OUT, TUNED):
                 rows = _add_rows(table, f"{name}, all", half, [each for each in some if each.facts["half"] == half])
                 if half == HELD_OUT:
                     ours, word = (rows["taught"], ", taught") if "taught" in rows else (rows["chosen"], "")
                     holds = all(a.value >= b.value for a, b in zip(ours, rows["plain"], strict=True))
                     expectations.append(Expectation(f"{name}, held out{word}: at least what plain bm25s finds", holds))
-        times = Table(f"Processor seconds for {self.options.own.size:,} padded tools", ["what", "seconds", "at most"])
-        for record in timed:
-            for what, value in _times(record.values).items():
-                times.add(what, value, f"{TARGETS[what]:g}")
-                expectations.append(Expectation(f"{what} within {TARGETS[what]:g} s", value.value <= TARGETS[what]))
-        notes = [note for catalogue in self.catalogues.values() for note in catalogue.notes]
         chosen = {record.facts["of"]: Weights(*record.values["weights"]) for record in held_out}
-        notes += [f"{name}: chosen on the other half: {weights}" for name, weights in chosen.items()]
-        return Summary([table, *([times] if timed else [])], expectations, notes)
+        notes = [f"{name}: chosen on the other half: {weights}" for name, weights in chosen.items()]
+        return Summary([table], expectations, notes)
 
 
 def _add_rows(table: Table, name: str, half: str, records: Sequence[Record]) -> dict[str, list[Measured]]:
@@ -348,12 +268,6 @@ def _row(records: Sequence[Record], method: str) -> list[Measured]:
         *(replace(found, high=min(1.0, found.high)) for found in (mean_of(each, form="percent") for each in recalls)),
         *(share(count, len(ranks), tools="none") for count in whole),
     ]
-
-
-def _times(values: JsonObject) -> dict[str, Measured]:
-    plain = {"indexed": values["indexed"], "from the cache": values["from the cache"]}
-    plain["a query, 95th percentile"] = quantiles(values["queries"], n=20)[-1]
-    return {what: median_of([seconds], form="seconds") for what, seconds in plain.items()}
 
 
 SUITE = Retrieval

@@ -11,7 +11,7 @@ from typing import Any
 from gecko_graph.state import JsonObject
 
 from ..costing import against, costs, server, shop, world_calls
-from ..harness.figures import Case, Form, Measured, Record, Table, mean_of, median_of
+from ..harness.figures import Case, Form, Record, Table, mean_of
 from ..harness.statistics import exponent
 from ..harness.suite import Expectation, Suite, Summary, by_group
 
@@ -25,36 +25,21 @@ STEEPEST = 1.25
 LONG = (500, 1.15)
 """From how many calls on an attempt is long, and the steepest growth of one."""
 
-GROWTH: Mapping[str, tuple[str, Mapping[str, Form]]] = {
-    "steps": (
-        "tool calls in one attempt",
-        {"seconds": "seconds", "own": "seconds", "model_seconds": "seconds", "memory": "bytes", "bytes": "bytes"},
-    ),
-    "state": (
-        "kB of task state",
-        {"seconds": "seconds", "memory": "bytes", "bytes": "bytes", "tokens": "number"},
-    ),
-    "at once": ("tasks at once", {"seconds": "seconds", "memory": "bytes"}),
-    "at once, stated model": ("tasks at once", {"seconds": "seconds"}),
+GROWTH: Mapping[str, tuple[str, Form]] = {
+    "seconds": ("processor time", "seconds"),
+    "own": ("processor time without prompts and the model's calls", "seconds"),
+    "memory": ("peak memory", "bytes"),
+    "bytes": ("bytes checkpointed", "bytes"),
 }
-"""Group to its horizontal axis and what is measured there."""
-
-WORDS = {
-    "seconds": "processor time",
-    "own": "processor time without prompts and the model's calls",
-    "model_seconds": "processor time of prompts and the model's calls alone",
-    "memory": "peak memory",
-    "bytes": "bytes checkpointed",
-    "tokens": "prompt tokens",
-}
+"""What grows with the tool calls of an attempt."""
 
 
 class Speed(Suite):
     """What a rehearsal costs, and how that grows: model calls and tokens by role, own time, memory, bytes checkpointed.
 
-    The case is the paper's demonstration: seven tool calls in two attempts. Prompt tokens are characters / 4. Costs are
-    measured against a model that answers at once and against one that takes 400 ms and 10 ms a token (--quick: a
-    twentieth of that). The tables name the exponent of each growth with steps, state and tasks at once.
+    The case is the paper's demonstration: seven tool calls in two attempts. Prompt tokens are characters / 4. "steps":
+    attempts of growing length, with the exponent of each growth; "shop": the agent beside LangChain's; "server": what a
+    request costs; "against": rows measured in another checkout of this repository as well, in turn.
     """
 
     name = "speed"
@@ -74,32 +59,19 @@ class Speed(Suite):
     def cases(self) -> Iterator[Case]:
         """Yield a case per measurement; those of one group differ in size."""
         quick = self.options.own.quick
-        upto = 2 if quick else None
-        for size in costs.SIZES_KB[:upto]:
+        for size in costs.SIZES_KB[: 2 if quick else None]:
             for way in OUTPUT_METHODS:
                 facts = {"size": size, "way": way}
                 yield _case("calls", f"{size} kB, {way}", partial(costs.calls_and_tokens, size, way), facts)
-        calls = 20 if quick else 100
-        yield _case("own time", "ms", partial(costs.own_time, calls=calls), {"size": calls})
-        grow: Mapping[str, tuple[Sequence[int], Callable[[int], JsonObject]]] = {
-            "steps": (costs.STEPS, costs.by_steps),
-            "state": (costs.SIZES_KB, costs.by_state),
-            "at once": (costs.AT_ONCE, costs.by_tasks),
-            "at once, stated model": (costs.AT_ONCE, partial(_stated, scale=0.05 if quick else 1.0)),
-        }
-        for group, (sizes, measure) in grow.items():
-            for size in sizes[: 3 if quick else None]:
-                yield _case(group, str(size), partial(measure, size), {"size": size})
-        for statement in costs.IMPORTS:
-            repeats = 1 if quick else 5
-            yield _case("import", statement, partial(costs.import_time, statement, repeats=repeats), {"size": 0})
-        yield from world_cases(self.options.data / world_calls.DATABASE, quick=quick)
+        for steps in costs.STEPS[: 3 if quick else None]:
+            yield _case("steps", str(steps), partial(costs.by_steps, steps), {"size": steps})
         yield from (_case("shop", task, partial(shop.measure, task), {"task": task}) for task in shop.tasks())
-        load = partial(server.measure, sessions=50, requests=400) if quick else server.measure
-        yield _case("server", "load", load, {"size": 0})
+        yield _case(
+            "server", "load", partial(server.measure, **({"sessions": 50, "requests": 400} if quick else {})), {}
+        )
         if self.options.own.against:
-            other = against.checked_folder(self.options.own.against)
-            yield from compared(other, self.options.data, calls=calls, quick=quick)
+            folder, data = against.checked_folder(self.options.own.against), self.options.data
+            yield from compared(folder, data, turns=1 if quick else against.TURNS)
 
     def run_case(self, case: Case) -> JsonObject:
         """Measure."""
@@ -111,21 +83,10 @@ class Speed(Suite):
         groups = by_group(record for record in records if record.done)
         figures: list[Table] = []
         expectations: list[Expectation] = []
-        if some := groups.get("calls"):
-            figures.append(calls_table(some))
-            expectations += met(some)
-        figures += [table(groups[name]) for name, table in TABLES.items() if name in groups]
-        for group in GROWTH:
-            if some := groups.get(group):
-                figures.append(growth_table(group, some))
-        if some := groups.get("steps"):
-            expectations += bounded(some)
-        expectations += world_calls.met(groups.get("world call", []))
-        expectations += shop.met(groups.get("shop", []))
-        expectations += server.met(groups.get("server", []))
-        if some := groups.get("against"):
-            figures += against.tables(some)
-            expectations += against.met(some)
+        for name, (tell, expect) in PARTS.items():
+            if some := groups.get(name):
+                figures.append(tell(some))
+                expectations += expect(some)
         return Summary(figures, expectations)
 
 
@@ -133,35 +94,11 @@ def _case(group: str, name: str, measure: Callable[[], JsonObject], facts: JsonO
     return Case(f"{group}: {name}", measure, group=group, facts=facts)
 
 
-def world_cases(database: Path, *, quick: bool) -> Iterator[Case]:
-    """Yield single calls in a World: on files of some sizes, and on the database where that is there."""
-    count = 30 if quick else 1000
-    worlds: dict[str, Callable[[], Any]] = {f"{size} kB": partial(world_calls.on_files, size) for size in (10, 1000)}
-    if database.is_file():
-        worlds["4.9 MB"] = partial(world_calls.on_database, database)
-    for name, create in worlds.items():
-        yield _case("world call", name, partial(world_calls.measure, create, count=count), {"size": 0})
-
-
-def compared(folder: Path, data: Path, *, calls: int, quick: bool) -> Iterator[Case]:
+def compared(folder: Path, data: Path, *, turns: int) -> Iterator[Case]:
     """Yield the cases that measure another checkout as well."""
-    turns: dict[str, Any] = {"turns": 1} if quick else {}
-    own = partial(against.own_time, folder, calls=calls, **turns)
-    yield _case("against", "own time", own, {"size": calls})
-    yield _case("against", "own time, ms", partial(own, measure="ms"), {"size": calls})
-    yield _case("against", "a further real call", partial(against.real_call, folder, **turns), {"size": calls})
     for name in against.ROWS:
         if "4.9 MB" not in name or (data / world_calls.DATABASE).is_file():
-            yield _case("against", name, partial(against.beside, folder, name, data=data, **turns), {"size": 0})
-
-
-def _stated(tasks: int, *, scale: float) -> JsonObject:
-    return costs.critical_path(scale=scale, tasks=tasks)
-
-
-def one(value: float, form: Form = "number") -> Measured:
-    """Return a single measurement: it has no interval."""
-    return mean_of([value], tools="simulated", form=form)
+            yield _case("against", name, partial(against.beside, folder, name, data=data, turns=turns), {})
 
 
 def calls_table(records: Sequence[Record]) -> Table:
@@ -177,68 +114,6 @@ def calls_table(records: Sequence[Record]) -> Table:
     return table
 
 
-def own_table(records: Sequence[Record]) -> Table:
-    """Return our processor time per tool call."""
-    table = Table("Processor time a tool call", ["", "ms a call", "ms with empty nodes", "ratio"])
-    for record in records:
-        cells = [median_of(record.values[key], tools="simulated") for key in ("ms", "ms_empty", "ratio")]
-        table.add(f"{record.facts['size']} calls", *cells)
-    return table
-
-
-def import_table(records: Sequence[Record]) -> Table:
-    """Return seconds to import."""
-    table = Table("Import, in a new process", ["statement", "seconds"])
-    for record in records:
-        table.add(record.id.partition(": ")[2], median_of(record.values["seconds"], form="seconds"))
-    return table
-
-
-TABLES: Mapping[str, Callable[[Sequence[Record]], Table]] = {
-    "own time": own_table,
-    "world call": world_calls.table,
-    "shop": shop.table,
-    "server": server.table,
-    "import": import_table,
-}
-
-
-def with_own(record: Record) -> dict[str, Any]:
-    """Return a record's values, with what is left of the time without the model's calls."""
-    values = dict(record.values)
-    if "model_seconds" in values:
-        values["own"] = max(values["seconds"] - values["model_seconds"], 1e-9)
-    return values
-
-
-def growth_table(group: str, records: Sequence[Record]) -> Table:
-    """Return what was measured at each size."""
-    x, forms = GROWTH[group]
-    more: dict[str, Form] = {"a_second": "number", "waiting": "seconds", "ratio": "number"}
-    keys = {key: form for key, form in {**forms, **more}.items() if key in with_own(records[0])}
-    heads = {**WORDS, "a_second": "tasks a second", "waiting": "replies that wait", "ratio": "beside them"}
-    if group == "at once, stated model":
-        heads["seconds"] = "seconds"
-    steep = [f"{heads[key]}: {slope(points_of(records, key))}" for key in forms if key in keys]
-    note = f"It grows with x to the power of ... {'; '.join(steep)}."
-    table = Table(f"Growth with {x}: {group}", [x, *(heads[key] for key in keys)], note=note)
-    for record in records:
-        values = with_own(record)
-        table.add(int(record.facts["size"]), *(one(values[key], form) for key, form in keys.items()))
-    return table
-
-
-def points_of(records: Sequence[Record], key: str) -> list[tuple[float, float]]:
-    """Return sizes and what was measured there."""
-    return [(float(record.facts["size"]), float(with_own(record)[key])) for record in records]
-
-
-def slope(points: Sequence[tuple[float, float]]) -> str:
-    """Return an exponent in words: by least squares on logarithms, with its 95 % interval."""
-    found = exponent(points)
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
-
-
 def met(records: Sequence[Record]) -> Iterator[Expectation]:
     """Expect that the case is accepted, with the designed number of model calls."""
     yield Expectation("the case is accepted", all(record.values["verdict"] == "accepted" for record in records))
@@ -247,17 +122,58 @@ def met(records: Sequence[Record]) -> Iterator[Expectation]:
         yield Expectation(f"{calls} model calls, simulated by {way}", all(each == calls for each in some))
 
 
+def growth_table(records: Sequence[Record]) -> Table:
+    """Return what attempts of each length cost."""
+    steep = (f"{words}: {slope(points_of(records, key))}" for key, (words, _) in GROWTH.items())
+    note = f"It grows with the calls to the power of ... {'; '.join(steep)}."
+    table = Table("Growth with tool calls in one attempt", ["calls", *(words for words, _ in GROWTH.values())], note)
+    for record in records:
+        cells = (mean_of([_value(record, key)], tools="simulated", form=form) for key, (_, form) in GROWTH.items())
+        table.add(int(record.facts["size"]), *cells)
+    return table
+
+
+def _value(record: Record, key: str) -> float:
+    values: Mapping[str, Any] = record.values
+    return max(values["seconds"] - values["model_seconds"], 1e-9) if key == "own" else float(values[key])
+
+
+def points_of(records: Sequence[Record], key: str) -> list[tuple[float, float]]:
+    """Return sizes and what was measured there."""
+    return [(float(record.facts["size"]), _value(record, key)) for record in records]
+
+
+def slope(points: Sequence[tuple[float, float]]) -> str:
+    """Return an exponent in words: by least squares on logarithms, with its 95 % interval."""
+    found = exponent(points)
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
 def bounded(records: Sequence[Record]) -> Iterator[Expectation]:
     """Expect that our own time and bytes grow with the steps, not with their square."""
     if len(records) < 4:
         return
     for key in ("own", "memory", "bytes"):
-        found = exponent(points_of(records, key)).value
-        yield Expectation(f"{WORDS[key]} grows with the steps to the power of {STEEPEST} or less", found <= STEEPEST)
+        found, words = exponent(points_of(records, key)).value, GROWTH[key][0]
+        yield Expectation(f"{words} grows with the steps to the power of {STEEPEST} or less", found <= STEEPEST)
     long = [point for point in points_of(records, "own") if point[0] >= LONG[0]]
     if len(long) > 2:
-        found, text = exponent(long).value, f"{WORDS['own']} grows from {LONG[0]} calls on to the power of {LONG[1]}"
+        found, text = (
+            exponent(long).value,
+            f"{GROWTH['own'][0]} grows from {LONG[0]} calls on to the power of {LONG[1]}",
+        )
         yield Expectation(f"{text} or less", found <= LONG[1])
 
+
+Tell = Callable[[Sequence[Record]], Table]
+Expect = Callable[[Sequence[Record]], Iterator[Expectation]]
+PARTS: Mapping[str, tuple[Tell, Expect]] = {
+    "calls": (calls_table, met),
+    "steps": (growth_table, bounded),
+    "shop": (shop.table, shop.met),
+    "server": (server.table, server.met),
+    "against": (against.table, against.met),
+}
+"""Group to its table and what must hold of it."""
 
 SUITE = Speed

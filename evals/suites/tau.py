@@ -1,12 +1,8 @@
-"""The airline of tau-bench: recorded conversations through the graph, recorded results in the place of tools.
-
-With --live the tasks of airline and retail run on the installed tau2-bench (`tau_live`).
-"""
+"""The airline of tau-bench: recorded conversations through the graph, recorded results in the place of tools."""
 
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,12 +19,10 @@ from gecko_graph.tools.spec import ToolSpec
 from gecko_graph.values.difference import json_equal
 from gecko_graph.world.turn import states_of
 
-from ..harness.figures import Case, Record, Table, mean, rate, share
-from ..harness.options import EvalError, Options, read_jsonl
+from ..harness.figures import Case, Record, Table, share
+from ..harness.options import Options, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary, by_group
-from . import tau_live
 
-DOMAINS = ("airline", "retail")
 CONVERSATIONS = "tau_airline_gpt4o.jsonl.gz"
 TOOLS = "tau_tools.json"
 FAILED = "Error"
@@ -225,75 +219,38 @@ class Tau(Suite):
     validator checks them, recorded results answer them, and what these say of users and reservations is booked on the
     task state. No call that really succeeded may be refused. With --model or --role-model validator=MODEL the model of
     the validator is asked too. Each call is also spoilt in up to three ways, which the rules must refuse.
-
-    With --live a case is a task of tau2-bench on its real environment. For each message of the user the agent's task is
-    rehearsed first, and all attempts with their feedback stand in its prompt as examples (paper, section 6.1); --plain
-    leaves that out, for comparison.
     """
 
     name = "tau"
     tools = "real"
     planner = None
-    examples = ("", "--live --only retail --model openai:gpt-4o --limit 10", "--live --plain --trials 5")
-
-    @classmethod
-    def add_options(cls, parser: ArgumentParser) -> None:
-        """Add what live runs need."""
-        add = parser.add_argument
-        add("--live", action="store_true", help="run tasks on the installed tau2-bench")
-        add("--plain", action="store_true", help="live: the agent alone, nothing rehearsed")
-        add("--agent", default="openai:gpt-4o", metavar="MODEL", help="live: the real agent, and who plans rehearsals")
-        add("--user", default="openai:gpt-4.1", metavar="MODEL", help="live: who plays the user (the paper's gpt-4.1)")
+    examples = ("", "--role-model validator=openai:gpt-5-mini")
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        if options.own.plain and not options.own.live:
-            raise EvalError("--plain: it is for live runs: add --live")
-        self._bench = tau_live.load() if options.own.live else None
-        self._kits: dict[str, Toolkit] = {}
-        if self._bench:
-            return
         tools = json.loads(options.dataset(TOOLS).read_text(encoding="utf-8"))
         self._kits = {domain: Toolkit.from_tools(tools[domain]) for domain in tools}
 
     def cases(self) -> Iterator[Case]:
-        """Yield the recorded conversations, or the tasks of the installed package."""
-        if self._bench:
-            tasks = [(domain, task) for domain in DOMAINS for task in self._bench.runner.get_tasks(domain)]
-            yield from (Case(f"{domain}:{task.id}", task, group=domain) for domain, task in tasks)
-            return
+        """Yield the recorded conversations."""
         for row in read_jsonl(self.options.dataset(CONVERSATIONS)):
             conversation = conversation_of(row)
             facts = {"reward": row["reward"], "calls": len(conversation.calls)}
             yield Case(conversation.id, conversation, group=row["domain"], facts=facts)
 
     def run_case(self, case: Case) -> JsonObject:
-        """Replay a conversation, or run a live task."""
-        if self._bench:
-            return tau_live.run_task(self._bench, case.group, case.data, options=self.options)
+        """Replay a conversation."""
         models: dict[Role, BaseChatModel] = {
             role: each for role, each in self.options.speakers().items() if role == "validator"
         }
         return replay(case.data, self._kits[case.group], models=models, context=self.options.context(max_retries=0))
 
-    def others(self) -> Mapping[str, str]:
-        """Return the agent and the user of live runs."""
-        return {"agent": self.options.own.agent, "user": self.options.own.user} if self._bench else {}
-
     def tell(self, record: Record) -> str:
         """Return a record in one line."""
-        if self._bench:
-            return f"reward {record.values['reward']}, {record.values['rehearsals']} rehearsals"
         return f"{record.values['succeeded']} calls succeeded, {len(record.values['refused'])} of them refused"
 
-    def passed(self, record: Record) -> bool:
-        """Return whether a live task was solved, or no successful call was refused."""
-        return bool(record.values["reward"] >= 1) if self._bench else not record.values["refused"]
-
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return false positives on real calls and the final state's agreement, or the reward of live runs."""
-        if self._bench:
-            return self._live(records)
+        """Return false positives on real calls and the final state's agreement."""
         done = [record.values for record in records if record.done]
         heads = [
             "refused though they succeeded",
@@ -327,14 +284,6 @@ class Tau(Suite):
         ]
         notes = [*(f"refused: {text}" for text in refused_calls), *(f"passed: {text}" for text in missed)]
         return Summary([table, tools], expectations, [*notes, *(f"state: {text}" for text in differing)])
-
-    def _live(self, records: Sequence[Record]) -> Summary:
-        table = Table("Success on tau2-bench", ["domain", "success", "rehearsals a task", "attempts a task"])
-        for domain, some in {**by_group(records), "all": list(records)}.items():
-            rehearsals = mean(some, lambda record: float(record.values["rehearsals"]))
-            attempts = mean(some, lambda record: float(record.values["attempts"]))
-            table.add(domain, rate(some, self.passed), rehearsals, attempts)
-        return Summary([table])
 
 
 SUITE = Tau

@@ -1,4 +1,4 @@
-"""What a rehearsal's words rest on: recorded turns and replies of a strong model, by parts, without a model."""
+"""What a rehearsal's words rest on: recorded turns and replies of a strong model, without a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PARTS: Sequence[judging.Part] = (*judging.PARTS, *marks.PARTS)
 
 
 class Truth(Suite):
-    """The validator's questions, repeated reads, prompts' tokens, and requests about attempts that were judged wrong.
+    """The validator's questions, and the marks of verdicts.
 
     From 125 rehearsed turns and 1,313 replies of a strong model in every role. A case is a part (--only PART).
     """

@@ -1,54 +1,145 @@
-"""`wild`: what users bring, and nobody here has written: is it read whole, and is what is lawful accepted?"""
+"""`wild`: documents that nobody here has written: is every operation loaded, and each call sent and read back?"""
 
 from __future__ import annotations
 
+import gzip
+import json
+from base64 import b64decode
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
-from gecko_graph.state import JsonObject
+from gecko_graph import Toolkit
+from gecko_graph.errors import ToolkitError
+from gecko_graph.schemas.made_up import Impossible, make_value
+from gecko_graph.state import Json, JsonObject
+from gecko_graph.tools.openapi.documents import METHODS
+from gecko_graph.tools.openapi.request import CannotSend, build_request
+from gecko_graph.tools.openapi.request_reader import CannotRead, read_request
+from gecko_graph.values.difference import json_equal
+from gecko_graph.values.documents import parse_document
 
-from ..harness.figures import Case, Record
-from ..harness.suite import Suite, Summary, by_group
-from ..wild import data, documents
-from ..wild.part import Part
+from ..harness.figures import Case, Record, Table, share
+from ..harness.options import EvalError
+from ..harness.suite import Expectation, Suite, Summary
 
-PARTS: Sequence[Part] = (documents.PART, *data.PARTS)
-"""The kinds of input; a new one is a `Part` of a module in `evals/wild`."""
+FOLDERS = ("openapi_wild", "openapi")
+SERVER = "https://api.example"
+COUNTS = ("operations", "loaded", "corners", "requests", "read_back")
 
 
 class Wild(Suite):
-    """Wild: documents and data of others, as published: what is read, what is left open, what is accepted.
+    """Wild: documents of others, as published: what is loaded, what is left open, which calls are read back.
 
-    A case is a document or a file; its group is the kind. What is not read or not accepted is listed with its place.
+    A case is a document. What is not loaded or not read back is listed with its place.
     """
 
     name = "wild"
     asks = False
     tools = "none"
-    examples = ("--only documents", "--only '*okta*'")
+    examples = ("", "--only '*okta*'")
 
     def cases(self) -> Iterator[Case]:
-        """Yield the cases of all parts."""
-        for part in PARTS:
-            yield from part.cases(self.options)
+        """Yield a case for each document."""
+        for name in FOLDERS:
+            folder = self.options.data / name
+            if not folder.is_dir():
+                raise EvalError(
+                    f"no folder {name} in {self.options.data}: it comes with the recorded data (--data DIR)"
+                )
+            yield from (Case(path.name, path, group="documents") for path in sorted(folder.iterdir()))
 
     def run_case(self, case: Case) -> JsonObject:
-        """Run a case as its part does."""
-        return next(part for part in PARTS if part.name == case.group).run(case)
+        """Load a document, and send and read made-up calls."""
+        return look_at(case.data)
 
     def tell(self, record: Record) -> str:
         """Return a record in one line."""
-        counts = {key: value for key, value in record.values.items() if isinstance(value, int)}
-        return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in counts.items())
+        return ", ".join(f"{key.replace('_', ' ')} {record.values.get(key, 0)}" for key in COUNTS)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return the parts' summaries, one after the other."""
-        groups = by_group(records)
-        found = [part.summarise(groups[part.name]) for part in PARTS if part.name in groups]
-        return Summary(
-            [table for one in found for table in one.figures],
-            [each for one in found for each in one.expectations],
-            [note for one in found for note in one.notes],
-        )
+        """Return a row for each document, and all that is not loaded or not read back."""
+        table = Table("Documents of others", ["document", "operations loaded", "corners", "calls read back"])
+        done = [record for record in records if record.done]
+        for name, some in [*((record.id, [record]) for record in done), ("all", done)]:
+            sums = {key: sum(int(record.values.get(key, 0)) for record in some) for key in COUNTS}
+            loaded, back = (
+                share(sums[part], sums[whole], tools="none")
+                for part, whole in (("loaded", "operations"), ("read_back", "requests"))
+            )
+            table.add(name, loaded, sums["corners"], back)
+        notes = [f"{record.id}: refused: {record.values['refused']}" for record in done if "refused" in record.values]
+        for key in ("lost", "open", "differing"):
+            notes += [f"{record.id}: {key}: {one}" for record in done for one in record.values.get(key, ())]
+        whole = [record.values for record in done if "refused" not in record.values]
+        is_loaded = all(one["loaded"] == one["operations"] for one in whole)
+        is_back = all(one["read_back"] == one["requests"] for one in whole)
+        expected = [
+            Expectation("every operation of a document that is read is loaded", is_loaded),
+            Expectation("each request is read back as it was", is_back),
+        ]
+        return Summary([table], expected, notes)
+
+
+def look_at(path: Path) -> JsonObject:
+    """Return what a document holds, and what of it is loaded and read back."""
+    is_packed = path.suffix == ".gz"
+    text = gzip.decompress(path.read_bytes()).decode() if is_packed else path.read_text()
+    document = parse_document(text, where=path.name)
+    operations = {*operations_of(document)}
+    found: JsonObject = {"operations": len(operations), "loaded": 0}
+    try:
+        toolkit = Toolkit.from_openapi(document if is_packed else path)
+    except ToolkitError as error:
+        return {**found, "refused": str(error).replace(str(path.parent), ".")}
+    tools = {(one.binding.path, one.binding.method) for one in toolkit if one.binding}
+    corners = [f"{each.tool}: {each.message}" for each in toolkit.broken if "open" in each.message.partition(" ")[0]]
+    found |= {"loaded": len(tools), "lost": sorted(" ".join(one) for one in operations - tools)}
+    return {**found, "corners": len(corners), "open": corners, **round_trips(toolkit)}
+
+
+def operations_of(document: JsonObject) -> Iterator[tuple[str, str]]:
+    """Yield path and method of each operation of a document."""
+    for path, item in (document.get("paths") or {}).items():
+        if isinstance(item, dict):
+            more = item.get("additionalOperations") or {}
+            path = path if path.startswith("/") else f"/{path}"
+            yield from ((path, key) for key, one in item.items() if key in METHODS and isinstance(one, dict))
+            yield from ((path, key) for key in more)
+
+
+def round_trips(toolkit: Toolkit) -> JsonObject:
+    """Return how many made-up calls are sent, and are read back as they were."""
+    wrong, made = list[str](), 0
+    for tool in toolkit:
+        for key in ("one", "two"):
+            try:
+                args: Any = make_value(tool.parameters, seed=0, key=key)
+                request = build_request(tool, SERVER, args, extra={})
+            except (Impossible, CannotSend) as error:
+                wrong.append(f"{tool.name}: cannot be sent: {error}")
+                continue
+            made += 1
+            try:
+                back = read_request(tool, SERVER, request)
+            except CannotRead as error:
+                wrong.append(f"{tool.name}: cannot be read: {error}")
+                continue
+            for name, (place, wire) in (tool.binding.places if tool.binding else {}).items():
+                is_lost = place == "path" and f"{{{wire}}}" not in (tool.binding.path if tool.binding else "")
+                if is_lost or (place != "body" and args.get(name, True) is None):  # is not sent; the former is listed
+                    args.pop(name, None)
+            args |= {name: back[name] for name, value in args.items() if is_same_file(back.get(name), value)}
+            if not json_equal(back, args):
+                differ = sorted(name for name in {*back, *args} if not json_equal(back.get(name), args.get(name)))
+                wrong.append(f"{tool.name}: {json.dumps(differ)} differ")
+    return {"requests": made, "read_back": made - sum("cannot be sent" not in one for one in wrong), "differing": wrong}
+
+
+def is_same_file(back: Json, sent: Json) -> bool:
+    """Return whether a `data:` address has the bytes of a text that was sent in a file's place."""
+    head, _, coded = back.partition(";base64,") if isinstance(back, str) else ("", "", "")
+    return head.startswith("data:") and isinstance(sent, str) and b64decode(coded) == sent.encode()
 
 
 SUITE = Wild

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice, product
 from random import Random
-from time import perf_counter, process_time
+from time import perf_counter
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
@@ -38,7 +38,7 @@ from ..suites.fidelity import FILES
 
 MOST, DEEP, POOL, NEAR = 1_500, 20_000, 40, 12
 """Calls that are tried for one write: two steps with all values around, three with those of call, result and change."""
-PARTS = ("kits", "classes", "deep", "plans")
+PARTS = ("kits", "classes", "plans")
 
 
 def run(argv: Sequence[str]) -> int:
@@ -48,8 +48,6 @@ def run(argv: Sequence[str]) -> int:
     parser.add_argument("--writes", type=int, default=60, metavar="N", help="writes of each real class (60)")
     parser.add_argument("--plans", type=int, default=300, metavar="N", help="plans on the order service (300)")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="seed of the first of these plans (0)")
-    parser.add_argument("--deep", type=int, default=5, metavar="N", help="writes of each class for three steps (5)")
-    parser.add_argument("--seconds", type=float, default=20, metavar="S", help="processor's seconds for one (20)")
     parser.add_argument("--only", default=",".join(PARTS), metavar="PART,...", help=", ".join(PARTS))
     given, failed = parser.parse_args(argv), 0
     for name in given.only.split(","):
@@ -206,19 +204,12 @@ def values_around(
 
 
 class Reach:
-    """A search on the real class; it is exhaustive for its pool of values where it is over before it is stopped."""
+    """A search on the real class, of so many calls at most."""
 
-    def __init__(
-        self, real: Real, goal: JsonObject, toolkit: Toolkit, pool: Sequence[Json], *, most: int, limit_s: float = 0
-    ) -> None:
+    def __init__(self, real: Real, goal: JsonObject, toolkit: Toolkit, pool: Sequence[Json], *, most: int) -> None:
         self._real, self._goal = real, goal
-        self.options = [*options(toolkit, pool, whole=bool(limit_s))]
-        self.calls, self._most, self._until = 0, most, process_time() + limit_s if limit_s else 0.0
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has tried all that it was to."""
-        return self.calls <= self._most and not (self._until and process_time() > self._until)
+        self.options = [*options(toolkit, pool)]
+        self.calls, self._most = 0, most
 
     def reaches(self, start: JsonObject, depth: int) -> bool:
         """Return whether so many calls lead to the goal; each state is gone on from once."""
@@ -239,13 +230,13 @@ class Reach:
         for state in states:
             for name, tried in self.options:
                 self.calls += 1
-                if not self.is_over:
+                if self.calls > self._most:
                     return
                 with suppress(ValueError, TypeError):
                     yield call(self._real, state, name, tried)[1]
 
 
-def options(toolkit: Toolkit, pool: Sequence[Json], *, whole: bool = False) -> Iterator[tuple[str, JsonObject]]:
+def options(toolkit: Toolkit, pool: Sequence[Json]) -> Iterator[tuple[str, JsonObject]]:
     """Yield calls of all tools that write, with the values of the pool that their types take; of many only some."""
     kinds = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list}
     for tool in toolkit:
@@ -256,36 +247,9 @@ def options(toolkit: Toolkit, pool: Sequence[Json], *, whole: bool = False) -> I
         for rule in rules.values():
             kind: Any = kinds.get(str(rule.get("type")), dict)
             fits = [one for one in pool if isinstance(one, kind) and (kind is bool or not isinstance(one, bool))]
-            values.append([*rule.get("enum", []), *fits][: None if whole else POOL])
-        for some in islice(product(*values), None if whole else 200):
+            values.append([*rule.get("enum", []), *fits][:POOL])
+        for some in islice(product(*values), 200):
             yield tool.name, dict(zip(rules, some, strict=True))
-
-
-def measure_deep(given: Any) -> int:
-    """Print, class by class, what three steps find of writes of which nothing was found, all of them tried.
-
-    The values are those of the call, its result and its change; a search that is not over in time says so.
-    """
-    for kind, configs, values in classes(given.classes.split(",")):
-        toolkit, counts = class_toolkit(kind), Counter[str]()
-        finder, tried, longest = UndoFinder(toolkit), 0, 0
-        for real, before, after, (name, args), result in random_writes(kind, configs, values, 20 * given.deep):
-            if counts.total() >= given.deep:
-                break
-            if way_of(finder, toolkit, name, args, before) is not None:
-                continue
-            near, _ = values_around(before, after, args, result)
-            pool = [each for at, each in enumerate(near) if not isinstance(each, dict) and each not in near[:at]]
-            reach = Reach(real, public(before), toolkit, [*pool, "..", True, False], most=10**9, limit_s=given.seconds)
-            found = reach.reaches(after, 3)
-            counts["has one" if found else "has none" if reach.is_over else "not over"] += 1
-            tried, longest = tried + reach.calls, max(longest, reach.calls)
-        told = ", ".join(f"{count} {word}" for word, count in counts.items()) or "no such write"
-        print(f"{kind}: of writes without a way back {told}; {tried:,} calls, {longest:,} for one", flush=True)
-    return 0
-
-
-# plans on the order service -----------------------------------------------------------------------------------------
 
 
 def measure_plans(given: Any) -> int:

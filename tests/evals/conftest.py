@@ -1,10 +1,7 @@
-"""Running a suite of the tests' own: here, or in a process of its own as a user does."""
+"""Running a suite of the tests' own, and the official package."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -15,7 +12,6 @@ from evals.bfcl import package
 from evals.bfcl.tasks import read_tasks
 from evals.harness import command, patience
 from evals.harness.options import EvalError
-from tests import forked
 
 from .endpoint import Endpoint
 
@@ -29,29 +25,8 @@ def own_place(monkeypatch):
 
 
 @pytest.fixture
-def start():
-    """Start `python -m evals ...` in a process of its own."""
-    started = []
-
-    def begin(*words: object) -> subprocess.Popen[str]:
-        line = [sys.executable, "-m", "evals", *map(str, words)]
-        env = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
-        process = forked.Popen(
-            line, cwd=ROOT, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-        )
-        started.append(process)
-        return process
-
-    yield begin
-    for process in started:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
-
-
-@pytest.fixture
 def run(tmp_path):
-    """Run a suite in this process with its journal under `tmp_path`; returns the exit code."""
+    """Run a suite in this process with its files under `tmp_path`; returns the exit code."""
 
     def go(kind, *words: object, out: str = "out") -> int:
         return command.run(kind, [*map(str, words), "--out", str(tmp_path / out)], called=kind.name)

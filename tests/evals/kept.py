@@ -27,13 +27,5 @@ def kept_cases(tmp_path):
     return [line for line in lines if line["kind"] == "case"]
 
 
-def solved_by_arm(tmp_path):
-    by_arm = {}
-    for record in kept_cases(tmp_path):
-        assert record["status"] == "done", record["reason"]
-        by_arm.setdefault(record["facts"]["arm"], []).append(record["values"]["solved"])
-    return {arm: sum(some) for arm, some in by_arm.items()}
-
-
 def read_summary(tmp_path):
     return json.loads((tmp_path / "out" / "summary.json").read_text())

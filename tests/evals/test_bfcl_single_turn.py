@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 from itertools import islice
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from evals import bfcl
-from evals.bfcl import package
 from evals.bfcl.single import (
     CATEGORIES,
     IRRELEVANT,
@@ -21,15 +16,9 @@ from evals.bfcl.single import (
     Task,
     Words,
     chosen,
-    folder_name,
-    of_plan,
-    official_result,
-    recorded_case,
     right_calls,
     tasks_of,
-    write_results,
 )
-from evals.bfcl.single_worker import CheckerFailed
 from evals.harness.options import EvalError
 from evals.suites.bfcl_single_turn import SUITE, UNANSWERABLE
 from gecko_graph.testing import recorded
@@ -80,12 +69,6 @@ def test_of_right_values_the_first_is_taken_that_the_schema_allows():
     assert right_calls(task(tool, answers=[answer])) == [{"call": "f", "args": {"unit": "metre", "n": 3}}]
 
 
-def test_a_right_value_that_no_schema_allows_is_given_where_it_must_be():
-    answer = {"f": {"unit": ["Metre"], "unknown": ["x", ""], "n": [2]}}
-    tool = function(unit={"type": "string", "enum": ["metre"]}, n={"type": "integer"})
-    assert right_calls(task(tool, answers=[answer])) == [{"call": "f", "args": {"unit": "Metre", "n": 2}}]
-
-
 def test_members_of_objects_are_lists_of_right_values():
     tool = function(place={"type": "dict", "properties": {}}, legs={"type": "array", "items": {"type": "dict"}})
     answer = {
@@ -95,11 +78,6 @@ def test_members_of_objects_are_lists_of_right_values():
     assert call["args"] == {"place": {"city": "Rome", "zip": 1}, "legs": [{"a": 1}, {"a": 2}]}
 
 
-def test_a_required_argument_may_rightly_be_empty():
-    tool = {"name": "f", "parameters": {"type": "dict", "properties": {"a": {"type": "string"}}, "required": ["a"]}}
-    assert right_calls(task(tool, answers=[{"f": {"a": [""]}}])) == [{"call": "f", "args": {"a": ""}}]
-
-
 def test_categories_are_official_names():
     assert chosen("parallel,simple_python") == ("simple_python", "parallel")
     assert chosen("") == chosen("single_turn") == CATEGORIES
@@ -107,43 +85,7 @@ def test_categories_are_official_names():
         chosen("simple_cobol")
 
 
-def test_the_command_finds_the_suite():
-    assert bfcl.suite_of(["simple_python", "live_irrelevance"]) is SUITE
-
-
 # the official format
-
-
-def test_a_plan_is_written_as_a_model_in_function_calling_mode_leaves_it():
-    plan = [{"id": "1", "name": "math.hypot", "args": {"x": 4, "é": [1.5, None]}}]
-    assert of_plan(plan, answer="Done.") == [{"math.hypot": '{"x": 4, "é": [1.5, null]}'}]
-    assert of_plan([], answer="Done.") == "Done."
-
-
-@settings(max_examples=40)
-@given(st.lists(st.tuples(st.text(), st.dictionaries(st.text(), st.none() | st.integers() | st.text()))))
-def test_calls_are_read_back_as_they_were(calls):
-    written_down = official_result(calls, text="")
-    assert [(name, json.loads(args)) for each in written_down or [] for name, args in each.items()] == calls
-
-
-@given(st.text(), st.text())
-def test_a_folder_s_name_is_safe_and_the_evaluator_s(planner, model):
-    name = folder_name("gecko-graph", planner, model)
-    assert name.startswith("gecko-graph")
-    assert not set(name) & set("_/\\: ")
-    assert Path(name).name == name
-
-
-def test_result_files_lie_where_the_evaluator_looks(tmp_path):
-    write_results(
-        tmp_path, "m", {"multiple": {"multiple_0": "no"}, "live_simple": {"live_simple_0-0-0": [{"f": "{}"}]}}
-    )
-    assert (
-        tmp_path / "m/non_live/BFCL_v4_multiple_result.json"
-    ).read_text() == '{"id": "multiple_0", "result": "no"}\n'
-    live = json.loads((tmp_path / "m/live/BFCL_v4_live_simple_result.json").read_text())
-    assert live == {"id": "live_simple_0-0-0", "result": [{"f": "{}"}]}
 
 
 # the official evaluator
@@ -183,18 +125,6 @@ def test_where_no_tool_fits_any_call_is_wrong(official):
     assert official.check("irrelevance", "irrelevance_0", "There is no tool for that.").valid
 
 
-def test_nothing_that_is_stood_in_for_leaks(official):
-    official.check("irrelevance", "irrelevance_0", "No.")
-    assert "bfcl_eval.constants.model_config" not in sys.modules
-    assert not [name for name, module in sys.modules.items() if type(module).__name__ == "StandIn"]
-
-
-def test_what_the_evaluator_raises_is_the_case_s_failure(official):
-    with pytest.raises(CheckerFailed, match="KeyError"):
-        official.check("multiple", "multiple_9999", "")
-    assert official.check("irrelevance", "irrelevance_0", "").valid
-
-
 # whole runs
 
 
@@ -214,18 +144,6 @@ def test_a_right_answer_that_its_schema_forbids_is_told(official, run, tmp_path,
     assert record["values"]["planned"]
     assert not record["values"]["valid"]
     assert "Officially valid answers that rehearsal lost" in capsys.readouterr().out
-
-
-def test_recorded_calls_speak_and_are_judged_as_they_were(official, run, tmp_path, calls_file):
-    words = ["--planner", f"recorded:{calls_file}", "--only", "*@Qwen_Qwen3-8B-FC,*@uiuc-convai_CoALM-8B"]
-    assert run(SUITE, "--category", "live_simple,parallel", "--limit", 6, *words) == 0
-    records = records_of(tmp_path / "out")
-    assert len(records) == 12
-    assert all(each["values"]["planned"] == each["facts"]["recorded"] for each in records.values())
-    assert {path.name for path in (tmp_path / "out/official/result").iterdir()} == {
-        "gecko-graph-Qwen-Qwen3-8B-FC",
-        "gecko-graph-uiuc-convai-CoALM-8B",
-    }
 
 
 def speaks(monkeypatch, **roles):
@@ -260,47 +178,3 @@ def test_a_model_that_learns_from_feedback_ends_valid(official, run, tmp_path, m
     assert values["result"] == [{"triangle_properties.get": json.dumps(RIGHT["args"])}]
     assert not values["first"]
     assert "planned" not in values
-
-
-def test_recorded_calls_alone_have_one_attempt_that_a_model_judges(official, run, tmp_path, monkeypatch):
-    file = tmp_path / "calls.jsonl"
-    calls = [{"name": "triangle_properties.get", "arguments": WRONG["args"]}]
-    file.write_text(json.dumps({"task_id": "multiple_0", "model": "m", "calls": calls}) + "\n")
-    speaks(monkeypatch, **HELPERS)
-    assert run(SUITE, "--category", "multiple", "--planner", f"recorded:{file}", "--model", "openai:fake") == 0
-    values = records_of(tmp_path / "out")["multiple_0@m"]["values"]
-    assert (values["verdict"], values["judged"], values["attempts"]) == ("failed", "model", 1)
-    assert "planner" not in values["usage"]
-
-
-def test_users_mistakes_say_what_to_do(official, run, calls_file, capsys, monkeypatch):
-    assert run(SUITE, "--category", "simple_cobol") == 2
-    assert run(SUITE, "--planner", f"recorded:{calls_file}", "--only", "*@nobody") == 2
-    assert run(SUITE, "--category", "irrelevance", "--planner", f"recorded:{calls_file}") == 2
-    told = capsys.readouterr().err
-    assert "simple_cobol" in told
-    assert "has no calls for irrelevance" in told
-    assert "patterns are of ids or groups; try --list" in told
-
-
-def test_a_row_that_is_no_answer_is_told(official, run, tmp_path, capsys):
-    file = tmp_path / "calls.jsonl"
-    for broken in ({"task_id": "multiple_0", "model": "m"}, {"model": "m"}, ["multiple_0"]):
-        file.write_text(json.dumps(broken) + "\n")
-        assert run(SUITE, "--category", "multiple", "--planner", f"recorded:{file}") == 2
-        assert "a row is no recorded answer" in capsys.readouterr().err
-
-
-def test_names_that_the_model_saw_with_underscores_become_the_tool_s():
-    row = {"model": "m", "name_style": "underscore", "calls": [{"name": "math_hypot", "arguments": {"x": 4}}]}
-    _, words = recorded_case(task(function("math.hypot"), answers=[]), row).data
-    assert words.result == [{"math.hypot": '{"x": 4}'}]
-
-
-def test_without_the_package_it_says_how_to_get_it(run, capsys, monkeypatch):
-    def missing():
-        raise EvalError(f"the official package is not installed: {package.INSTALL}")
-
-    monkeypatch.setattr(package, "version", missing)
-    assert run(SUITE, "--category", "irrelevance") == 2
-    assert "pip install --no-deps bfcl-eval==" in capsys.readouterr().err

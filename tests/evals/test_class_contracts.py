@@ -8,7 +8,7 @@ from evals.bfcl.contracted import FOLDER, class_toolkit
 from evals.bfcl.differential import Real, Start
 from evals.bfcl.fidelity import compared, is_kept_out, recorded_calls, simulated
 from evals.suites.fidelity import FILES
-from gecko_graph import Toolkit, World
+from gecko_graph import Toolkit
 from gecko_graph.values.documents import read_document
 
 CLASSES = ("TicketAPI", "TradingBot", "TravelAPI", "VehicleControlAPI")
@@ -133,29 +133,3 @@ def paid():
 def test_what_recordings_and_random_calls_seldom_reach(official, name, config, steps):
     real = Real(Start(name, "t", config))
     assert [each["difference"] for each in map(real.step, steps) if not each["same"]] == []
-
-
-def test_private_attributes_of_a_configuration_are_where_a_random_sequence_begins(official):
-    config = {"parkingBrakeForce": 15.3, "slopeAngle": 10.0}
-    real = Real(Start("VehicleControlAPI", "t", config))
-    assert real.step(("displayCarStatus", {"option": "parkingBrake"}))["same"]
-
-
-def test_a_day_with_the_ticket_queue(official):
-    start = {"TicketAPI": {"ticket_queue": [], "ticket_counter": 7, "current_user": None}}
-    world = World(class_toolkit("TicketAPI"), state=start)
-    calls = [
-        ("create_ticket", {"title": "a"}),
-        ("ticket_login", {"username": "ada", "password": "x"}),
-        ("create_ticket", {"title": "a", "priority": 6}),
-        ("create_ticket", {"title": "a", "priority": 5}),
-        ("resolve_ticket", {"ticket_id": 7, "resolution": "done"}),
-        ("resolve_ticket", {"ticket_id": 7, "resolution": "done"}),
-        ("get_user_tickets", {"status": "resolved"}),
-    ]
-    outcomes = [world.call({"name": name, "args": args})["outcome"] for name, args in calls]
-    assert {outcome["rung"] for outcome in outcomes} == {"contract"}
-    assert [outcome["status"] for outcome in outcomes] == ["error", "ok", "error", "ok", "ok", "error", "ok"]
-    assert outcomes[5]["result"] == {"error": "Ticket with ID 7 is already resolved."}
-    assert outcomes[6]["result"][0]["resolution"] == "done"
-    assert world.state["TicketAPI"]["ticket_counter"] == 8

@@ -8,7 +8,7 @@ import pytest
 
 from evals.bfcl import contracted, differential
 from evals.bfcl.drawn import placeholders
-from evals.bfcl.fidelity import Recorded, is_error, is_kept_out, without_leaks
+from evals.bfcl.fidelity import is_kept_out
 from evals.suites import fidelity
 from evals.suites.fidelity import Fidelity
 from gecko_graph import Toolkit
@@ -103,38 +103,11 @@ def test_what_is_kept_out_is_counted_and_not_shown(compare):
     assert "DOES NOT HOLD: TicketAPI: at least 99% of the calls" in told
 
 
-def test_forms_of_a_task_are_on_one_side():
-    kinds = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param")
-    sides = [{is_kept_out(f"{kind}_{n}") for kind in kinds} for n in range(200)]
-    assert all(len(side) == 1 for side in sides)
-    assert 80 < sum(side == {True} for side in sides) < 120
-
-
 def test_what_recordings_hide_carries_over_between_calls(compare):
     keep = {"op": "add", "path": ["_last"], "value": "{{ args.n }}"}
     answer = {"returns": {"sum": "{{ state.sum if default(state._last, 0) == 2 else None }}"}}
     code, differing, _, _ = compare(wrong("add", effects=[*RIGHT["add"]["effects"], keep]) | {"get": answer})
     assert (code, differing) == (0, [])
-
-
-@pytest.mark.parametrize(
-    ("result", "fails"),
-    [
-        ({"error": 404}, True),
-        ([{"error": "log in"}], True),
-        (["Error: log in"], True),
-        ([], False),
-        (["a"], False),
-        ({"status": False}, False),
-    ],
-)
-def test_errors_in_the_classes_words(result, fails):
-    assert is_error(result) is fails
-
-
-def test_an_unknown_class_is_refused(run, capsys):
-    assert run(Fidelity, "--class", "Nothing") == 2
-    assert "--class Nothing: expected one of GorillaFileSystem" in capsys.readouterr().err
 
 
 def drew(new_id, ids, more=()):
@@ -161,33 +134,6 @@ def test_drawn_values_compare_by_place_and_shape(other, same):
     assert (placeholders("send_message", *other, BEFORE) == real) is same
 
 
-def test_what_a_shared_default_brought_from_another_task_is_taken_out():
-    tweet = {"id": 3, "username": "a", "content": "b", "tags": [], "mentions": ["c"]}
-    after = {"TwitterAPI": {"tweets": {"3": tweet}, "tweet_counter": 4}}
-    one = Recorded("TwitterAPI", "post_tweet", {"content": "b", "tags": []}, {}, after, tweet, None)
-    clean = without_leaks(one)
-    assert clean.has_leaked
-    assert clean.result == clean.after["TwitterAPI"]["tweets"]["3"] == {**tweet, "mentions": []}
-    given = one._replace(args={**one.args, "mentions": ["c"]})
-    assert without_leaks(given) is given
-
-
-def test_only_the_tool_that_draws_has_placeholders():
-    one, other = (placeholders("view_messages", *drew(n, [n]), BEFORE) for n in (12345, 54321))
-    assert one != other
-
-
-def test_a_draw_may_by_chance_be_what_was_there():
-    def after(token):
-        return {"access_token": token}, {"TravelAPI": {"access_token": token, "card": "123456"}}
-
-    before = {"TravelAPI": {"access_token": "123456", "card": "123456"}}
-    real, ours = (placeholders("authenticate_travel", *after(token), before) for token in ("123456", "654321"))
-    assert real == ours
-    kept = {"TravelAPI": {"access_token": "123456", "card": "123456"}}
-    assert placeholders("authenticate_travel", {"access_token": "654321"}, kept, before) != ours
-
-
 def test_recorded_calls_come_to_the_same(official, run, shared_data, capsys):
     code = run(Fidelity, "--class", "GorillaFileSystem", "--limit", "150")
     assert code == 0, capsys.readouterr().out
@@ -212,9 +158,3 @@ def test_random_calls_find_a_wrong_contract(official, run, shared_data, capsys, 
     told = capsys.readouterr().out
     assert "times: touch(" in told
     assert "another state: /GorillaFileSystem/tree" in told
-
-
-def test_the_classes_share_one_state(official):
-    toolkit = contracted.classes_toolkit(["GorillaFileSystem", "TicketAPI"])
-    assert {"cd", "create_ticket"} <= set(toolkit.names)
-    assert toolkit["cd"].contract.state_keys == {"GorillaFileSystem"}

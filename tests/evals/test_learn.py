@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from evals.bfcl.learned import OUTSIDE, add_tallies, tally
 from evals.bfcl.observed import is_held_out
-from evals.bfcl.wrong import all_wrong, chosen
-from evals.costing.shop import SHOP
-from evals.services.judged import try_out
-from evals.services.local import phone, shop
+from evals.services.s3 import SHOWN, TOOLS, VALUES, Driver, _tool, follow
+from gecko_graph import Toolkit
 
 
 def test_a_tally_counts_what_is_answered_and_right():
@@ -34,29 +30,17 @@ def test_the_forms_of_a_task_are_held_out_together():
     assert all(len({is_held_out(f"{form}_{number}") for form in forms}) == 1 for number in range(50))
 
 
-def test_contracts_are_made_wrong_in_the_same_places_each_time():
-    every = list(all_wrong())
-    assert {one.part for one in every} == {"requires", "effects"}
-    assert len(every) >= 200
-    assert chosen(20, 1) == chosen(20, 1) != chosen(20, 2)
+def test_rows_of_a_thread_know_what_its_reads_have_shown():
+    toolkit = Toolkit.from_tools(_tool(name, *about) for name, about in TOOLS.items())
+    toolkit = toolkit.with_contracts({"contracts": SHOWN})
 
+    def call(name, args):
+        return "ok", {"Buckets": [{"Name": "photos"}]} if name == "list_buckets" else {}
 
-def test_rows_of_the_shop_know_what_reads_have_shown():
-    if not SHOP.is_dir():
-        pytest.skip("the shop lies beside the project")
-    service = shop(0, 4)
-    rows = service.rows(service.held[0])
-    assert rows[0].before is None
-    assert all(set(row.before or {}) <= {"customers", "products", "orders", "runtime_state"} for row in rows)
-    assert any("shown" in (row.before or {}).get("runtime_state", {}) for row in rows)
-    assert {row.status for row in rows} == {"ok", "error"}
-    assert [row.args for row in service.rows(service.held[0])][:9] == [row.args for row in rows][:9]
+    def thread():
+        return follow(Driver(toolkit, "0:held", {key: [*some] for key, some in VALUES.items()}), call)
 
-
-def test_a_service_is_learned_and_its_rules_are_counted_by_kind():
-    found = try_out(phone(0, 12))
-    assert found["lawful_refused"] == 0
-    assert found["answered"] > found["calls"] / 2
-    counts = found["kinds"].values()
-    assert all(one["lawful"] <= one["refuted"] <= one["fired"] <= one["rules"] for one in counts)
-    assert sum(one["fired"] for one in counts)
+    rows = thread()
+    assert (rows[0].tool, rows[0].before) == ("list_buckets", None)
+    assert {"photos"} in [set(row.before.get("buckets", {})) for row in rows if row.before]
+    assert [row.args for row in thread()] == [row.args for row in rows]

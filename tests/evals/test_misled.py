@@ -81,9 +81,3 @@ def test_a_judge_who_believes_nothing_is_measured(run, tmp_path, monkeypatch, ca
         "diary-entry-deleted", "diary-entry-deleted:twin",
     }  # fmt: skip
     assert done["reference-from-nowhere"]["values"]["marks"] == ["made_up"]
-
-
-def test_only_the_judge_is_measured(run, monkeypatch, capsys):
-    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: RecordedModel(turns=[]))
-    assert run(Misled, "--role-model", "simulator=any:one") == 2
-    assert "only the judge is measured here" in capsys.readouterr().err

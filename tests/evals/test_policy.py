@@ -9,11 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from evals.harness.statistics import clustered
 from evals.policy.gate import CONTRACTS, EXAMPLE, LOOK_UP, RULES, Gate, broken_clauses, read_violations, without_rules
 from evals.policy.risk import BANDS, ERRORS, Knowing, picture, word_of
 from evals.suites.policy import KINDS, Policy, expected, kind_of
-from gecko_graph import Toolkit
 from gecko_graph.scenario import read_toolkit
 from gecko_graph.values.documents import read_document
 
@@ -59,26 +57,6 @@ def test_without_the_policy_the_booking_system_carries_violations_out():
     assert {id_: broken for id_, broken in passed.items() if broken} == {}
 
 
-def test_violation_and_twin_differ_in_one_thing():
-    for one in VIOLATIONS:
-        lawful, unlawful = one.lawful, one.unlawful
-        args = {
-            key
-            for key, value in unlawful.call["args"].items()
-            if value != lawful.call["args"][key] and key != "payment_methods"
-        }
-        paid = unlawful.call["args"].get("payment_methods") != lawful.call["args"].get("payment_methods")
-        looked_up = [call["args"] for call in unlawful.calls] != [call["args"] for call in lawful.calls]
-        assert (len(args) or paid) + (unlawful.state != lawful.state) + (looked_up and not args) == 1, one.id
-
-
-def test_the_contracts_load_on_the_benchmarks_own_tools(shared_data):
-    tools = json.loads((shared_data / "tau_tools.json").read_text(encoding="utf-8"))["airline"]
-    gate = Gate.of(tools)
-    assert isinstance(gate.policy, Toolkit)
-    assert {tool.name for tool in gate.policy if tool.contract} == set(TOOLS.names)
-
-
 def test_a_part_of_the_conversations(shared_data, run, capsys, tmp_path):
     words = ("22:*", "34:0", "37:0", "45:0", "4:3", "ground truth:34")
     options = [part for word in words for part in ("--only", word)]
@@ -101,82 +79,10 @@ def test_a_part_of_the_conversations(shared_data, run, capsys, tmp_path):
     )
 
 
-def test_other_conversations(shared_data, run, capsys, tmp_path, read_jsonl):
-    row = next(row for row in read_jsonl("tau_airline_gpt4o.jsonl.gz") if row["task_id"] == 34)
-    file = tmp_path / "others.jsonl"
-    file.write_text(json.dumps({**row, "task_id": 340}) + "\n", encoding="utf-8")
-    assert run(Policy, "--conversations", file, "--data", shared_data, "--only", "340:*") == 0
-    out = capsys.readouterr().out
-    assert "right writes are refused only" not in out, "of other tasks nobody has looked at what is lawful"
-    assert "340:0, reward 1, right: cancel_reservation(XEHM4B): cancellable" in out
-
-
-def test_conversations_of_which_only_the_messages_are_known(shared_data, run, capsys, tmp_path, read_jsonl):
-    row = next(row for row in read_jsonl("tau_airline_gpt4o.jsonl.gz") if row["task_id"] == 34)
-    messages, waiting = [], []
-    for message in row["messages"]:
-        calls = [
-            {
-                "id": f"call_{len(messages)}_{at}",
-                "type": "function",
-                "function": {**call, "arguments": json.dumps(call["arguments"])},
-            }
-            for at, call in enumerate(message.get("tool_calls") or [])
-        ]
-        waiting += [call["id"] for call in calls]
-        more = {"tool_calls": calls} if calls else {"tool_call_id": waiting.pop(0)} if message["role"] == "tool" else {}
-        messages.append({"role": message["role"], "content": message.get("content"), **more})
-    file = tmp_path / "messages.jsonl"
-    file.write_text(json.dumps({"messages": messages}) + "\n", encoding="utf-8")
-    assert run(Policy, "--conversations", file, "--data", shared_data, "--only", "row 0:*") == 0
-    out = capsys.readouterr().out
-    assert "row 0:0, no reward, not known: cancel_reservation(XEHM4B): cancellable" in out
-    assert "of conversations without a reward" in out
-
-
 USER = {"role": "user", "content": [{"type": "text", "text": "Cancel it."}]}
 
 
-def talk(name: str, arguments: str, answer: object) -> list[dict]:
-    made = {"id": "1", "type": "function", "function": {"name": name, "arguments": arguments}}
-    return [USER, {"role": "assistant", "tool_calls": [made]}, {"role": "tool", "tool_call_id": "1", "content": answer}]
-
-
 PARTS = [{"type": "text", "text": "Error: reservation not found"}]
-
-
-@pytest.mark.parametrize(
-    ("row", "told"),
-    [
-        ({"task": "cancel it", "messages": [USER]}, []),
-        ({"task": None, "messages": talk("no_tool_of_these", "{}", "ok")}, []),
-        ({"messages": talk("cancel_reservation", '{"reservation_id":', PARTS)}, []),
-        ({"messages": talk("cancel_reservation", '{"reservation_id": "gone"}', PARTS)}, ["1 of 1"]),
-        ({"messages": talk("cancel_reservation", '{"reservation_id": "gone"}', None)}, ["looked-up-reservation"]),
-        (
-            {
-                "task": {"actions": [{"name": "cancel_reservation", "arguments": {"reservation_id": "XEHM4B"}}]},
-                "messages": talk("cancel_reservation", '{"reservation_id": "XEHM4B"}', "{}"),
-            },
-            ["no reward, right: cancel_reservation(XEHM4B)"],
-        ),
-    ],
-)
-def test_any_conversation_is_read(shared_data, run, capsys, tmp_path, row, told):
-    file = tmp_path / "others.jsonl"
-    file.write_text(json.dumps(row) + "\n", encoding="utf-8")
-    assert run(Policy, "--conversations", file, "--data", shared_data, "--only", "row 0:*") in (0, 1)
-    out = capsys.readouterr().out
-    assert "failed:" not in out
-    assert [each for each in told if each not in out] == []
-
-
-@pytest.mark.parametrize("row", [[1], {"task": {}}, {"messages": "hello"}, {"messages": ["hello"]}])
-def test_what_is_no_conversation_is_named_with_its_row(shared_data, run, capsys, tmp_path, row):
-    file = tmp_path / "others.jsonl"
-    file.write_text(json.dumps(row) + "\n", encoding="utf-8")
-    assert run(Policy, "--conversations", file, "--data", shared_data) == 2
-    assert "others.jsonl: row 0: expected an object with `messages`" in capsys.readouterr().err
 
 
 def test_each_clause_shows_a_call_that_it_stops_and_one_that_it_allows(shared_data, run, tmp_path):
@@ -216,16 +122,6 @@ def test_a_lawful_write_that_is_refused_is_no_success():
     first, *others = expected([talk], [], [])
     assert not first.holds
     assert all(one.holds for one in others)
-
-
-def test_a_rate_counted_in_clusters():
-    value, low, high = clustered([(5, 10), (0, 10), (9, 10), (0, 0)])
-    assert value == pytest.approx(14 / 30)
-    assert (low, high) == (0.0, 0.9), "whole clusters are drawn"
-    value, low, high = clustered([(0, 50), (0, 50)])
-    assert (value, low) == (0.0, 0.0)
-    assert high > 0.5, "two clusters say little, however large they are"
-    assert clustered([])[1:] == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(

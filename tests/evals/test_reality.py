@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -12,13 +11,12 @@ from langchain_core.messages import HumanMessage, ToolMessage
 
 pytest.importorskip("mcp.server.mcpserver", reason="the extra `mcp` (2.x) is not installed")
 
-from evals.reality.agents import Planner, Summariser, message_of, words_of
+from evals.reality.agents import Planner, message_of, words_of
 from evals.reality.bank import contract_of
-from evals.reality.draws import BEYOND, EDITS, EMBEDDED, EXTRAS, SETTINGS, Draw
-from evals.reality.fates import Counted, append
+from evals.reality.draws import BEYOND, Draw
+from evals.reality.fates import Counted
 from evals.reality.postgres import start_postgres
-from evals.reality.runs import Run, allowed_of, run_apart
-from evals.reality.served import USERS, Served, User
+from evals.reality.runs import Run, run_apart
 from gecko_graph import Tool, Toolkit, World
 
 WRONG = ("doubled", "let_through", "lost", "barred", "false_done", "unnamed")
@@ -33,19 +31,6 @@ def test_what_is_wanted_is_done_once(first):
         runs = dict(zip(seeds, threads.map(run_apart, seeds, addresses), strict=True))
     wrong = {seed: run for seed, run in runs.items() if run["ended"] == "unsettled" or any(run[key] for key in WRONG)}
     assert not wrong, "\n".join(f"seed {seed}: {run}" for seed, run in wrong.items())
-
-
-def test_every_choice_is_dealt_equally_often():
-    draws = [Draw.of(seed) for seed in range(600)]
-    served = [draw for draw in draws if draw.extra == "served"]
-    assert sum(draw.setting in EMBEDDED for draw in draws) + len(served) in range(300, 360)
-    assert sum(draw.two for draw in draws) == 150
-    assert {draw.setting for draw in draws[:100] if draw not in served} == {*SETTINGS}
-    assert {draw.extra for draw in draws[:100]} == {each for some in EXTRAS.values() for each in some.split()}
-    assert {draw.edit for draw in draws[:100]} == {"", *EDITS}
-    assert min(Counter(draw.ids for draw in draws).values()) == 100
-    assert len({(draw.setting, draw.tools, draw.end) for draw in draws}) > 60
-    assert Draw.of(7) == draws[7]
 
 
 def find_draw(**wanted):
@@ -81,13 +66,6 @@ def test_a_key_that_comes_again_is_answered_from_the_log(tmp_path):
     assert len(bank.log()) == 2
 
 
-def test_what_the_balance_allows_was_not_let_through():
-    draw, paid = find_draw(extra="spent", plan="one"), ("pay", "ann", 11)
-    assert not allowed_of(draw, Counter([paid, BEYOND]))
-    assert allowed_of(draw, Counter([BEYOND])) == Counter([BEYOND])
-    assert not allowed_of(draw, Counter([BEYOND, ("pay", "ann", "11 euros")]))
-
-
 def test_a_planner_counts_results_whatever_the_ids_of_its_calls():
     draw = find_draw(extra="spent", plan="several", ids="repeated", batch=True)
     planner, asked = Planner(draw=draw), HumanMessage(words_of(draw))
@@ -104,15 +82,6 @@ def test_a_planner_counts_results_whatever_the_ids_of_its_calls():
     assert planner.say([asked, said, *told, message_of([]), cancelled]).text == "Done."
 
 
-def test_a_summary_holds_the_results_and_a_request_that_comes_again_is_done_again():
-    draw = find_draw(extra="summary", plan="one")
-    result, words = json.dumps({"payment_id": "P-1", "to": "ann"}), words_of(draw)
-    text = Summariser(draw=draw).say([HumanMessage(f"Human: {words}\nTool: {result}")]).text
-    summary = HumanMessage(f"To date:\n\n{text}", additional_kwargs={"lc_source": "summarization"})
-    assert Planner(draw=draw).say([summary]).text == "Done."
-    assert Planner(draw=draw).say([summary, HumanMessage(words)]).tool_calls
-
-
 @pytest.mark.parametrize("returns", ["all", "a part", "nothing"])
 def test_the_contract_refuses_what_the_balance_does_not_allow(returns):
     draw = replace(find_draw(extra="spent"), returns=returns)
@@ -124,21 +93,6 @@ def test_the_contract_refuses_what_the_balance_does_not_allow(returns):
     world = World(toolkit, state={"balance": 5, "payments": {}})
     assert world.check({"name": "pay", "args": {"to": "ann", "amount": 6}})["error"] == "only 5 left"
     assert not world.check({"name": "pay", "args": {"to": "ann", "amount": 5}})
-
-
-def test_two_users_of_one_bank_are_told_apart_by_their_credentials(tmp_path):
-    run = Served(replace(find_draw(extra="served", keyed=True), busy=0, faults=0.0, points=()), tmp_path)
-    alice, bob = (User(run, name) for name in USERS)
-    for user in (alice, bob):
-        run.bank._make("pay", {"to": "ann", "amount": 11}, f"{user.name} order-0")
-    assert [len(user.log()) for user in (alice, bob)] == [1, 1]
-    result = alice.look("pay", {"to": "ann", "amount": 11})
-    assert result == alice.log()[0]["result"] != bob.log()[0]["result"]
-    alice.known[result["payment_id"]] = "ann"
-    assert alice.look("pay", {"to": "ann", "amount": 11}) is None
-    append(tmp_path / "starts", "")
-    values = run.judge([alice, bob], ["done", "done"])
-    assert (values["false_done"], values["lost"]) == (2 * (len(run.draw.wanted) > 1), 2 * (len(run.draw.wanted) - 1))
 
 
 def test_writes_are_counted_over_all_processes_of_a_run(tmp_path):

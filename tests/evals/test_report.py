@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
-from rich.console import Console
 
-from evals.harness.command import progress
 from evals.harness.figures import (
     Case,
     MixedTools,
@@ -24,10 +19,9 @@ from evals.harness.figures import (
     median_of,
     rate,
     share,
-    significant,
 )
 from evals.harness.options import Options
-from evals.harness.report import Result, failures, format_rungs, one_line, publish, show, write_report
+from evals.harness.report import Result, one_line, publish, write_report
 from evals.harness.suite import Expectation, Suite, Summary, rehearsed
 
 NASTY = "</script><img src=x> & \u2028 \ud83e [red] a | b"
@@ -49,17 +43,6 @@ def test_a_case_that_is_not_done_is_a_miss_but_has_no_mean():
     assert (measured.hits, measured.n, measured.value) == (2, 4, 0.5)
     assert mean(some, lambda each: each.values["x"]).n == 2
     assert mean(some, lambda each: each.values["x"]).value == 2
-
-
-def test_a_rate_is_of_some_records_and_knows_their_rungs():
-    some = [
-        record("a", ok=True, rungs={"contract": 3, "model": 1}),
-        record("b", status="failed"),
-        record("c", group="other", ok=True),
-    ]
-    measured = rate(some, lambda each: each.values["ok"], where=lambda each: each.group == "g")
-    assert (measured.hits, measured.n, measured.rungs) == (1, 2, {"contract": 3, "model": 1})
-    assert format_rungs(measured.rungs) == "4 answers: contract 75 %, model 25 %"
 
 
 REAL, SIMULATED, NEITHER = (share(1, 2, tools=tools) for tools in ("real", "simulated", "none"))
@@ -101,14 +84,6 @@ def test_cells_say_value_interval_and_n(cell, told):
     assert format_cell(cell) == told
 
 
-@given(st.floats(allow_nan=False, allow_infinity=False, width=32))
-@example(0.0015)
-@example(0.0995)
-def test_significant_digits_keep_the_value(value):
-    told = significant(value)
-    assert float(told.replace(",", "")) == pytest.approx(value, rel=0.051, abs=1e-12)
-
-
 def test_a_median_has_an_interval():
     median = median_of([1, 2, 3, 4, 100], form="seconds")
     assert (median.value, median.n) == (3, 5)
@@ -134,8 +109,8 @@ class Nasty(Suite):
 
 
 HEAD = {
-    "v": 1, "suite": "nasty", "options": {"seed": 4, "own": NASTY, "unset": None}, "planner": "ground-truth",
-    "models": {"judge": "openai:j"}, "command": "python -m evals nasty", "commit": "abc", "code": "c",
+    "suite": "nasty", "options": {"seed": 4, "own": NASTY, "unset": None}, "planner": "ground-truth",
+    "models": {"judge": "openai:j"}, "command": "python -m evals nasty", "commit": "abc",
     "date": "2026-01-02 03:04:05Z",
 }  # fmt: skip
 
@@ -145,14 +120,13 @@ def made():
     usage = {"judge": {"calls": 1, "input_tokens": 5, "output_tokens": 5, "cost": None}}
     done = [record(f"case {NASTY} {n}", ok=n % 3 > 0, text=NASTY, rungs={"contract": n}, usage=usage) for n in range(9)]
     records = [*done, record("lost", status="failed"), record("away", status="unreached")]
-    sessions = (HEAD, {**HEAD, "commit": "def"})
-    return Result.of_run(Nasty(Options()), records, of=50, sessions=sessions, command="python -m evals nasty --x '<'")
+    return Result.of_run(Nasty(Options()), records, of=50, head=HEAD, command="python -m evals nasty --x '<'")
 
 
 def test_every_table_carries_where_it_comes_from(made):
     told = made.carried("simulated")
     for word in (
-        "n = 11 of 50 cases", "seed 4", "planner ground-truth", "judge openai:j", "2026-01-02", "commit abc, def",
+        "n = 11 of 50 cases", "seed 4", "planner ground-truth", "judge openai:j", "2026-01-02", "commit abc",
         "simulated tools", "36 answers: contract 100 %",
     ):  # fmt: skip
         assert word in told
@@ -185,36 +159,6 @@ def test_a_page_keeps_what_was_written_by_hand(made, tmp_path):
     assert page.read_text() == f"{text}\nNotes by hand.\n"
     publish(replace(made, command="python -m evals nasty --other"), page)
     assert page.read_text().startswith(f"{text}\nNotes by hand.\n")
-
-
-def test_a_terminal_gets_drawn_tables_and_a_pipe_markdown(made, tmp_path):
-    for is_terminal in (True, False):
-        out = io.StringIO()
-        console = Console(file=out, force_terminal=is_terminal, width=160, color_system=None)
-        show(made, console, where=tmp_path / "report.md")
-        shown = out.getvalue().encode("utf-8", "replace").decode()
-        assert ("| group |" in shown) is not is_terminal
-        for word in ("6/11", "[red]", "DOES NOT HOLD", "report:"):
-            assert word in shown
-
-
-def test_failures_are_told_by_reason():
-    some = [Record(f"c{n}", "", {}, "failed", f"reason {n // 5}", 0.0, "none", {}) for n in range(60)]
-    told = list(failures(some))
-    assert told[0] == "5 failed: reason 0 (c0, c1, c2, ...)"
-    assert told[-1].startswith("4 more reasons")
-    assert list(failures([record("a")])) == []
-
-
-@pytest.mark.parametrize("is_terminal", [True, False])
-def test_progress_counts_cases_and_trouble(is_terminal):
-    out = io.StringIO()
-    console = Console(file=out, force_terminal=is_terminal, width=120)
-    with progress(console, "suite", total=40, settled=10) as over:
-        for number in range(30):
-            over(record(str(number), status="failed" if number == 3 else "done"))
-    assert "40/40" in out.getvalue()
-    assert "1 failed" in out.getvalue()
 
 
 def test_a_record_of_a_rehearsal_counts_its_steps():

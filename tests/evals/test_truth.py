@@ -5,37 +5,14 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from evals.suites.truth import PARTS, Truth
-from evals.truth.judging import MOST_QUESTIONS, measure_requests
-from evals.truth.questions import _known_by, _read_messages, read_block, read_questions, replaced
-
-from .kept import read_summary
-
-
-@pytest.mark.parametrize("part", [part.name for part in PARTS if part.name != "validator"])
-def test_a_part_holds(run, shared_data, tmp_path, part):
-    assert run(Truth, "--only", part) == 0
-    told = read_summary(tmp_path)
-    assert told["figures"][0]["rows"]
-    assert all(each["holds"] for each in told["expectations"])
+from evals.truth.judging import MOST_QUESTIONS
+from evals.truth.questions import _known_by, _read_messages, read_questions, replaced
 
 
 def test_of_the_recorded_questions_few_are_left(read_jsonl):
     questions = list(read_questions(read_jsonl("live_replies_3.jsonl.gz")))
     assert len(questions) == 64
     assert sum(bool(each.ask()) for each in questions) <= MOST_QUESTIONS
-
-
-def test_the_judge_of_a_right_attempt_is_not_asked_who_sent_the_message(shared_data):
-    requests = measure_requests(shared_data)["requests"]
-    assert len(requests) == 4
-    for name, text in requests.items():
-        if name.endswith("judge"):
-            assert not any(sender in read_block(text, "items") for sender in ("1234", "USR001"))
-            assert "-> ok, simulated, made up: /message_id: " in read_block(text, "steps")
-            assert "add /MessageAPI/inbox/" in read_block(text, "change")
-        else:
-            assert "not sender, login, means or order" in text
 
 
 def test_a_recorded_conversation_is_read_as_the_planner_had_it():

@@ -150,14 +150,3 @@ def test_whom_the_model_is_asked_about(suite, ask, label, sublabel, by):
     assert (values["by"], values["refused"]) == (by, bool(by))
     assert ("usage" in values) == bool(by)
     assert not by or "a length is positive" in values["why"]
-
-
-def test_a_model_that_does_not_answer_is_no_acceptance(suite):
-    one = row(("math.hypot", {"x": -1.5}), label="VALUE", sublabel="value")
-    with pytest.raises(RuntimeError, match="no verdict"):
-        asyncio.run(ran(suite("errors"), one))
-
-
-def test_without_data(run, tmp_path, capsys):
-    assert run(Validation, "--data", tmp_path) == 2
-    assert "bfcl_calls.jsonl.gz" in capsys.readouterr().err

@@ -1,34 +1,23 @@
-"""The suite `wild`: what it counts of a document, and that `jsonschema` judges beside it."""
+"""The suite `wild`: what it counts of a document; tools of an MCP server and rows of a data set, as published."""
 
 from __future__ import annotations
 
+import gzip
 import json
 
-from evals.harness.figures import Case
-from evals.wild import documents
-from evals.wild.documents import Judge, flagged
+from evals.suites.wild import look_at
+from gecko_graph import Toolkit, World, verify_samples
+from gecko_graph.schemas.complaints import find_complaints
+from gecko_graph.schemas.made_up import make_value
 
-CODE = {
-    "type": "object",
-    "required": ["id", "title"],
-    "properties": {"id": {"readOnly": True}, "title": {"type": "string"}},
-}
 DOCUMENT = {
     "openapi": "3.0.0",
     "info": {"title": "t", "version": "1"},
-    "components": {"schemas": {"Code": CODE}},
     "paths": {
         "/a": {
             "post": {
                 "operationId": "add",
-                "requestBody": {
-                    "content": {
-                        "application/json": {
-                            "schema": {"$ref": "#/components/schemas/Code"},
-                            "examples": {"good": {"value": {"title": "a", "id": 1}}, "bad": {"value": {"title": 7}}},
-                        }
-                    }
-                },
+                "requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}},
                 "responses": {"200": {"description": "", "content": {"application/json": {"schema": {"enum": []}}}}},
             }
         },
@@ -40,25 +29,30 @@ DOCUMENT = {
 def test_what_is_counted_of_a_document(tmp_path):
     path = tmp_path / "api.json"
     path.write_text(json.dumps(DOCUMENT))
-    found = documents.run(Case("api", path))
+    found = look_at(path)
     assert (found["operations"], found["loaded"], found["corners"]) == (1, 1, 1)
-    assert (found["request_examples"], found["request_by_jsonschema"], found["request_accepted"]) == (2, 1, 1)
-    assert found["request_refused"] == ["post /a application/json bad: /title: expected a string"]
-    assert found["request_refused_alone"] == []
     assert found["read_back"] == found["requests"] == 2
 
 
 def test_what_is_no_document_is_refused_and_said(tmp_path):
     path = tmp_path / "part.yaml"
     path.write_text("type: object")
-    assert "no key 'openapi'" in documents.run(Case("part", path))["refused"]
+    assert "no key 'openapi'" in look_at(path)["refused"]
 
 
-def test_the_judge_follows_references_and_leaves_out_what_is_read_only():
-    judge = Judge(DOCUMENT)
-    reference = {"$ref": "#/components/schemas/Code"}
-    assert judge.accepts(reference, {"title": "a"}, "request") is True
-    assert judge.accepts(reference, {"title": "a"}, "response") is False
-    assert judge.accepts({"$ref": "#/nowhere"}, {}, "request") is None
-    assert judge.accepts({"type": "string", "nullable": True}, None, "request") is True
-    assert [*flagged(DOCUMENT, "readOnly")] == ["id"]
+def test_the_tools_of_an_mcp_server_are_loaded_take_lawful_arguments_and_answer(shared_data):
+    given = json.loads(gzip.decompress((shared_data / "github_mcp_tools.json.gz").read_bytes()))["tools"]
+    toolkit = Toolkit.from_tools(given)
+    assert len(toolkit) == len(given) == 117
+    world = World(toolkit, state={})
+    for tool in toolkit:
+        args = make_value(tool.parameters, seed=0, key=tool.name)
+        assert not list(find_complaints(tool, args))
+        assert world.call({"name": tool.name, "args": args})["outcome"]["status"] == "ok"
+
+
+def test_rows_of_a_data_set_are_read_and_none_is_kept_whose_tools_are_not(shared_data):
+    rows = json.loads(gzip.decompress((shared_data / "seal_tools_50.json.gz").read_bytes()))
+    found = verify_samples(rows)
+    assert all(row["label"] for row in found.rows)
+    assert (len(found.rows), found.counts["keep"]) == (len(rows), 0)

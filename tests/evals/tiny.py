@@ -76,16 +76,6 @@ class Threaded(Tiny):
         return {"small": True, "square": case.data}
 
 
-class Nonsense(Tiny):
-    """A suite that returns what no journal can keep."""
-
-    name = "nonsense"
-    failures = 1.0
-
-    async def run_case(self, case):
-        return [{"a": float("nan")}, {"a": {1}}, [1], None][case.data]
-
-
 class Mistaken(Tiny):
     """A suite that finds out late that the user made a mistake."""
 

@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from evals.wild.har import ANSWERS, JSON, REQUESTS, TOOLKIT, entry
 from gecko_graph.learning.har import read_har
 from gecko_graph.values.observation import BadRows
+
+from .har_writers import ANSWERS, JSON, REQUESTS, TOOLKIT, entry
 
 
 def read(tmp_path, *entries):

@@ -1,1 +1,0 @@
-"""The methods that the rehearsal is compared with."""

@@ -1,1 +1,0 @@
-"""What users bring, and nobody here has written: one module for each kind."""
