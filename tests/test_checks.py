@@ -77,7 +77,8 @@ BOTH = [made("add", ADD), made("burn", BURN)]
 )
 def test_what_nobody_asked_for(checks, steps, unasked):
     after = apply_patch(BEFORE, [op for step in steps if "outcome" in step for op in step["outcome"]["patch"]])
-    assert unasked_changes(checked(*checks), before=BEFORE, after=after, steps=steps) == unasked
+    found = unasked_changes(checked(*checks), before=BEFORE, after=after, steps=steps)
+    assert [(each["kind"], each["text"]) for each in found] == [("unasked", each) for each in unasked]
     mixed = [*checked(*checks), {"id": "said", "description": "the user was told"}]
     assert unasked_changes(mixed, before=BEFORE, after=after, steps=steps) == [], "there the judge names them"
 

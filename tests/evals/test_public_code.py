@@ -31,7 +31,7 @@ def test_similarities_are_the_public_codes(kind):
 class Stub:
     """A milestone with a table of similarities."""
 
-    threshold = 1.0
+    threshold, text = 1.0, ""
 
     def __init__(self, number, case):
         self.id, self.case = str(number), case
