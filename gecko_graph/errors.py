@@ -106,7 +106,6 @@ class NotRead(NotKnown):
 
 
 def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """Return ` (did you mean X?)` for the nearest of the known words, or nothing."""
     near = get_close_matches(word, list(known), n=1, cutoff=cutoff)
     return f" (did you mean {near[0]}?)" if near else ""
 

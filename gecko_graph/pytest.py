@@ -60,7 +60,6 @@ class CaseFile(pytest.File):
     """A file with one case."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Yield the case."""
         yield CaseItem.from_parent(self, name=self.path.name.removesuffix(".gecko.yaml"))
 
 

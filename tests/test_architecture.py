@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+import gecko_graph
+from tests.docstrings import SHARE, find_docstrings
 from tests.floors import FLOORS, LEVEL, PACKAGE, room_of
 from tests.walk import carried_out, rehearsed
 
@@ -127,3 +130,21 @@ def test_no_circle_of_imports(tree):
     while free := {path for path, imported in left.items() if not imported & left.keys()}:
         left = {path: imported for path, imported in left.items() if path not in free}
     assert not left, sorted(str(path.relative_to(ROOT)) for path in left)
+
+
+def test_docstrings_say_more_than_the_name():
+    found = list(find_docstrings(PACKAGE))
+    assert sum(each.repeated >= SHARE for each in found) <= 0.033 * len(found)
+
+
+def test_public_names_have_docstrings():
+    public = {name: getattr(gecko_graph, name) for name in gecko_graph.__all__}
+    members = {
+        f"{name}.{key}": member
+        for name, each in public.items()
+        if inspect.isclass(each) and each.__module__.startswith("gecko_graph")
+        for key, member in vars(each).items()
+        if not key.startswith("_") and (inspect.isfunction(member) or isinstance(member, property | classmethod))
+    }
+    named = {name: each for name, each in public.items() if callable(each)}
+    assert [name for name, each in {**named, **members}.items() if not inspect.getdoc(each)] == []

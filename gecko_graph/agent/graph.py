@@ -141,7 +141,6 @@ def _build_nodes(
 
 
 def connect(nodes: Mapping[str, Runnable[Any, Any]]) -> StateGraph[Any, GeckoContext, Any, Any]:
-    """Return the graph of these nodes."""
     builder = StateGraph(AgentChannels, GeckoContext, input_schema=GeckoInput, output_schema=AgentOutput)
     for name, node in nodes.items():
         builder.add_node(name, node)

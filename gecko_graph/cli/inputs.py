@@ -57,7 +57,6 @@ def check_needs(options: Options) -> None:
 
 
 def live_roles(options: Options) -> frozenset[Role]:
-    """Return the roles that a live model answers for."""
     return frozenset(ROLES if options.model else options.role_model)
 
 

@@ -98,7 +98,6 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def several(*options: Decorator) -> Decorator:
-    """Return one decorator of several options."""
     return lambda function: reduce(lambda decorated, option: option(decorated), reversed(options), function)
 
 

@@ -181,7 +181,6 @@ def _check_saved(
 
 
 def _add_undo(scenario: Scenario, options: Options, said: Sequence[HumanMessage], *, is_new: bool) -> Scenario:
-    """Return the scenario with the turns that the thread has, and a new one that undoes the last."""
     given = [Turn(each.text) for each in said if not asks_undo([each])] if options.task is not None else scenario.turns
     rest, undoing = iter(given), Turn(str(undo_message().text), undo=True)
     turns = [undoing if asks_undo([each]) else next(rest, undoing) for each in said]

@@ -148,7 +148,6 @@ def history(options: Options) -> int:
 
 
 def write_page(target: str, turns: Sequence[PageTurn], *, title: str) -> None:
-    """Write a thread's turns as one HTML page."""
     from ..display.page import html_page  # here, because only `--html` needs the templates
 
     write_text("--html", target, html_page(*turns, title=title))
@@ -219,7 +218,6 @@ class SavedTurn(PageTurn):
 
 
 def read_turns(saver: BaseCheckpointSaver[str], thread: str) -> Iterator[SavedTurn]:
-    """Yield the turns of a thread in order."""
     config: RunnableConfig = {"configurable": {"thread_id": thread}}
     graph = _choose_reader(saver, config)
     by_turn: dict[int, list[StateSnapshot]] = {}

@@ -99,7 +99,6 @@ def derive(options: Options) -> int:
 
 
 def converse(questions: Generator[list[Ask], Sequence[Reply], Result], models: Models) -> Result:
-    """Return what questions come to whose replies a model gives."""
     try:
         asks = next(questions)
         while True:

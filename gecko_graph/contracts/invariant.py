@@ -93,5 +93,4 @@ class Invariant:
         return self._clause.error_text(scope) if self._clause.fails(scope) else None
 
     def record(self, error: str) -> Violation:
-        """Return the record of a call that violates it with this error."""
         return self._clause.violation(error)

@@ -60,7 +60,6 @@ class DisguisedToolkit(Toolkit):
         return [as_function(each.name, self.show(each.description), self._show_all(each.parameters)) for each in faces]
 
     def _show_all(self, schema: Any) -> Any:
-        """Return a schema with `show` applied to its descriptions."""
         if not isinstance(schema, dict):
             return schema
         told = {key: self.show(schema[key]) for key in TOLD if isinstance(schema.get(key), str)}
@@ -128,12 +127,10 @@ def scramble_names(toolkit: Toolkit) -> Toolkit:
 
 
 def remove_descriptions(toolkit: Toolkit) -> Toolkit:
-    """Return the toolkit without descriptions of the tools."""
     return _change(toolkit, lambda face: replace(face, description=""))
 
 
 def remove_argument_descriptions(toolkit: Toolkit) -> Toolkit:
-    """Return the toolkit without descriptions of the arguments."""
     return _change(toolkit, lambda face: replace(face, parameters=_undescribed(face.parameters)))
 
 

@@ -58,7 +58,6 @@ class Rerun:
         return self
 
     def without(self, index: int) -> list[Step]:
-        """Return the steps after one, as they are without it."""
         world, renamed = self._forks[index]
         world, renamed = world.fork(), dict(renamed)
         return [self._make(world, step, renamed) for step in self._log[index + 1 :]]

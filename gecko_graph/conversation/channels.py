@@ -183,5 +183,4 @@ def is_answer(message: AnyMessage) -> bool:
 
 
 def find_user_texts(messages: Sequence[AnyMessage]) -> list[str]:
-    """Return the texts of the user's messages."""
     return [text_of(message) for message in messages if read_envelope(message)["sender"] == "user"]

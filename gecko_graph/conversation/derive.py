@@ -83,7 +83,6 @@ def _derive(
 
 
 def score_conversation(goal: Goal, toolkit: Toolkit, conversation: Mapping[str, Any]) -> Score:
-    """Score a conversation that has ended by a goal of another one's."""
     world = _read_world(conversation)
     tables = find_names(world["start"], goal.tables)
     return goal.score(build_trajectory(conversation["messages"], world, tables, toolkit))

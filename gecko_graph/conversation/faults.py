@@ -36,7 +36,6 @@ Asking: TypeAlias = Generator[list[FunctionCall], list[Reply], RungResult]
 
 
 def build_faults(kinds: Sequence[Fault], needed: Sequence[ToolSpec], *, seed: int) -> list[Rung]:
-    """Return the rungs of these faults, for the tools that a task needs."""
     return [Rung(kind, partial(_strike, kind=kind, struck=_draw(kind, needed, seed))) for kind in kinds]
 
 

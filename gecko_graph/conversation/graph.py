@@ -134,7 +134,6 @@ def _build_agent(
     timeout_s: float,
     checkpointed: bool,
 ) -> Runnable[Any, Any]:
-    """Return the agent's node: a model that is given the tools, or an agent that a function builds with them."""
     if isinstance(acts, Runnable):
         tools = world.toolkit.as_openai()
         return node(partial(model_agent, tools=tools, spec=spec), models=Models(planner=acts))
@@ -151,7 +150,6 @@ def _build_others(
     prompts: Prompts,
     timeout_s: float,
 ) -> dict[str, Runnable[Any, Any]]:
-    """Return all nodes but the agent's."""
     goal, start = (scenario.goal, scenario.state) if scenario else (Goal(), None)
     kept = scenario.verdicts if scenario else {}
     if goal.milestones or goal.minefields:

@@ -164,7 +164,6 @@ def _read(text: str) -> Leaves:
 
 
 def is_said(wanted: Figure, text: str) -> bool:
-    """Return whether a text has a figure that stands for the one that is wanted."""
     if wanted.kind == "weekday":
         return any(each[:2] == wanted[:2] for each in find_figures(text))
     if wanted.kind == "date":

@@ -140,7 +140,6 @@ def format_invented(tools: Iterable[str], invents: Iterable[str]) -> str:
 
 
 def read_conversation(output: Mapping[str, Any], head: Mapping[str, Any] | None = None) -> CaseResult:
-    """Return the output of a conversation's graph as a result."""
     plain: JsonObject = {"v": VERSION, "case": "conversation", "augmentation": "", "trial": 0, "file": "", "idle": None}
     messages = describe_messages(output["messages"], output["world"])
     found = {"categories": [], "tools": [], "invents": [], "score": output["score"], "messages": messages}
@@ -283,6 +282,5 @@ def find_pass_k(records: Sequence[JsonObject]) -> list[float]:
 
 
 def as_json(report: Report, records: Sequence[JsonObject]) -> Mapping[str, object]:
-    """Return report and records as plain JSON."""
     tables = {name: [one._asdict() for one in getattr(report, name)] for name in ("categories", "augmentations")}
     return {**report._asdict(), **tables, "conversations": list(records)}

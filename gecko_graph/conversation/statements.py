@@ -102,7 +102,6 @@ def split_sentences(text: str) -> list[str]:
 
 @lru_cache(maxsize=256)
 def read_clauses(text: str) -> tuple[SentenceClause, ...]:
-    """Return the clauses of a text in their order."""
     return tuple(
         clause for number, sentence in enumerate(split_sentences(text)) for clause in _read_sentence(sentence, number)
     )
@@ -223,7 +222,6 @@ _TIMED = {"leaves", "lands", "ends", "rises", "returns", "runs"}
 
 
 def concepts_of(text: str) -> set[str]:
-    """Return the concepts that a text names, whether as predicates or not."""
     return {PREDICATES[one][0] for word in _WORD.findall(plain(text).lower()) if (one := stem(word)) in PREDICATES}
 
 

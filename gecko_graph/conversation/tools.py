@@ -71,7 +71,6 @@ class AnsweredCalls(NamedTuple):
 
 
 def answer_batch(world: World, calls: Sequence[JsonObject]) -> AnsweredCalls:
-    """Answer the calls of one message (as `World.read_calls` returns them) in a world."""
     order: Sequence[int] = range(len(calls))
     race = False
     if tried := _try_orders(world, calls) if len(calls) > 1 else []:
@@ -100,7 +99,6 @@ def _try_orders(world: World, calls: Sequence[JsonObject]) -> list[Tried]:
 
 
 def _try_order(world: World, calls: Sequence[JsonObject], order: Sequence[int]) -> Tried:
-    """Return an order, each call's result, and the world after it."""
     fork = world.fork(by_rules=True)
     steps = {at: fork.call(calls[at]) for at in order}
     ends = [steps[at].get("outcome", _REFUSED) for at in range(len(calls))]

@@ -54,12 +54,10 @@ class Operation:
 
     @cached_property
     def result(self) -> SchemaShape:
-        """The shape of its result."""
         return SchemaShape.of(self.tool.result)
 
     @cached_property
     def parameters(self) -> SchemaShape:
-        """The shape of its input."""
         return SchemaShape.of(self.tool.parameters)
 
     @cached_property
@@ -81,7 +79,6 @@ class Operation:
 
     @cached_property
     def body(self) -> SchemaShape:
-        """The shape of its body."""
         whole = self.sent.get("")
         fields = self.parameters.fields
         if whole is not None:

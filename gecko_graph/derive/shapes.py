@@ -54,7 +54,6 @@ class SchemaShape:
 
     @cached_property
     def parts(self) -> list[JsonObject]:
-        """The schema objects that apply, or may apply."""
         return self.said.parts()
 
     @cached_property
@@ -79,7 +78,6 @@ class SchemaShape:
 
     @property
     def item(self) -> SchemaShape:
-        """The shape of its items."""
         return SchemaShape(self.said.member(None).schema, self.said.root)
 
     @cached_property
@@ -143,7 +141,6 @@ class SchemaShape:
         return is_alike and (mine != {"array"} or theirs != {"array"} or self.item.may_be(other.item))
 
     def at(self, path: Iterable[str]) -> SchemaShape:
-        """Return the value at a path."""
         found = self
         for name in path:
             found = found.fields[name]

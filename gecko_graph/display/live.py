@@ -141,7 +141,6 @@ class PlainLines(LiveView):
             self._console.out(f"{line.label:<12} {line.text}".rstrip(), highlight=False)
 
     def write(self, rows: Iterable[ViewRow], number: int = 0) -> None:
-        """Print the new lines of rows."""
         for line in self._take(rows, number):
             self._console.out(f"[{number or '-'}] {line.label:<8} {line.text}".rstrip(), highlight=False)
 
@@ -172,7 +171,6 @@ class LiveTree(LiveView):
             self._console.print(draw(build_attempt(draft, waiting="stopped here")))
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Show one event."""
         with self._lock:  # never while printing: rich's thread holds its own lock when it asks for the picture
             rows = [*self._drafts.add(event)]
             draft = self._drafts.attempts[event["attempt"]] if event["attempt"] else None

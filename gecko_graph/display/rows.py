@@ -101,7 +101,6 @@ def list_supposed(record: Record) -> Iterator[ViewRow]:
 
 
 def list_state(state: Record, label: str = "given") -> Iterator[ViewRow]:
-    """Yield a state, a row for each key."""
     for key, value in state.items():
         short, whole = words.fold_value(value, key)
         yield ViewRow(label, short, place=f"{clean(key)}:", whole=whole)

@@ -120,14 +120,12 @@ def fold_text(text: str, room: int) -> ValueView:
 
 
 def fold_result(result: Json) -> ValueView:
-    """Return a result in one line: a text as it is, other values as JSON."""
     if not isinstance(result, str) or not result.strip():
         return fold_value(result, room=RESULT_CHARS)
     return ValueView(clean(cut(result, RESULT_CHARS)), fold_text(result, RESULT_CHARS).whole)
 
 
 def format_value(value: Json) -> str:
-    """Format a value as one line of JSON."""
     return fold_value(value).short
 
 

@@ -139,7 +139,6 @@ def _at(state: Json, path: Sequence[str]) -> Any:
 
 
 def find_effects(lawful: Lawful, explainer: Explainer) -> list[Program]:
-    """Return programs of effects; nothing is one."""
     seen = {
         row: changes_of(before, lawful.afters[row]) for row, before in lawful.befores.items() if row in lawful.afters
     }
@@ -161,7 +160,6 @@ def _shape(changes: Sequence[Changed]) -> tuple[Any, ...]:
 def _effects(
     rows: Mapping[int, Sequence[Changed]], befores: Mapping[int, JsonObject], explainer: Explainer
 ) -> ValueTemplate | None:
-    """Return the effects that rows of one shape have in common."""
     effects: list[Json] = []
     parts: list[ValueTemplate] = []
     for number, first in enumerate(next(iter(rows.values()))):

@@ -35,7 +35,6 @@ class ValueTemplate:
 
 
 def join(parts: Iterable[ValueTemplate], template: Json) -> ValueTemplate:
-    """Return a template made of other values' templates."""
     return ValueTemplate(template, tuple(dict.fromkeys(need for part in parts for need in part.needs)))
 
 

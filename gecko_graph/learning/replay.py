@@ -56,7 +56,6 @@ def find_contradictions(tool: ToolSpec, rows: Iterable[Observation]) -> list[Con
 
 
 def contradicted(tool: ToolSpec, row: Observation) -> Iterator[tuple[Part, str]]:
-    """Yield the parts of a tool's contract that a row contradicts, each with its branch."""
     contract, before = tool.contract, row.before
     if contract is None or before is None:
         return

@@ -94,7 +94,6 @@ def types_of(values: Iterable[Any]) -> list[str]:
 
 
 def member(base: str, key: str) -> str:
-    """Return the expression of a member."""
     return f"{base}.{key}" if key.isidentifier() and not iskeyword(key) and "__" not in key else f"{base}[{quote(key)}]"
 
 
@@ -221,7 +220,6 @@ def grouped(rows: Iterable[tuple[int, Any]]) -> dict[Any, int]:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

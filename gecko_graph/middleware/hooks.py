@@ -66,8 +66,6 @@ def is_made(marks: Mapping[str, Any]) -> bool:
 
 
 def with_masks(policy: TracePolicy) -> TracePolicy:
-    """Return a trace policy whose payloads are masked."""
-
     def masked(process: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
         return lambda value: mask_values(as_plain(process(value) if process else value))
 

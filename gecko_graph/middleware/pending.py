@@ -66,7 +66,6 @@ def rehearse_pending(world: World | Callable[[Any], World], *, interrupt_on: Any
 
 
 def set_id(step: Step, call: ToolCall) -> Step:
-    """Return a step under the id of the model's call."""
     return {**step, "call": {**step["call"], "id": call["id"] or ""}}
 
 

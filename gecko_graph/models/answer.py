@@ -125,7 +125,6 @@ class Driver(NamedTuple):
 
     @asynccontextmanager
     async def turn(self, line: WaitingLine) -> AsyncIterator[None]:
-        """Hold the turn in a waiting line."""
         if self.is_async:
             async with line.aturn():
                 yield

@@ -87,7 +87,6 @@ class ReplyCache(BaseCache):
         return [ChatGeneration(message=message)]
 
     def update(self, prompt: str, llm_string: str, return_val: Sequence[Generation]) -> None:
-        """Keep a reply."""
         message = getattr(return_val[0], "message", None)
         if isinstance(message, AIMessage):
             reply = json.dumps(message_to_dict(message), default=str)
@@ -102,12 +101,10 @@ class ReplyCache(BaseCache):
         self.update(prompt, llm_string, return_val)
 
     def clear(self, **kwargs: Any) -> None:
-        """Forget all replies."""
         self._run("DELETE FROM replies")
 
 
 def forget_replies(file: str | Path) -> None:
-    """Remove a file of replies, that of any machine."""
     for each in Path(file).parent.glob(f"{Path(file).name}.*"):
         each.unlink(missing_ok=True)
 

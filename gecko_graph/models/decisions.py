@@ -28,7 +28,6 @@ class DecisionAnswer(NamedTuple):
     holds: bool | None
 
     def said(self, **fields: Any) -> dict[str, Any]:
-        """Return the fields of a reply that this answer sets."""
         reason = "" if self.holds else "the decision model did not answer" if self.p is None else f"p {self.p:.2f}"
         return {"p": self.p, "unsure": self.holds is None, "reason": reason, **fields}
 

@@ -177,12 +177,12 @@ class Models:
         return self.replace(planner=agent).get("planner") if find_model(agent) is not None else agent
 
     def get(self, role: Role) -> Runnable[Any, Any] | None:
-        """Return the role's model, if it has one."""
+        """Return what answers for a role: its own, else the default; None if neither was given."""
         client = self._clients.get(role)
         return client.model if client else None
 
     def has(self, role: Role) -> bool:
-        """Return whether the role has a model."""
+        """Return whether anything answers for a role."""
         return role in self._clients
 
     def require(self, *roles: Role) -> None:

@@ -152,7 +152,6 @@ class Container:
         return list(self.value) if isinstance(self.value, dict) else range(len(self.value))
 
     def way(self) -> list[Container]:
-        """Return the containers from the root to this one."""
         return [*(self.parent.way() if self.parent else ()), self]
 
     def path(self) -> list[str]:

@@ -176,7 +176,6 @@ def _shown_name(name: str) -> str:
 
 
 def format_complaint(complaint: Complaint) -> str:
-    """Return a complaint as a sentence."""
     text = f"{complaint['tool']}{complaint['path'] and ' '}{describe_complaint(complaint)}"
     return cut(one_line(text), budget=RESULT_CHARS)
 
@@ -218,7 +217,6 @@ def format_answer(attempt: UnjudgedAttempt) -> str:
 
 
 def format_tool_lines(tools: Iterable[tuple[str, str]], *, budget: int) -> str:
-    """Return tools, given as name and description, one line each."""
     pairs = list(tools)
     return share_budget(
         lambda share: [f"{name}: {cut(one_line(text), budget=2 * share)}".rstrip(": ") for name, text in pairs],
@@ -248,7 +246,6 @@ def format_conversation(messages: Sequence[AnyMessage], *, budget: int) -> str:
 
 
 def format_calls(message: AnyMessage) -> list[str]:
-    """Return the calls that a message makes, one line each."""
     calls = message.tool_calls if isinstance(message, AIMessage) else []
     return [f"called {format_call(call)}" for call in calls]
 

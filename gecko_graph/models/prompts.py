@@ -128,7 +128,6 @@ class _Parts:
 
     @cached_property
     def user(self) -> Template:
-        """The part that changes."""
         return _environment().from_string(self.text)
 
 

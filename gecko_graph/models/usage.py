@@ -168,7 +168,6 @@ def count_tokens(
 
 
 def price_of(model_name: str, *, prices: Mapping[str, Price] = PRICES) -> Price | None:
-    """Return the price of a model by its own name, or by the name that its dated name begins with."""
     if model_name in prices:
         return prices[model_name]
     known = [name for name in prices if model_name.startswith(f"{name}-") and model_name[len(name) + 1 :][:2] == "20"]

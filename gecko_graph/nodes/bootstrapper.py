@@ -261,7 +261,6 @@ def merge_reply(state: JsonObject, reply: Reply) -> JsonObject:
 
 
 def build_ask(state: GeckoState, task: str, toolkit: Toolkit, context: GeckoContext, schema: JsonObject | None) -> Ask:
-    """Build the prompt that asks for the task state at the start."""
     budget = context.view_chars
     given = state.get("task_state") or {}
     messages = state["messages"]

@@ -308,7 +308,6 @@ def correct(item: ChecklistItem, judged: JudgedItem, evidence: Evidence, unmet: 
 
 
 def default_judgement(item: ChecklistItem) -> JudgedItem:
-    """Return the default judgement of an item without a verdict: failed."""
     return {"id": item["id"], "description": item["description"], "status": "failed", "reason": "", "by": "nobody"}
 
 

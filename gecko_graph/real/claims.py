@@ -87,7 +87,6 @@ class Claims(NamedTuple):
         return f"{ANSWERS}{self.path}:{self.turn}"
 
     def key_of(self, call: Call, number: int) -> str:
-        """Return the key of the `number`-th of equal calls of the turn."""
         return digest([self.standing.thread_id, self.path, self.turn, call["name"], call["args"], number])[:KEY_CHARS]
 
     def take(self, call: Call, number: int, timeout_s: float) -> Steps:

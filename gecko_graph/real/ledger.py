@@ -59,7 +59,6 @@ class MemoryLedger:
         self._saver = saver
 
     def claim(self, thread_id: str, key: str, scope: str, row: JsonObject) -> bool:
-        """Store a row under a key that has none."""
         with self._lock:
             if self._get(thread_id, key) is not None:
                 return False
@@ -77,7 +76,6 @@ class MemoryLedger:
             return True
 
     def read(self, thread_id: str, *, scope: str = "", key: str = "") -> list[JsonObject]:
-        """Return the rows of a scope, or of a key."""
         with self._lock:
             scopes = self._get(thread_id, self.SCOPES) or {}
             keys = [key] if key else [each for each in scopes if scopes[each] == scope]
@@ -105,7 +103,6 @@ class SqlLedger:
         self._saver, self._run, self._create = saver, run, CREATE.format(blob=blob)
 
     def claim(self, thread_id: str, key: str, scope: str, row: JsonObject) -> bool:
-        """Store a row under a key that has none."""
         statement = f"INSERT INTO {TABLE} VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
         return self._do(statement, thread_id, key, scope, row["rev"], *self._saver.serde.dumps_typed(row))[1] == 1
 
@@ -116,7 +113,6 @@ class SqlLedger:
         return self._do(statement, row["rev"], kind, value, thread_id, key, row["rev"] - 1)[1] == 1
 
     def read(self, thread_id: str, *, scope: str = "", key: str = "") -> list[JsonObject]:
-        """Return the rows of a scope, or of a key."""
         statement = f"SELECT type, value FROM {TABLE} WHERE thread_id = ? AND {'key' if key else 'scope'} = ?"
         rows, _ = self._do(statement, thread_id, key or scope)
         return [self._saver.serde.loads_typed((kind, bytes(value))) for kind, value in rows]

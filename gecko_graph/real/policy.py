@@ -97,7 +97,6 @@ class ReviewPolicy(Strict):
 
     @property
     def may_ask(self) -> bool:
-        """Whether any call may be asked about."""
         return bool(self.rules != "none")
 
     def allowed(self, tool: str) -> Sequence[str]:

@@ -108,7 +108,6 @@ class ToolIndex:
         return self._embeddings is not None or self._reranker is not None
 
     def __contains__(self, name: object) -> bool:
-        """Return whether a tool of this name can be found."""
         return name in self._places
 
     def search(self, query: str, k: int = 10, *, allowed: Collection[str] | None = None) -> list[ScoredTool]:

@@ -85,7 +85,6 @@ class ToolSearch:
 
     @cached_property
     def index(self) -> ToolIndex:
-        """The tools' index."""
         return self._index or ToolIndex.build(self._toolkit)
 
     @cached_property
@@ -94,7 +93,6 @@ class ToolSearch:
 
     @cached_property
     def name(self) -> str:
-        """The name of the search tool; no other tool's."""
         return unique_name("search_tools", {*self._dicts, *(each["function"]["name"] for each in self._dicts.values())})
 
     def learn(self, taught: Sequence[Taught], served: Iterable[tuple[str, str]] = ()) -> Steps:

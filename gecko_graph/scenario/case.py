@@ -267,7 +267,6 @@ def fill(reply: Json, where: str, attempt: int) -> Json:
 
 
 def made_calls(state: Mapping[str, Any], attempt: int) -> list[JsonObject]:
-    """Return the calls of an attempt that ran, from the state of its nodes or of the judge."""
     unjudged = state.get("bookkeeping", {}).get("attempts_to_judge", ())
     judged = (each["steps"] for each in unjudged if each["number"] == attempt)
     return answered_calls(state["steps"] if state.get("steps") is not None else next(judged, ()))

@@ -20,7 +20,6 @@ _IN_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
 def is_in_module(name: object) -> bool:
-    """Return whether something is written `module:NAME`."""
     return isinstance(name, str) and bool(_IN_MODULE.fullmatch(name))
 
 

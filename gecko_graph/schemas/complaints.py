@@ -69,7 +69,6 @@ def describe_complaint(complaint: Complaint) -> str:
 
 
 def unknown_tool(call: Call) -> Complaint:
-    """Build the complaint about a call of a tool that does not exist."""
     return about(call, expected="the name of one of the given tools", got=excerpt(call["name"]))
 
 
@@ -131,7 +130,6 @@ def is_error_branch(branch: Any, root: Any) -> bool:
 
 
 def is_error_body(schema: JsonObject, value: Json) -> bool:
-    """Return whether only an error branch of the schema's `oneOf` or `anyOf` covers the value."""
     named = [name for name in ERROR_NAMES if value.get(name)] if isinstance(value, dict) else []
     union = _resolve(schema, schema) if named else {}
     branches = union.get("oneOf", union.get("anyOf"))

@@ -57,7 +57,6 @@ def findings(error: ValidationError) -> Iterator[Finding]:
 
 
 def group_by_branch(error: ValidationError) -> list[list[ValidationError]]:
-    """Group the errors of an anyOf or oneOf by alternative."""
     found: dict[Any, list[ValidationError]] = {}
     for number, inner in enumerate(error.context or ()):
         # jsonschema gives no path for a branch that is `false`

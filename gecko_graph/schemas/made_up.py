@@ -130,7 +130,6 @@ class Position:
         )
 
     def member(self, name: str) -> Position:
-        """Return the position of a member of the object here."""
         owner = self.owner if self.name in _WRAPPERS else self.name or self.owner
         return replace(self, trail=(*self.trail, name), name=name, owner=owner)
 

@@ -263,7 +263,6 @@ class _Nodes:
 
 
 def _inside(node: _SchemaNode, name: Any) -> list[int]:
-    """Return the schemas that one has for a member."""
     if name == _ITEM:
         return node.members.get(_ITEM, [])
     return [*node.members.get(name, node.members.get(_OTHER, ())), *node.members.get(_NAME, ())]

@@ -77,7 +77,6 @@ class Said(NamedTuple):
         return [part for part, _ in applying([self.schema], self.root, follow_inside, perhaps=not sure)]
 
     def names(self) -> list[str]:
-        """Return the members that are named."""
         found = (part["properties"] for part in self.parts() if isinstance(part.get("properties"), dict))
         return list(dict.fromkeys(name for properties in found for name in properties))
 

@@ -179,7 +179,6 @@ def extra_names(names: Iterable[str], schema: Mapping[str, Any]) -> list[str]:
 
 
 def member_rules(names: Collection[str], schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield each rule that a schema has for members of these names, with the name."""
     known = schema.get("properties", {})
     yield from ((name, known[name]) for name in names if name in known)
     if "patternProperties" not in schema and "additionalProperties" not in schema:

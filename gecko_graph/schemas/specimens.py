@@ -39,11 +39,9 @@ class Dice:
         return low + self.below(high - low + 1)
 
     def pick(self, things: Sequence[Thing]) -> Thing:
-        """Return one of the things."""
         return things[self.below(len(things))]
 
     def letters(self, count: int, alphabet: str = "0123456789abcdef") -> str:
-        """Return `count` characters of an alphabet."""
         out = ""
         while len(out) < count:
             thrown = self._throw()
@@ -58,7 +56,6 @@ class Dice:
 
 
 def vocabulary(text: str) -> frozenset[str]:
-    """Return the words of a text."""
     return frozenset(text.split())
 
 
@@ -284,7 +281,6 @@ def list_types(flat: JsonObject) -> list[str]:
 
 
 def find_member_schema(flat: JsonObject, name: str) -> Any:
-    """Return the schema of a member."""
     return next((rule for _, rule in member_rules([name], flat)), True)
 
 

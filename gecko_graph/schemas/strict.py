@@ -153,7 +153,6 @@ def _whole_part(key: Same) -> Any:
 
 
 def _changed_members(schema: JsonObject, before: JsonObject, after: JsonObject) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the members of an object that changed, each with a rule for it and what it was."""
     old = map(before.get, after, repeat(_NOTHING))
     names = [*compress(after, map(is_not, after.values(), old))]  # an object may have very many members
     for name, rule in member_rules(names, schema):

@@ -40,7 +40,6 @@ class BudgetSpent(Exception):
 
 
 def begin(value: Json) -> None:
-    """Begin the check of a value."""
     _work.left, _work.value, _work.open = MAX_CHECKS, value, set()
 
 
@@ -65,7 +64,6 @@ def is_spent() -> bool:
 
 
 def count_parts(value: Json) -> int:
-    """Count the values inside a value."""
     count, waiting = 0, [value]
     while waiting:
         inner = waiting.pop()

@@ -74,7 +74,6 @@ def _pairs(content: bytes) -> Iterator[tuple[str, str]]:
 
 
 def key_header(tool: ToolSpec | None) -> str:
-    """Return the header that a tool's idempotency key travels in."""
     kind, _, header = str(tool.idempotency if tool else "").partition(":")
     return header.lower() if kind == "header" else KEY
 

@@ -60,7 +60,6 @@ class HttpOperations:
 
     @property
     def methods(self) -> set[str]:
-        """The methods of all operations."""
         return {one.method for one in self._all}
 
     async def answer(self, request: Request, sessions: Sessions, name: str) -> Response:

@@ -60,7 +60,6 @@ class Responses:
         return found or next(iter(fine), None) or DocumentedResponse(200)
 
     def find(self, status: int) -> DocumentedResponse | None:
-        """Return the one that is documented for a status."""
         found = self.all.get(str(status)) or self.all.get(f"{status // 100}XX") or self.all.get("default")
         return found and DocumentedResponse(status, found.media, found.schema, found.examples)
 

@@ -68,7 +68,6 @@ class Session:
         self.is_there, self.seen = False, 0
 
     def begin(self, world: World) -> None:
-        """Be there, as this world."""
         self.world, self.steps, self.drifts, self.is_there = world, world.count, {}, True
 
     def book(self, record: JsonObject) -> None:

@@ -60,7 +60,6 @@ class ServiceAnswer(NamedTuple):
     content: bytes
 
     def respond(self, note: Mapping[str, str]) -> Response:
-        """Return it as an answer of ours."""
         response = Response(self.content, self.status)
         own = [(name, value) for name, value in response.headers.items() if name == "content-length"]
         pairs = [*self.headers, *note.items(), *(own if self.status not in (204, 304) else ())]
@@ -139,7 +138,6 @@ class Upstream:
         return await self._pass_on(sent, wanted, sessions, name, sender, secrets)
 
     async def close(self) -> None:
-        """Close the connections."""
         if self.client is not None:
             await self.client.aclose()
 

@@ -134,7 +134,6 @@ def _spec_of_function(function: Callable[..., Any], where: str) -> ToolSpec:
 
 
 def _add_descriptions(parameters: JsonObject, docstring: Docstring) -> JsonObject:
-    """Return the parameters with the docstring's descriptions, if they have none themselves."""
     properties = dict(parameters.get("properties", {}))
     for name, text in docstring.arguments.items():
         if text and isinstance(properties.get(name), dict):

@@ -56,7 +56,6 @@ class Problem:
 
 
 def find_problems(tools: Iterable[ToolSpec]) -> list[Problem]:
-    """Return all problems of all tools, tool by tool."""
     return [
         Problem(tool.name, kind, message)
         for tool in tools

@@ -130,7 +130,6 @@ class _Span(NamedTuple):
 
 
 def _without_thoughts(text: str) -> str:
-    """Return a text of the same length without its thoughts."""
     said = _THOUGHTS.sub(lambda one: " " * len(one[0]), text)
     return _THOUGHT.sub(lambda one: " " * len(one[0]), said)
 

@@ -75,7 +75,6 @@ class SampleVerdict(TypedDict):
 
 
 def tell(code: Code, place: Sequence[str | int], message: str) -> Reason:
-    """Build a reason."""
     return {"code": code, "path": pointer(place), "message": cut(message, budget=400)}
 
 

@@ -161,7 +161,6 @@ class Near:
         return any(sign.jaccard(self._signs[key]) >= NEAR for key in self._index.query(sign))
 
     def add(self, text: str) -> None:
-        """Add a text."""
         self._signs.append(self._sign(text))
         self._index.insert(len(self._signs) - 1, self._signs[-1])
 

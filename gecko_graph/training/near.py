@@ -47,7 +47,6 @@ def _watched(state: JsonObject, free: Sequence[str]) -> Json:
 
 
 def play(start: Start, moves: Sequence[Move]) -> End:
-    """Return the result of moves."""
     (one, steps), (other, _) = start.make(moves), start.make(moves, "other")
     drawn = _texts(one.state) - _texts(other.state) - _texts(start.state)
     return End(steps, one.state, frozenset(drawn))
@@ -97,7 +96,6 @@ def _act(step: Step) -> str:
 
 
 def number(start: Start, moves: Sequence[Move], pairs: Pairs) -> tuple[list[Move], Pairs, dict[int, Step]]:
-    """Return moves numbered anew, with their arguments as they are then, their pairs, and their steps."""
     new = {move.origin: at for at, move in enumerate(moves)}
     moved = []
     for move in moves:

@@ -49,7 +49,6 @@ def continues(other: Sample, sample: Sample) -> bool:
 
 
 def goal_key(row: Mapping[str, Any]) -> str:
-    """Return the common key of rows of one state and goal; "" of one without a goal."""
     return digest([row["goal"], row.get("state")]) if row.get("goal") else ""
 
 

@@ -72,7 +72,6 @@ class Shards:
         return self._folder / f"part-{at:05}.jsonl"
 
     def has(self, id_: str) -> bool:
-        """Return whether a complete shard has a row of this id."""
         asked = "SELECT 1 FROM ids WHERE id = ?"
         return bool(self.done) and self._base.execute(asked, [_mark(id_)]).fetchone() is not None
 

@@ -74,7 +74,6 @@ def identify(path: Path) -> str | None:
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write a file whole or not at all."""
     new = file.with_name(file.name + ".new")
     new.write_text(text, encoding="utf-8")
     new.replace(file)

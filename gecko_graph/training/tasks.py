@@ -81,7 +81,6 @@ class Task(Case):
         return self.user.goal if self.user else ""
 
     def to_json(self) -> JsonObject:
-        """Return the task as JSON for `from_json`, without its tools."""
         return {
             "name": self.name,
             "words": self.words,
@@ -93,7 +92,6 @@ class Task(Case):
 
     @classmethod
     def from_json(cls, toolkit: Toolkit, data: Mapping[str, Any]) -> Task:
-        """Return the task of a value of `to_json`."""
         entries = [MilestoneEntry.model_validate(each) for each in data["milestones"]]
         words = data["words"]
         return cls(
@@ -212,7 +210,6 @@ def hold(start: Start, words: str, moves: Sequence[Move]) -> JsonObject:
 
 
 def accepts(task: Task, start: Start, moves: Sequence[Move]) -> bool:
-    """Return whether a task's goal accepts moves."""
     trajectory = find_trajectory(task, task.words, start.make(moves)[0], ANSWER)
     return task.goal.is_end(trajectory) and (task.goal.score(trajectory)["similarity"] or 0.0) >= SUCCESS
 

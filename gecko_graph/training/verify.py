@@ -134,7 +134,6 @@ class Verify(Work[Chunk, list[Item]]):
         return do
 
     def split(self, item: Chunk) -> list[Chunk]:
-        """Return a chunk line by line."""
         return [item._replace(at=item.at + at, lines=[line]) for at, line in enumerate(item.lines)]
 
     def lost(self, item: Chunk) -> list[Item]:

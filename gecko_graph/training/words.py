@@ -124,7 +124,6 @@ def find_values(toolkit: Toolkit, moves: Sequence[Move], references: References)
 
 
 def find_lacks(text: str, values: Collection[Json], names: Collection[str]) -> list[str]:
-    """Return the values that a text lacks, and the names of tools that it holds."""
     lacks, rest = [], text
     for value in sorted({*map(as_text, values)}, key=len, reverse=True):
         if not re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text):

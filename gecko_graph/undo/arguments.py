@@ -75,7 +75,6 @@ def _words(name: str) -> frozenset[str]:
 
 
 def arguments(tool: ToolSpec, known: Sequence[Where]) -> list[JsonObject]:
-    """Return arguments of a tool, the likeliest first."""
     rules, required = tool.parameters.get("properties", {}), tool.parameters.get("required", [])
     options = {key: _values(key, rule, tool, known) for key, rule in rules.items()}
     few = _VALUES if len(required) < 4 else 3 if len(required) < 7 else 2

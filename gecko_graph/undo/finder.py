@@ -62,7 +62,6 @@ class UndoFinder:
         self.journals = {RUNTIME, *(key for key, rule in journals if isinstance(rule, dict) and rule.get(JOURNAL))}
 
     def begin(self, state: JsonObject) -> World:
-        """Return a world that begins in a state, and answers by rules alone."""
         return self.worlds[0].begin(state).fork(by_rules=True)
 
     def find(
@@ -108,7 +107,6 @@ class UndoFinder:
         return {"call": call, "status": "timeout" if search.is_late else "none", "calls": []}
 
     def without_journals(self, patch: Patch) -> Patch:
-        """Return a patch without its operations on journals."""
         return [each for each in patch if tokens(each["path"])[:1] not in [[key] for key in self.journals]]
 
     def watched(self, state: JsonObject) -> JsonObject:

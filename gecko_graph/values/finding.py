@@ -332,7 +332,6 @@ class Leaves:
         return all(found(scalar, self._forms) for scalar in scalars)
 
     def has_form(self, form: str) -> bool:
-        """Return whether one of the leaves has a form, as `forms_of` returns them."""
         self.holds("", "normal")
         return form in (self._forms or ())
 
@@ -383,7 +382,6 @@ def _is_number(value: float, leaf: Json) -> bool:
 
 
 def holds_words(whole: str, part: str) -> bool:
-    """Return whether a folded text holds another one as whole words."""
     start = whole.find(part)
     while start >= 0:
         before, after = whole[:start][-1:], whole[start + len(part) :][:1]

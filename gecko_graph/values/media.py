@@ -87,7 +87,6 @@ def picture_of(reference: Json) -> str:
 
 
 def as_mcp(block: JsonObject) -> JsonObject:
-    """Return a block that was kept as MCP has it."""
     mime, text = _find_bytes(block) or ("", "")
     if mime.startswith(("image/", "audio/")):
         return {"type": mime.partition("/")[0], "data": text, "mimeType": mime}

@@ -78,7 +78,6 @@ Noted = TypeVar("Noted", bound=Mapping[str, Any])
 
 
 def note(kind: NoteKind, text: str, where: str = "", **data: Any) -> Note:
-    """Return a note."""
     return {"kind": kind, "where": where, "text": text, **({"data": data} if data else {})}  # type: ignore[typeddict-item]
 
 
@@ -94,7 +93,6 @@ def notes_of(record: Mapping[str, Any] | Sequence[Note], *kinds: NoteKind) -> li
 
 
 def gather_notes(steps: Iterable[Step], *kinds: NoteKind) -> list[Note]:
-    """Return the notes of the steps' outcomes, of these kinds, each with its call."""
     noted = ((step["call"], step["outcome"]) for step in steps if "outcome" in step)
     return [on_call(each, call) for call, outcome in noted for each in notes_of(outcome, *kinds)]
 
@@ -113,7 +111,6 @@ def join(record: Noted, more: Mapping[str, Any]) -> Noted:
 
 
 def by_kind(notes: Iterable[Note]) -> list[Note]:
-    """Return notes in the order of the kinds."""
     return sorted(notes, key=lambda each: [*KINDS].index(each["kind"]))
 
 

@@ -161,7 +161,6 @@ class BadRows:
     named: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, cause: str, where: str) -> None:
-        """Count a row."""
         self.counts[cause] += 1
         if len(known := self.named.setdefault(cause, [])) < NAMED:
             known.append(where)
@@ -173,7 +172,6 @@ class BadRows:
             self.named[cause] = [*self.named.get(cause, ()), *names][:NAMED]
 
     def lines(self) -> list[str]:
-        """Return a line on each cause."""
         more = {cause: self.counts[cause] - len(names) for cause, names in self.named.items()}
         return [
             f"{count:,} rows: {cause}: {', '.join(self.named[cause])}{f' and {more[cause]:,} more' * bool(more[cause])}"

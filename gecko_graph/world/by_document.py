@@ -138,7 +138,6 @@ def keep_what_matters(request: RungRequest, found: Sequence[Drift]) -> list[Drif
 
 
 def is_time(*values: Json) -> bool:
-    """Return whether all values are times."""
     return all(isinstance(each, str) and _TIME.fullmatch(each) for each in values)
 
 

@@ -54,7 +54,6 @@ def answer_calls(
 def simulate_call(
     state: JsonObject, scope: NodeScope, call: Call, *, before: JsonObject, steps: list[Step], nodes: Nodes
 ) -> Generator[Sequence[AnyAsk], list[Reply], Step]:
-    """Return the step of one call on a task state that these steps have made of the one before."""
     values = Point.first(before).values | {"task_state": state, "steps": steps}
     update = yield from answer_calls(values, scope, given=[(call, None)], nodes=nodes)
     step: Step = update["steps"][0]
@@ -92,7 +91,6 @@ class Point(NamedTuple):
         return cls(values, Grown())
 
     def after(self, update: Mapping[str, Any]) -> Point:
-        """Return the point after the calls of one message."""
         note = {key: update[key] for key in NOTES if update.get(key)}
         values = apply_update(self.values, update)
         notes = self.notes.grow([*({} for _ in update["steps"][1:]), note])

@@ -95,7 +95,6 @@ class Heard:
 
     @cached_property
     def days(self) -> list[date]:
-        """The dates in them."""
         return [day for text, _ in self.said for day in days_in(forms_of(text))]
 
     @cached_property
@@ -121,7 +120,6 @@ class Result:
 
 
 def days_in(forms: Iterable[str]) -> Iterator[date]:
-    """Yield the days that forms of dates name."""
     for form in forms:
         if found := DATE.fullmatch(form):
             with suppress(ValueError):

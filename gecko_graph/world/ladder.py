@@ -277,7 +277,6 @@ def check_result_schema(request: RungRequest, answer: Answer) -> str | None:
 
 
 def outcome_of(answer: Answer, rung: Rung, request: RungRequest, passed: Sequence[PassedRung]) -> Outcome:
-    """Return the outcome record of a rung's answer."""
     outcome: Outcome = {
         "status": answer.status,
         "result": answer.result,

@@ -180,7 +180,6 @@ def read_result(tool: ToolSpec, reply: Any) -> tuple[Json, str]:
 
 
 def result_problem(tool: ToolSpec, status: str, result: Json) -> str:
-    """Return the problem of a result: not JSON, or not of the tool's schema; empty if it fits."""
     try:
         check_json(result, what="the result")
     except StateError as problem:

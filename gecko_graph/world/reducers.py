@@ -158,7 +158,6 @@ class Grown(Sequence[Item]):
         return grown
 
     def first(self, wanted: str) -> Item | None:
-        """Return the first item with this key."""
         for run in self._runs:
             if wanted in run.by_key:
                 return run.by_key[wanted]

@@ -116,10 +116,10 @@ class RungRequest:
 
 
 def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
-    """Return the request of one call in an attempt's state."""
     tool, steps = toolkit[call["name"]], state.get("steps", [])
     is_real, shown = runs_for_real(tool, scope.context), state.get("offered_tools")
-    asked = not tool.reads and not tool.contract and scope.has_model("simulator")
+    silent = tool.contract is None or (tool.is_learned and not tool.contract.answers)  # it only guards: a model answers
+    asked = silent and not tool.reads and scope.has_model("simulator")
     others = (toolkit if shown is None else pick_tools(toolkit, shown)) if asked else ()
     reads = {each.name for each in toolkit if each.reads} if asked else ()
     return RungRequest(

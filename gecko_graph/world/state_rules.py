@@ -42,7 +42,6 @@ class StateRules(NamedTuple):
 
     @classmethod
     def of(cls, toolkit: Toolkit) -> StateRules:
-        """Return the rules of a toolkit's task state."""
         return cls(toolkit.state_schema, toolkit.invariants)
 
     def check_start(self, state: JsonObject, *, what: str, is_whole: bool = True) -> None:

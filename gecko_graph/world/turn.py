@@ -212,6 +212,5 @@ def undo_message(text: str = TEXT) -> HumanMessage:
 
 
 def asks_undo(messages: Sequence[AnyMessage]) -> bool:
-    """Return whether the turn's message is one of `undo_message`."""
     last = next((each for each in reversed(messages) if isinstance(each, HumanMessage)), None)
     return last is not None and last.additional_kwargs.get(MARK) == UNDO

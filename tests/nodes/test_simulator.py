@@ -9,8 +9,10 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
 from gecko_graph import GeckoContext, Toolkit
+from gecko_graph.contracts.contract import Contract
 from gecko_graph.errors import ToolkitError
 from gecko_graph.testing import drive
+from gecko_graph.tools.lessons import Lessons
 from gecko_graph.tools.spec import ToolSpec
 from gecko_graph.world.ladder import count_reads, simulator
 
@@ -54,9 +56,15 @@ def test_reads_before_the_first_write_are_asked_at_once_and_what_is_a_users_is_n
     assert counted == [1, 0, 0, 0], "a user's functions run one after another"
 
 
-def test_only_tools_that_are_known_to_write_are_named_as_such(attempt):
+PROPOSED = {"check": "True", "error": "no", "evidence": {"status": "proposed", "for": 0, "against": []}}
+
+
+@pytest.mark.parametrize("rules", [None, PROPOSED], ids=["no contract", "learned rules, which tell no answer"])
+def test_only_tools_that_are_known_to_write_are_named_as_such(attempt, rules):
     named = [ToolSpec(name="send", effect="write"), ToolSpec(name="look"), ToolSpec(name="move"), TOOLKIT["rate"]]
-    toolkit = Toolkit([*named, ToolSpec(name="pay", effect="write")])
+    contract = rules and Contract.load({"requires": [rules]}, where="pay")
+    lessons = Lessons("pay", is_learned=rules is not None)
+    toolkit = Toolkit([*named, ToolSpec(name="pay", effect="write", contract=contract, lessons=lessons)])
     moved = {"status": "ok", "result": 1, "patch": [{"op": "add", "path": "/a", "value": 1}], "simulated": True}
     looked = {**moved, "patch": []}
     steps = [{"v": 1, "call": call(name), "outcome": each} for name, each in (("move", moved), ("look", looked))]

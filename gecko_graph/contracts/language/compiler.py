@@ -49,7 +49,6 @@ class Code:
 
     @cached_property
     def paths(self) -> frozenset[StatePath]:
-        """The paths of the state that it reads."""
         return paths_in(self.parts)
 
 
@@ -62,7 +61,6 @@ def compile_parts(parts: Sequence[str | ast.expr]) -> Code:
 
 
 def constant(value: Any) -> Run:
-    """Return a closure with a constant value."""
     return lambda _: value
 
 

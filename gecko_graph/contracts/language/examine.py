@@ -130,7 +130,6 @@ class Schema(AnyShape):
 
 
 def of_state(schema: JsonObject | None) -> AnyShape:
-    """Return the known shape of the task state by its schema."""
     return ANY if schema is None else of_schema(leave_room(schema))
 
 

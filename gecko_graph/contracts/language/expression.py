@@ -211,20 +211,16 @@ class Location:
     report: Callable[[ContractError], None] | None = None
 
     def at(self, step: Step) -> Location:
-        """Return the location one step deeper."""
         where = f"{self.where}[{step}]" if isinstance(step, int) else f"{self.where}.{step}"
         return Location(where, self.names, (*self.path, step), self.origin, self.report)
 
     def part(self, *steps: Step) -> Location:
-        """Return the location of a part of a whole contract."""
         return Location(f"{self.where}: {'.'.join(map(str, steps))}", self.names, steps, self.origin, self.report)
 
     def with_names(self, /, **names: Any) -> Location:
-        """Return the location with further names in scope."""
         return Location(self.where, {**self.names, **names}, self.path, self.origin, self.report)
 
     def error(self, why: str) -> ContractError:
-        """Build an error about this location."""
         line = self.origin.find_line(self.path) if self.origin else None
         return ContractError(f"{self.where}: {why}{f' (line {line})' if line else ''}")
 

@@ -34,7 +34,6 @@ def _explain(construct: str) -> str:
 
 
 def explain_source(source: str, why: str) -> str:
-    """Return why a source cannot be parsed."""
     plain = re.sub(r"""'[^'\n]*'|"[^"\n]*\"""", "''", source)
     if not plain.strip():
         return "unexpected end"

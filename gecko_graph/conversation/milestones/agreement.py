@@ -115,7 +115,6 @@ def _split_parts(answer: str) -> tuple[list[str], list[str], list[str]]:
 
 
 def _find_other_code(claim: str, answer: str, asked: Sequence[str]) -> ClaimVerdict | None:
-    """Find a sentence that names other codes than the claim's, or one that denies the claim's."""
     own, known = {*find_codes(claim)}, {*find_codes(" ".join(asked))}
     for sentence in split_sentences(answer):
         named = {*find_codes(sentence)}

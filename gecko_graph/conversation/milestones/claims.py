@@ -143,7 +143,6 @@ def _find_alternative(part: Comparison, wanted: Figure) -> str:
 
 
 def _may_tell_figure(part: Comparison, clause: SentenceClause) -> bool:
-    """Return whether a figure of a clause may be one of the part's things."""
     if any(is_said(each, clause.text) for each in part.figures):
         return True
     if not part.strange(clause) and not part.new and all(each.kind != "number" for each in part.figures):

@@ -311,7 +311,6 @@ class Comparison:
         return any(said) if twins else is_said(wanted, text)
 
     def rivals(self, wanted: Figure, text: str) -> list[Figure]:
-        """Return the figures that a text has in the place of a wanted one."""
         found = rivals_of(wanted, text, [self.asked, self.part.text])
         return [each for each in found if not any(is_same(own, each) for own in self.figures)]
 

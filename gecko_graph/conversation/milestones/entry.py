@@ -33,7 +33,6 @@ def read_entry(kind: type[Model], data: Any, *, where: str, error: type[GeckoErr
 
 
 def join_problems(where: str, problems: Sequence[str], error: type[GeckoError]) -> GeckoError:
-    """Return the error of a file with these problems."""
     shown = list(problems[:PROBLEMS_SHOWN])
     if len(problems) > len(shown):
         shown.append(f"and {len(problems) - len(shown)} more")

@@ -187,7 +187,6 @@ def _describe(entry: MilestoneEntry) -> str:
 
 
 def find_problems(entries: Sequence[MilestoneEntry], state: JsonObject, *, part: str) -> Iterator[str]:
-    """Yield the problems of milestones with each other and with the state, each with its place."""
     named = name_entries(entries)
     ids = [id_ for id_, _, _ in named]
     for number, (id_, entry, after) in enumerate(named):

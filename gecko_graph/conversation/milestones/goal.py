@@ -120,7 +120,6 @@ def _match(milestones: Sequence[Milestone], trajectory: Sequence[Snapshot]) -> t
 
 
 def build_reached(milestone: Milestone, similarity: float, snapshot: int | None) -> Reached:
-    """Return a milestone with the snapshot matched to it."""
     found: Any = {name: getattr(milestone, name) for name in ("id", "threshold", "text")}
     return cast(Reached, {**found, "similarity": similarity, "snapshot": snapshot})
 

@@ -107,7 +107,6 @@ def claims(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
 
 
 def judge_answer(claim: JsonObject, cell: JsonObject) -> ClaimVerdict:
-    """Judge an answer by a claim: as the role `claim_judge` has decided, else by rule."""
     kind: Any
     ((kind, text),) = claim.items()
     answer, asked = cell["answer"], tuple(cell["asked"])
@@ -123,7 +122,6 @@ NONE: Verdicts = {}
 
 
 def claim_key(claim: JsonObject, cell: JsonObject) -> str:
-    """Return the key of a verdict on a claim."""
     return digest([claim, cell["answer"], cell["asked"]])
 
 
@@ -208,7 +206,6 @@ def _cost(row: JsonObject, wanted: JsonObject, measures: Measures, tolerance: To
 
 
 def measure_cell(cell: Json, target: Json, column: str, measures: Measures, tolerance: Tolerance) -> float:
-    """Return the similarity of a cell by its column's measure and tolerance."""
     options = tolerance.get(column, {})
     return MEASURES[measures.get(column, "exact")](cell, target, {**options, COLUMN: options.get(column, 0.0)})
 

@@ -60,12 +60,10 @@ class OutsideError(ToolkitError):
 
 
 def error_at(place: Place, why: str, kind: type[ToolkitError] = ToolkitError) -> ToolkitError:
-    """Return the error for something wrong at a place."""
     return kind(f"{place}: {why}")
 
 
 def json_type(value: Any) -> str:
-    """Return the JSON type of a value, in words for messages."""
     return _KINDS.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)
 
 
@@ -208,7 +206,6 @@ class Documents:
         return self.resolve(reference, at)
 
     def _find_resource(self, address: str, base: str, at: Place) -> Place:
-        """Return the document of an address, or the schema in one that has it as its `$id`."""
         uri = urljoin(base, address)
         for document in self._values:
             if uri in (found := self._addresses(document).ids):

@@ -75,7 +75,6 @@ class Field(NamedTuple):
         return kind in self.kinds and not self.kinds & (_SCALARS | ({"array", "object"} - {kind}))
 
     def names(self) -> list[str]:
-        """Return the members that are named."""
         return Said(self.schema, self.root).names()
 
     def inner(self, key: str | None, style: JsonObject | None = None) -> Field:

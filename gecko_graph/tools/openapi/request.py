@@ -138,7 +138,6 @@ def _quote(value: Json, safe: str = "") -> str:
 
 
 def _format_simple(name: str, value: Json, style: JsonObject, coder: Any = _quote) -> str:
-    """Return a value in a style of paths and headers."""
     if "content" in style:
         return str(coder(_format_content(value, style)))
     first, separator, named = PATH_STYLES.get(str(style.get("style")), PATH_STYLES["simple"])
