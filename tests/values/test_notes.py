@@ -20,7 +20,7 @@ def test_the_documented_kinds_are_those_of_the_code():
     assert [*KINDS] == [kind for kind in KINDS if kind in get_args(NoteKind)]
     assert len(KINDS) == len(get_args(NoteKind))
     page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
-    rows = [f"| `{name}` | {each.means} | {each.do} | {each.inside or '-'} |" for name, each in KINDS.items()]
+    rows = [f"- `{name}`{each.inside and f' ({each.inside})'}: {each.means} {each.do}" for name, each in KINDS.items()]
     assert "\n".join(rows) in page
 
 
