@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gecko_graph import GeckoContext, GeckoError, Models, Toolkit, create_gecko, create_gecko_agent, create_toolgate
 from gecko_graph.models import prompts
-from gecko_graph.models.prompts import MARKER, REQUIRED, Prompt, Prompts, fence, folder, variables_of
+from gecko_graph.models.prompts import MARKER, Prompt, Prompts, fence, folder, required_of, variables_of
 from gecko_graph.models.roles import REPLIES
 from gecko_graph.models.view import view
 from gecko_graph.state import ROLES
@@ -261,8 +261,8 @@ def test_a_planner_s_prompt_shows_what_its_graph_needs(tmp_path, create, name):
 
 
 def test_a_run_uses_the_prompts_of_ones_own(tmp_path):
-    for role, variables in REQUIRED.items():
-        shown = " ".join(f"{{{{ {name} }}}}" for name in sorted(variables))
+    for role in ROLES:
+        shown = " ".join(f"{{{{ {name} }}}}" for name in sorted(required_of(role)))
         (tmp_path / f"{role}.md").write_text(f"OWN {role}\n<!-- user -->\n{shown}", encoding="utf-8")
     model = Listener(turns=[{"planner": [[{"say": "done"}]], "checklist": [{"items": ["it is done"]}]}])
     create_gecko(desk.toolkit(), model=Models(model, prompts=tmp_path)).invoke(
@@ -274,8 +274,8 @@ def test_a_run_uses_the_prompts_of_ones_own(tmp_path):
 
 @pytest.mark.parametrize("role", ROLES)
 def test_what_a_role_cannot_do_without_is_in_its_prompt(role):
-    assert REQUIRED[role] <= variables_of(role)
-    assert REQUIRED[role]
+    assert required_of(role) <= variables_of(role)
+    assert required_of(role)
     assert role in REPLIES
 
 

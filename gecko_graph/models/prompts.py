@@ -2,8 +2,9 @@
 
 A file has two parts, with a line `<!-- user -->` between them: what never changes (the system message, first, because
 providers cache prefixes) and what does. Behind `<!-- questions -->` stands what a decision model is asked in its place:
-what is said with all questions, then one a line. Roles that judge or check a call are not shown secrets: they need to
-know that a password is the same, not its characters.
+what is said with all questions, then one a line. A comment `{# needs task, call #}` names the variables that a user's
+own prompt of the role may not leave out. Roles that judge or check a call are not shown secrets: they need to know that
+a password is the same, not its characters.
 """
 
 from __future__ import annotations
@@ -77,31 +78,7 @@ def _is_card(text: str) -> bool:
 
 MARKER, QUESTIONS = "<!-- user -->", "<!-- questions -->"
 _DIGITS = 8
-
-REQUIRED: Mapping[Role, frozenset[str]] = {
-    "planner": frozenset({"feedback"}),
-    "validator": frozenset({"tool", "arguments", "undecided"}),
-    "simulator": frozenset({"tool", "state", "call"}),
-    "state_updater": frozenset({"tool", "state", "call", "result"}),
-    "bootstrapper": frozenset({"tools", "task", "state"}),
-    "checklist": frozenset({"task"}),
-    "judge": frozenset({"task", "items", "steps", "answer", "state"}),
-    "converter": frozenset({"tool"}),
-    "searcher": frozenset({"task"}),
-    "reasoner": frozenset({"task", "results"}),
-    "reranker": frozenset({"need", "tools"}),
-    "user": frozenset({"goal"}),
-    "auditor": frozenset({"goal", "conversation"}),
-    "claim_judge": frozenset({"claim", "answer"}),
-    "contract_writer": frozenset({"tool", "errors", "counter"}),
-    "risk": frozenset({"task", "call", "effect"}),
-    "label_judge": frozenset({"tools", "conversation", "candidates"}),
-    "sample_writer": frozenset({"task", "missing"}),
-    "variant_writer": frozenset({"tools", "conversation", "right", "wrong", "constraint"}),
-    "tool_writer": frozenset({"context", "demand", "taken", "faults"}),
-    "dialogue_planner": frozenset({"tools", "kinds", "faults"}),
-}
-"""The variables that a prompt of a user's own may not leave out: without them the role cannot do its work."""
+_NEEDS = re.compile(r"\{# needs (.+) #\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +176,12 @@ def variables_of(role: Role) -> frozenset[str]:
     return _built_in()[role].names
 
 
+def required_of(role: Role) -> frozenset[str]:
+    """Return the names that a user's own prompt of a role must use."""
+    found = _NEEDS.search(_built_in()[role].text)
+    return frozenset(found[1].split(", ")) if found else frozenset()
+
+
 def folder() -> Path:
     """Return the folder of the prompts: inside the package, or next to it in a source checkout.
 
@@ -237,7 +220,7 @@ def _load_checked(path: Path, role: Role) -> _Parts:
             raise ValueError(f"the part before {MARKER} may not change, so it holds no variables")
         if unknown := sorted(parts.names - known):
             raise ValueError(f"unknown variable {unknown[0]!r}; the {role} has {', '.join(sorted(known))}")
-        if missing := sorted(REQUIRED[role] - parts.names):
+        if missing := sorted(required_of(role) - parts.names):
             raise ValueError(f"the variable {missing[0]!r} is missing: the {role} cannot work without it")
         for text in ("x", ""):
             parts.user.render(dict.fromkeys(known, text))
