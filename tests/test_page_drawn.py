@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from gecko_graph.conversation.result import build_report, read_conversation
 from langgraph.checkpoint.memory import InMemorySaver
 
+from gecko_graph.conversation.result import build_report, read_conversation
 from gecko_graph.display import html_page
 from gecko_graph.display.page import conversations_page
 from gecko_graph.scenario import play, shipped

@@ -208,7 +208,10 @@ def describe_undo(undo: Undo) -> str:
 
 
 def _show(place: str, value: Json, holes: Mapping[str, str]) -> str:
-    return f"<the real {bare(holes[place])} of its result>" if place in holes else format_json(value, budget=SHOWN)
+    if place not in holes:
+        return format_json(value, budget=SHOWN)
+    path = bare(holes[place])
+    return f"<the real {path} of its result>" if path else "<its real result>"
 
 
 def fence(text: str) -> str:

@@ -248,10 +248,9 @@ def test_the_plugin_collects_cases_and_prints_what_was_missed(folder, pytester, 
 
 
 def test_a_report_shows_the_newest_trial_of_a_case_first_and_sentences_for_ids(folder):
-    from gecko_graph.scenario.cases.run import run_case
-
     from gecko_graph.display.page import conversations_page
     from gecko_graph.scenario import Scenario
+    from gecko_graph.scenario.cases.run import run_case
     from gecko_graph.testing import scripted
 
     scenario = Scenario.load(folder / "cases" / "deep" / "one.gecko.yaml")
