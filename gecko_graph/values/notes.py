@@ -138,4 +138,5 @@ def tell(found: Note, *, named: bool = True) -> str:
     """Return a note as every face shows it: its tool, if it is `named`, the argument, and its text."""
     tool = found.get("data", {}).get("tool", "") if named else ""
     about = f"{tool} {place_of(found)}".strip()  # a text on the state names the place itself
-    return f"{about}: {found['text']}" if about else found["text"]
+    text = found["text"] if found["text"].strip() else KINDS[found["kind"]].label
+    return f"{about}: {text}" if about else text
