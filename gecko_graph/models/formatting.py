@@ -177,7 +177,7 @@ def _shown_name(name: str) -> str:
 
 def format_complaint(complaint: Complaint) -> str:
     """Return a complaint as a sentence."""
-    text = f"{complaint['tool']}{complaint['path'] and ' '}{describe_complaint(complaint)}"
+    text = f"{complaint['tool']}{' ' if complaint['path'] else ': '}{describe_complaint(complaint)}"
     return cut(one_line(text), budget=RESULT_CHARS)
 
 
