@@ -85,7 +85,8 @@ def tell_call(planned: PlannedCall, before: JsonObject, after: JsonObject, names
     """Return the facts on a call, as data."""
     predicted = planned["predicted"]
     result, change = basis_of(predicted)
-    filled = predicted.get("filled")
+    filled = predicted.get("filled") or {}
+    holes = filled["places"] if filled.get("invented") else ()
     known = {*((result, change) if predicted["status"] == "ok" else ())}
     is_open = known == {UNKNOWN} and planned["effect"] != "read"
     return {
@@ -98,9 +99,7 @@ def tell_call(planned: PlannedCall, before: JsonObject, after: JsonObject, names
         "status": predicted["status"],
         "result": None if is_open else predicted["result"],
         "result_rests_on": result,
-        "made_up": [printable(place) or "all of it" for place in filled["places"]]
-        if filled and filled["invented"]
-        else [],
+        "made_up": [printable(place) or "all of it" for place in holes],
         "changes": [] if is_open else list_changes(before, after, names),
         "changes_rest_on": change,
         "undo": [describe_undo(planned["undo"])] if "undo" in planned else [],

@@ -208,10 +208,8 @@ def describe_undo(undo: Undo) -> str:
 
 
 def _show(place: str, value: Json, holes: Mapping[str, str]) -> str:
-    if place not in holes:
-        return format_json(value, budget=SHOWN)
-    path = bare(holes[place])
-    return f"<the real {path} of its result>" if path else "<its real result>"
+    path = bare(holes.get(place, ""))
+    return f"<the real {path and f'{path} of its '}result>" if place in holes else format_json(value, budget=SHOWN)
 
 
 def fence(text: str) -> str:

@@ -76,16 +76,12 @@ def pointer_step(token: str | int) -> str:
 
 def short_pointer(tokens: Sequence[str | int]) -> str:
     """Return a JSON Pointer for a message: of a long name only the beginning, without line ends."""
-    return pointer(list(map(_short, tokens)))
+    return pointer([printable(shorten(str(token), EXCERPT_CHARS)) for token in tokens])
 
 
 def printable(text: str) -> str:
     """Return a text for one line: as it is, or as in JSON if it has line ends or other signs that nobody sees."""
     return text if text.isprintable() else json.dumps(text)[1:-1]
-
-
-def _short(token: str | int) -> str:
-    return printable(shorten(str(token), EXCERPT_CHARS))
 
 
 def pointer_tokens(pointer: str) -> list[str]:
@@ -96,7 +92,7 @@ def pointer_tokens(pointer: str) -> list[str]:
 
 def bare(pointer: str) -> str:
     """Return a JSON Pointer for a message, as people write it: `order_id` of `/order_id`, `items/0/id`."""
-    return "/".join(map(_short, pointer_tokens(pointer))) or pointer
+    return "/".join(pointer_tokens(short_pointer(pointer_tokens(pointer)))) or pointer
 
 
 def place_at(value: Json, pointer: str) -> Place:

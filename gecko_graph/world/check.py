@@ -275,10 +275,7 @@ _WORDS = re.compile(r"[^\s.\[\]'\"`/$]+")
 
 
 def _places_by_name(checked: _Checked) -> dict[str, str]:
-    """Return the JSON Pointers of the arguments that a model may name, those that no rule decides, by their forms.
-
-    Many models write `$.items[0].id`, `items/0/id` or `'id'`: what has the same words is the same name.
-    """
+    """Return the arguments that a model may name; it may write `$.items[0].id` or `'id'`: the same words are enough."""
     found: dict[str, str] = {}
     for place in checked.places:
         tokens = pointer_tokens(place)
@@ -286,17 +283,13 @@ def _places_by_name(checked: _Checked) -> dict[str, str]:
         paths += [path for path, value in places(value_at(checked.call["args"], place), place) if value is not None]
         for path in paths:
             found[printable(path)] = path
-            found.setdefault(_words_of(" ".join(pointer_tokens(path))), path)
+            found.setdefault(" ".join(_WORDS.findall(" ".join(pointer_tokens(path)))), path)
     return found
-
-
-def _words_of(name: str) -> str:
-    return " ".join(_WORDS.findall(name))
 
 
 def _place_of(argument: str, known: dict[str, str]) -> str | None:
     """Return the JSON Pointer that the model named; None if there is no such argument, or a rule has decided it."""
-    forms = argument, pointer((argument,)), _words_of(argument) or argument
+    forms = argument, pointer((argument,)), " ".join(_WORDS.findall(argument)) or argument
     return next((known[form] for form in forms if form in known), None)
 
 

@@ -150,7 +150,7 @@ def test_of_a_large_state_only_so_much_is_looked_at(monkeypatch):
 @pytest.mark.parametrize(
     ("returns", "argument"),
     [
-        ("{{ id }}", "<its real result>"),
+        ("{{ id }}", "<the real result>"),
         ({"": "{{ id }}"}, "<the real / of its result>"),
         ({"a/b": "{{ id }}"}, "<the real a/b of its result>"),
     ],
