@@ -19,6 +19,7 @@ from gecko_graph.display import words
 from gecko_graph.display.live import show
 from gecko_graph.display.rows import list_verdict, tone_of
 from gecko_graph.values.notes import note
+from gecko_graph.values.places import pointer
 from tests.runs_to_show import NASTY, RUN, SECOND, attempt, nasty_run, printable, rehearsal, step, verdict
 
 
@@ -187,7 +188,7 @@ def test_clean_shows_what_it_cannot_keep():
 
 def test_what_others_wrote_is_no_markup_and_no_escape_sequence():
     judged = JUDGED | {"notes": [made_up(f"/{NASTY}", NASTY, BY_MODEL | {"rung": NASTY}), note("unclear", NASTY)]}
-    origins = {"pay-1": {f"$.{NASTY}": [{"kind": "chosen", "from": "planner", "path": "", "rung": NASTY}]}}
+    origins = {"pay-1": {pointer((NASTY,)): [{"kind": "chosen", "from": "planner", "path": "", "rung": NASTY}]}}
     run = rehearsal(attempt(1, [step("pay", {NASTY: NASTY})], judged, origins=origins))
     run |= {"origins": origins, "changes": [NASTY], "supposed_state": {"state": {NASTY: NASTY}}}
     for each in (run, nasty_run()):

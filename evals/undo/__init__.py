@@ -15,6 +15,7 @@ from typing import Any
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoContext, Models, Scenario, Toolkit, World, create_gecko_agent, undo_message
+from gecko_graph.real.bindings import replaced
 from gecko_graph.scenario import examples, order_service
 from gecko_graph.state import Json, JsonObject
 from gecko_graph.testing import recorded
@@ -25,7 +26,7 @@ from gecko_graph.undo import UndoFinder
 from gecko_graph.values.difference import json_equal, make_patch
 from gecko_graph.values.digest import digest
 from gecko_graph.values.patch import tokens
-from gecko_graph.values.places import scalars_of
+from gecko_graph.values.places import scalars_of, value_at
 
 from ..bfcl.classes import RUNTIME
 from ..bfcl.contracted import CLASSES, class_toolkit
@@ -172,11 +173,8 @@ def play(real: Real, state: JsonObject, way: Sequence[Any], result: Json) -> Jso
     for each in way:
         args = dict(each["args"])
         for hole in each["bindings"]:
-            key, path = hole["argument"].removeprefix("$."), hole["path"].removeprefix("$.").split(".")
-            value: Any = result
-            for part in path:
-                value = value.get(part) if isinstance(value, dict) else None
-            args[key] = args.get(key) if value is None else value
+            value = value_at(result, hole["path"])
+            args = args if value is None else replaced(args, hole["argument"], value)
         _, state = call(real, state, each["name"], args)
     return state
 

@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from ..schemas.complaints import describe_complaint
 from ..state import Complaint, Json, Outcome, Step, UnjudgedAttempt
 from ..values.difference import Change, net_changes
-from ..values.places import map_texts, scalars
+from ..values.places import map_texts, printable, scalars
 
 RESULT_CHARS = 600
 MESSAGE_CHARS = 2_000
@@ -160,7 +160,7 @@ def source_of(outcome: Outcome, unknown: Sequence[str] | None = None) -> str:
     else:
         who = "the user" if outcome["rung"] == "person" else outcome["rung"]
         by, places = f"by {who}", list(filled["places"]) if filled.get("invented") else []
-    named = ", ".join(each or "the result" for each in places[:MOST_PLACES])
+    named = ", ".join(printable(each) or "the result" for each in places[:MOST_PLACES])
     return f"{by}, made up: {named}{', …' if len(places) > MOST_PLACES else ''}" if places else by
 
 
@@ -176,7 +176,7 @@ def _shown_name(name: str) -> str:
 
 
 def format_complaint(complaint: Complaint) -> str:
-    text = f"{complaint['tool']}{complaint['path'] and ' '}{describe_complaint(complaint)}"
+    text = f"{complaint['tool']}{' ' if complaint['path'] else ': '}{describe_complaint(complaint)}"
     return cut(one_line(text), budget=RESULT_CHARS)
 
 

@@ -10,13 +10,13 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationInfo,
 from pydantic.json_schema import SkipJsonSchema
 
 from ..state import ItemStatus, Json, JsonObject, Patch, Role
-from .formatting import cut
+from .formatting import cut, one_line
 from .reply import PatchReply, find_wrong_operation
 
 _ALSO = {"success": "ok", "succeeded": "success", "passed": "success", "pass": "success", "fail": "failed"}
 _ALSO |= {"failed": "error", "failure": "error"}
 """Words that models use for one of an enum's: each counts only if the enum has the other and not the word."""
-_NO_RULE = ("", "none", "no", "n/a", "nothing", "null")
+_NOTHING = ("", "none", "no", "n/a", "nothing", "null")
 _RULE_CHARS = 160
 
 
@@ -46,6 +46,12 @@ def _word(value: Any, words: tuple[str, ...]) -> Any:
         return value
     word = "_".join(value.casefold().replace("-", " ").replace("_", " ").split())
     return next((each for each in (word, _ALSO.get(word)) if each in words), value)
+
+
+def _line_of(given: Any) -> str:
+    """Return a text in one line; empty if it says that there is nothing."""
+    line = one_line(given) if isinstance(given, str) else ""
+    return "" if line.casefold().strip(".- ") in _NOTHING else line
 
 
 class _Decided(_Reply):
@@ -109,9 +115,7 @@ class SimulatedWrite(SimulatedResponse):
     @field_validator("may_refuse", mode="before")
     @classmethod
     def _one_line(cls, given: Any) -> str:
-        text = given[0] if isinstance(given, list) and given else given
-        line = " ".join(text.split()) if isinstance(text, str) else ""
-        return "" if line.casefold().strip(".- ") in _NO_RULE else cut(line, budget=_RULE_CHARS)
+        return cut(_line_of(given[0] if isinstance(given, list) and given else given), budget=_RULE_CHARS)
 
 
 class SimulatedEffect(_PatchBearing, SimulatedWrite):
@@ -213,6 +217,11 @@ class Judgement(LabelReply):
     unasked_changes: list[str] = Field(default_factory=list)
     stopping_was_right: bool = Field(default=False, validation_alias=AliasChoices("stopping_was_right", "ask_user"))
     feedback: str = ""
+
+    @field_validator("unasked_changes")
+    @classmethod
+    def _named(cls, given: list[str]) -> list[str]:
+        return [*filter(None, map(_line_of, given))]
 
 
 class ToolSchema(_Reply):

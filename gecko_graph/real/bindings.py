@@ -19,7 +19,7 @@ from ..values.difference import json_equal
 from ..values.finding import atoms_of, canonical, forms_of, whole_form
 from ..values.notes import notes_of
 from ..values.patch import apply_patch, equal, same_value
-from ..values.places import Place, as_text, place_at, pointer, scalars, value_at
+from ..values.places import Place, as_text, place_at, pointer, pointer_tokens, scalars, short_pointer, value_at
 from ..world.booking import SHORTEST, SPOT
 from ..world.given import search_state
 from ..world.provenance import MOST_VALUES
@@ -353,8 +353,9 @@ def find_difference(planned: PlannedCall, sent: Call, results: Mapping[str, Json
 
 def _departure(binding: Binding, results: Mapping[str, Json], why: str) -> Departure:
     real = format_json(value_at(results.get(binding["call"]), binding["path"]), budget=SHOWN)
-    place = f"{binding['path'] or 'the whole'} of the result of the call {binding['call']}"
-    return {"code": "binding", "message": f"{binding['argument']} rests on {place}: {real} is {why}"}
+    argument, path = (short_pointer(pointer_tokens(binding[key])) for key in ("argument", "path"))
+    place = f"{path or 'the whole'} of the result of the call {binding['call']}"
+    return {"code": "binding", "message": f"{argument} rests on {place}: {real} is {why}"}
 
 
 def replaced(value: Json, path: str, new: Json) -> Any:

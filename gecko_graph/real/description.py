@@ -11,7 +11,7 @@ from ..state import JsonObject, Step
 from ..values.difference import Change, net_changes
 from ..values.notes import KINDS, by_kind, notes_of, tell
 from ..values.patch import tokens
-from ..values.places import bare
+from ..values.places import bare, printable
 from ..world.records import Binding, PlannedCall, Prediction, Preview
 from ..world.shown import without_marks
 from .bindings import template
@@ -85,7 +85,8 @@ def tell_call(planned: PlannedCall, before: JsonObject, after: JsonObject, names
     """Return the facts on a call, as data."""
     predicted = planned["predicted"]
     result, change = basis_of(predicted)
-    filled = predicted.get("filled")
+    filled = predicted.get("filled") or {}
+    holes = filled["places"] if filled.get("invented") else ()
     known = {*((result, change) if predicted["status"] == "ok" else ())}
     is_open = known == {UNKNOWN} and planned["effect"] != "read"
     return {
@@ -98,7 +99,7 @@ def tell_call(planned: PlannedCall, before: JsonObject, after: JsonObject, names
         "status": predicted["status"],
         "result": None if is_open else predicted["result"],
         "result_rests_on": result,
-        "made_up": [place or "all of it" for place in filled["places"]] if filled and filled["invented"] else [],
+        "made_up": [printable(place) or "all of it" for place in holes],
         "changes": [] if is_open else list_changes(before, after, names),
         "changes_rest_on": change,
         "undo": [describe_undo(planned["undo"])] if "undo" in planned else [],
@@ -114,7 +115,7 @@ def describe_effects(data: JsonObject, planned: PlannedCall) -> Iterator[str]:
         yield "Its effect is not known here." if planned["effect"] != "read" else "Its result is not known here."
         return
     verb = "Returns" if data["status"] == "ok" else "An error is expected"
-    made_up = f"; made up: {', '.join(data['made_up'])}" if data["made_up"] else ""
+    made_up = f"; made up: {cut(', '.join(data['made_up']), budget=REASON_CHARS)}" if data["made_up"] else ""
     yield f"{verb}, {data['result_rests_on']}{made_up}:"
     yield fence(format_json(data["result"], budget=RESULT_CHARS))
     if data["changes"]:
@@ -150,7 +151,7 @@ def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Ite
 
     def place(binding: Binding) -> str:
         path = cut(bare(binding["path"]), budget=SHOWN)
-        where = f"{path} in the result of {names.get(binding['call'], binding['call'])}"
+        where = f"{path and f'{path} in the '}result of {names.get(binding['call'], binding['call'])}"
         return f"{where}, predicted {format_json(binding['predicted'], budget=SHOWN)}"
 
     for argument, parts in template(planned):

@@ -208,7 +208,8 @@ def describe_undo(undo: Undo) -> str:
 
 
 def _show(place: str, value: Json, holes: Mapping[str, str]) -> str:
-    return f"<the real {bare(holes[place])} of its result>" if place in holes else format_json(value, budget=SHOWN)
+    path = bare(holes.get(place, ""))
+    return f"<the real {path and f'{path} of its '}result>" if place in holes else format_json(value, budget=SHOWN)
 
 
 def fence(text: str) -> str:

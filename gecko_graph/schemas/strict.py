@@ -20,6 +20,7 @@ from jsonschema.protocols import Validator
 
 from ..errors import ContractError
 from ..state import RUNTIME, Json, JsonObject
+from ..values.places import pointer_step, pointer_tokens
 from .findings import Finding, find_unstorable, findings
 from .formats import compile_pattern
 from .rules import Same, check, explain, member_rules, rules_of_part
@@ -44,7 +45,7 @@ def check_schema(
     if not isinstance(schema, dict):
         raise ContractError(f"{where}: expected a JSON Schema as an object, got {type(schema).__name__}")
     if fault := _find_fault(Same(schema)):
-        line = line_of(tuple(fault.partition(": ")[0].split("/")[1:]))
+        line = line_of(tuple(pointer_tokens(fault.partition(": ")[0])))
         raise ContractError(f"{where}{fault}{f' (line {line})' if line else ''}")
     return schema
 
@@ -73,7 +74,7 @@ def _find_fault(key: Same) -> str:
 def _find_unchecked(root: JsonObject, part: Any, place: str) -> Iterator[str]:
     """Yield the keywords that validation would ignore, each with its place and the reason."""
     for key, value in part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ():
-        here = f"{place}/{key}"
+        here = place + pointer_step(key)
         if key in ("$ref", "$dynamicRef") and isinstance(value, str) and follow(root, value) is None:
             is_inside = value.startswith("#")
             why = "leads nowhere" if is_inside else "is outside of the schema, and is never fetched"

@@ -138,7 +138,7 @@ def bind(undo: Undo, result: Json, before: JsonObject) -> Undo:
     calls: list[UndoCall] = []
     for each in undo["calls"]:
         holes = [(pointer(place), drawn.get((type(value), value))) for place, value in scalars(each["args"])]
-        bindings: list[Hole] = [{"argument": argument, "path": path} for argument, path in holes if path]
+        bindings: list[Hole] = [{"argument": argument, "path": path} for argument, path in holes if path is not None]
         calls.append({**each, "bindings": bindings})
     return {**undo, "calls": calls}
 

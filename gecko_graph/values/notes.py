@@ -135,4 +135,4 @@ def tell(found: Note, *, named: bool = True) -> str:
     """Return a note as every face shows it: its tool, if it is `named`, the argument, and its text."""
     tool = found.get("data", {}).get("tool", "") if named else ""
     about = f"{tool} {place_of(found)}".strip()  # a text on the state names the place itself
-    return f"{about}: {found['text']}" if about else found["text"]
+    return f"{about}: {found['text'].strip() or KINDS[found['kind']].label}".removeprefix(": ")

@@ -75,8 +75,13 @@ def pointer_step(token: str | int) -> str:
 
 
 def short_pointer(tokens: Sequence[str | int]) -> str:
-    """Return a JSON Pointer for a message: of a long name only the beginning."""
-    return pointer([shorten(token, EXCERPT_CHARS) if isinstance(token, str) else token for token in tokens])
+    """Return a JSON Pointer for a message: of a long name only the beginning, without line ends."""
+    return pointer([printable(shorten(str(token), EXCERPT_CHARS)) for token in tokens])
+
+
+def printable(text: str) -> str:
+    """Return a text for one line: as it is, or as in JSON if it has line ends or other signs that nobody sees."""
+    return text if text.isprintable() else json.dumps(text)[1:-1]
 
 
 def pointer_tokens(pointer: str) -> list[str]:
@@ -86,8 +91,8 @@ def pointer_tokens(pointer: str) -> list[str]:
 
 
 def bare(pointer: str) -> str:
-    """Return a JSON Pointer as people write it: `order_id` of `/order_id`, `items/0/id` of `/items/0/id`."""
-    return "/".join(pointer_tokens(pointer))
+    """Return a JSON Pointer for a message, as people write it: `order_id` of `/order_id`, `items/0/id`."""
+    return "/".join(pointer_tokens(short_pointer(pointer_tokens(pointer)))) or pointer
 
 
 def place_at(value: Json, pointer: str) -> Place:

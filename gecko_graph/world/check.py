@@ -30,7 +30,7 @@ from ..tools.descriptions import ParameterField
 from ..tools.spec import ToolSpec
 from ..values.finding import Leaves, number_words
 from ..values.notes import note, with_notes
-from ..values.places import excerpt, place_at, pointer, value_at
+from ..values.places import excerpt, place_at, places, pointer, pointer_tokens, printable, value_at
 from .channels import AttemptState, SemanticRecord
 from .decided import Decided, day_of
 from .ladder import build_trace, emit_result
@@ -225,19 +225,19 @@ def _build_ask(checked: _Checked, state: AttemptState, where: Where, scope: Node
     wanted = [name for name in properties if any(leads_into(place, pointer((name,))) for place in checked.places)]
     parameters = {"type": "object", "properties": {name: properties[name] for name in wanted}}  # tokens cost
     parameters |= {key: tool.parameters[key] for key in ("$defs",) if key in tool.parameters}
-    shown = {"name": tool.name, "description": tool.about, "parameters": parameters}
+    described = {"name": tool.name, "description": tool.about, "parameters": parameters}
+    shown = tuple(map(printable, checked.places))  # a name with a line end would be several
     variables = {
-        "tool": format_json(shown, budget=TOOL_CHARS),
+        "tool": format_json(described, budget=TOOL_CHARS),
         "task": state["task"],
         "conversation": format_conversation(earlier(state.get("conversation", [])), budget=DIGEST_CHARS),
         "results": format_steps(answered, budget=DIGEST_CHARS) if answered else "",
         "policy": format_policy(state.get("conversation", []), budget=DIGEST_CHARS),
         "now": find_now(state),
         "arguments": format_json(args, budget=ARGUMENT_CHARS),
-        "undecided": "\n".join(checked.places),
+        "undecided": "\n".join(shown),
     }
-    places, band = tuple(checked.places), scope.context.band
-    return Ask("validator", variables, SemanticVerdict, where, ids=places, band=band)
+    return Ask("validator", variables, SemanticVerdict, where, ids=shown, band=scope.context.band)
 
 
 def _record(checked: _Checked, reply: Reply) -> SemanticRecord:
@@ -246,8 +246,9 @@ def _record(checked: _Checked, reply: Reply) -> SemanticRecord:
     if not isinstance(reply.value, SemanticVerdict):
         record["failure"] = reply.failure or "no verdict came back"
         return record
+    known = _places_by_name(checked)
     for each in reply.value.problems:
-        place = _place_of(each.argument, checked)
+        place = _place_of(each.argument, known)
         if place is not None and each.unsure:
             text = "it is not sure that its value fits" + ("" if each.p is None else f", p {each.p:.2f}")
             record.setdefault("unsure", []).append(note("unclear", text, place))
@@ -270,25 +271,26 @@ def _name_of(place: str, args: JsonObject) -> str:
     return next((token for token in reversed(place_at(args, place)) if isinstance(token, str)), "")
 
 
-_PATH_STEPS = re.compile(r"(?:\[['\"]?|\.|^)([^.\[\]'\"]+)['\"]?\]?")
+_WORDS = re.compile(r"[^\s.\[\]'\"`/$]+")
 
 
-def _read_pointer(named: str) -> str:
-    """Return what a model has named as a JSON Pointer; many models write a JSON path, or `items[0].id`."""
-    if named.startswith("/"):
-        return named
-    return pointer(_PATH_STEPS.findall(named.removeprefix("$")))
-
-
-def _place_of(argument: str, checked: _Checked) -> str | None:
-    """Return the JSON Pointer that the model named; None if there is no such argument, or a rule has decided it."""
-    named, args = argument.strip(), checked.call["args"]
-    path = pointer((named,)) if named in args else _read_pointer(named)
+def _places_by_name(checked: _Checked) -> dict[str, str]:
+    """Return the arguments that a model may name; it may write `$.items[0].id` or `'id'`: the same words are enough."""
+    found: dict[str, str] = {}
     for place in checked.places:
-        inside = leads_into(path, place) and value_at(args, path) is not None
-        if inside or (path and leads_into(place, path)):
-            return path
-    return None
+        tokens = pointer_tokens(place)
+        paths = [pointer(tokens[:end]) for end in range(1, len(tokens))]
+        paths += [path for path, value in places(value_at(checked.call["args"], place), place) if value is not None]
+        for path in paths:
+            found[printable(path)] = path
+            found.setdefault(" ".join(_WORDS.findall(" ".join(pointer_tokens(path)))), path)
+    return found
+
+
+def _place_of(argument: str, known: dict[str, str]) -> str | None:
+    """Return the JSON Pointer that the model named; None if there is no such argument, or a rule has decided it."""
+    forms = argument, pointer((argument,)), " ".join(_WORDS.findall(argument)) or argument
+    return next((known[form] for form in forms if form in known), None)
 
 
 def _read_complaints(checked: _Checked, record: SemanticRecord | None) -> list[Complaint]:

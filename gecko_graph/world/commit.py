@@ -86,7 +86,7 @@ def mark_race(request: RungRequest, outcome: Outcome, done: Sequence[Step]) -> O
     for call, patch in ((each["call"], each["outcome"]["patch"] or []) for each in done):
         with suppress(PatchConflict):  # not a valid patch: `commit` refuses it
             if places := overlap(patch, outcome["patch"] or [], document=request.state):
-                told = f"{call['name']} ({call['id']}) at {', '.join(places[:3])}"
+                told = f"{call['name']} ({call['id']}) at {', '.join(each or 'the root' for each in places[:3])}"
                 races.append(note("race", told, places[0], call=call["id"]))
     if races and request.context.parallel_calls == "strict":
         reason = f"another call of the same message changes the same place: {'; '.join(map(tell, races))}"

@@ -84,6 +84,12 @@ def test_what_a_model_wrote_instead_of_arguments_or_a_name_is_cut():
     assert len(format_complaint(complaint)) <= 600
 
 
+@pytest.mark.parametrize(("path", "place"), [("", "pay: "), ("/a", "pay /a: "), ("/", "pay /: ")])
+def test_a_complaint_names_tool_and_argument_or_the_tool_alone(path, place):
+    complaint = {"tool": "pay", "path": path, "expected": "JSON", "got": "x", "source": "rule"}
+    assert format_complaint(complaint) == f"{place}expected JSON, got x"
+
+
 @pytest.mark.parametrize(("count", "budget"), [(20, 12_000), (60, 12_000), (20, 2_000), (20, 500)])
 def test_long_results_are_cut_before_any_call_is_left_out(count, budget):
     steps = [step(f"tool_{n}", {"text": "y" * 5_000}, ["x" * 5_000]) for n in range(count)]

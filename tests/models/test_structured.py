@@ -171,3 +171,9 @@ def test_schemas_stand_alone_and_carry_the_class_name(reply):
 def test_operations_are_checked_so_that_a_repair_round_can_mend_them(operation, words):
     with pytest.raises(Unreadable, match=words):
         read(json.dumps({"patch": [{"op": "add", "path": "/b", "value": None}, operation]}), StateChange)
+
+
+@pytest.mark.parametrize("named", [[], [""], ["None."], [" ", "n/a", "- nothing"]])
+def test_a_list_that_says_nothing_names_no_change(named):
+    given = {"items": [{"id": "1", "status": "success"}], "unasked_changes": [*named, "a.txt\n is gone"]}
+    assert read_reply(given, Judgement).unasked_changes == ["a.txt is gone"]

@@ -24,7 +24,7 @@ WEATHER = ToolSpec(
             "unit": {"type": "string", "enum": ["C", "F"]},
             "days": {"type": "integer", "minimum": 1, "maximum": 7},
             "people": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}},
-            "odd name": {"type": "string"},
+            **{name: {"type": "string"} for name in ("odd name", "a/b", "a~b", "two\nlines")},
         },
         "required": ["city"],
     },
@@ -124,7 +124,15 @@ class TestModel:
             ("people", "/people"),
             ("people[0].name", "/people/0/name"),
             ("/people/0", "/people/0"),
+            ("people/0/name", "/people/0/name"),
+            ("$['people'][0]['a.b']", "/people/0/a.b"),
             ("odd name", "/odd name"),
+            ("`odd name`", "/odd name"),
+            ("/a/b", "/a~1b"),
+            ("a~b", "/a~0b"),
+            ("/two\\nlines", "/two\nlines"),
+            ("/people/" + "0" * 10_000, None),
+            ("[" * 10_000, None),
             ("$", None),
             ("", None),
             ("town", None),
@@ -137,8 +145,10 @@ class TestModel:
         ],
     )
     def test_problems_of_arguments_that_are_not_there_or_decided_are_dropped(self, named, path):
-        args = {"city": "Rome", "unit": "C", "people": [{"name": "x"}], "odd name": "y"}
-        update, *_ = drive(node, state(call(**args)), [verdict((named, "wrong"))])
+        args = {"city": "Rome", "unit": "C", "people": [{"name": "x", "a.b": "z"}], "odd name": "y"}
+        args |= {"a/b": "v", "a~b": "w", "two\nlines": "u"}
+        update, (ask,), _ = drive(node, state(call(**args)), [verdict((named, "wrong"))])
+        assert ask.variables["undecided"].splitlines() == [*ask.ids], "a line each, as a decision model is asked"
         problems = update["argument_verdicts"][0]["problems"]
         assert [problem["argument"] for problem in problems] == ([path] if path else [])
         assert bool(update["pending"]) == (path is None)

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from gecko_graph import Tool, Toolkit
-from gecko_graph.real.description import describe_calls
+from gecko_graph.real.description import describe_calls, describe_dependencies
 from gecko_graph.real.names import Names
 from gecko_graph.real.policy import ReviewPolicy
-from gecko_graph.real.preview import finish_preview, plan_call
+from gecko_graph.real.preview import describe_undo, finish_preview, plan_call
 from gecko_graph.values.notes import warning
 
 STATE = {"pets": {"P7": {"name": "Flocke", "owner_id": "O4"}}, "owners": {"4": {"name": "Tom"}}}
@@ -54,6 +54,27 @@ def test_what_nothing_but_a_schema_has_made_up_is_not_shown_as_its_effect(outcom
     assert "Its effect is not known here." in text
     assert "A1" not in text
     assert (data["result"], data["changes"]) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("argument", "path", "line"),
+    [
+        ("/id", "", '- id: its value is the real result of step 1 (make), predicted "A-1".'),
+        ("/", "/", '- /: its value is the real / in the result of step 1 (make), predicted "A-1".'),
+        (
+            "/a\n- b",
+            "/c\r\nd",
+            '- a\\n- b: its value is the real c\\r\\nd in the result of step 1 (make), predicted "A-1".',
+        ),
+    ],
+)
+def test_a_hole_is_one_line_that_names_its_place(argument, path, line):
+    hole = {"argument": argument, "call": "c1", "path": path, "predicted": "A-1"}
+    planned: Any = {"bindings": [hole], "ambiguous": [], "call": {"id": "c2", "name": "use", "args": {"id": "A-1"}}}
+    assert [*describe_dependencies(planned, {"c1": "step 1 (make)"})] == [line]
+    undo: Any = {"status": "found", "calls": [{"name": "use", "args": {argument[1:]: 1}, "bindings": [hole]}]}
+    assert ("<the real result>" in describe_undo(undo)) == (path == "")
+    assert len(describe_undo(undo).splitlines()) == 1
 
 
 def test_it_speaks_of_things_by_the_names_that_state_and_real_reads_have():

@@ -184,3 +184,12 @@ def test_what_cannot_be_checked_is_refused_with_its_place(schema, message):
     with pytest.raises(ContractError) as caught:
         check_schema(schema, where="shop.yaml#/x-state")
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("fault", [{"type": "nothing"}, {"$ref": "#/$defs/lacks"}])
+@pytest.mark.parametrize("name", ["a", "a/b", "a~1", ""])
+def test_a_fault_is_found_in_its_file_whatever_its_key(fault, name):
+    (keyword,) = fault
+    lines = {("properties", name, keyword): 7}
+    with pytest.raises(ContractError, match=r"\(line 7\)$"):
+        check_schema({"properties": {name: fault}}, where="x", line_of=lambda place: lines.get(place[:3]))

@@ -147,6 +147,21 @@ def test_of_a_large_state_only_so_much_is_looked_at(monkeypatch):
     assert 0 < max(seen) < 2 * finder.MOST_VALUES
 
 
+@pytest.mark.parametrize(
+    ("returns", "argument"),
+    [
+        ("{{ id }}", "<the real result>"),
+        ({"": "{{ id }}"}, "<the real / of its result>"),
+        ({"a/b": "{{ id }}"}, "<the real a/b of its result>"),
+    ],
+)
+def test_an_identifier_that_the_call_draws_is_a_hole_wherever_its_result_has_it(returns, argument):
+    add = {"op": "add", "path": ["files", "{{ id }}"], "value": "{{ args.name }}"}
+    make = {"let": {"id": "{{ new_id('f-') }}"}, "effects": [add], "returns": returns}
+    found = find(kit(make=make, delete=DELETE), "make", name="tea")
+    assert describe_undo(found) == f"Undone by delete(name={argument})."
+
+
 def test_what_stood_in_the_state_before_is_no_hole():
     tell = {**WRITE, "returns": {"was": "{{ state.files[args.name] }}", "id": "{{ args.name }}"}}
     found = find(kit(write=tell, delete=DELETE), "write", name="a", text="new")
