@@ -121,7 +121,7 @@ def test_a_derived_value_never_runs_unseen_and_is_shown_with_its_operation():
 def test_a_made_up_value_is_shown_and_an_embedder_may_allow_it():
     agent, sent = sender(GUESS, interrupt_on="writes")
     (action,) = ask(agent, SEND)["action_requests"]
-    assert "phone: made up; nothing real supports it." in action["description"]
+    assert 'made up: phone: nothing real supports "555-0142-77"' in action["description"]
     agent, sent = sender(GUESS, interrupt_on=[ALLOW])
     run(agent, SEND)
     assert sent == ["555-0142-77 hello"]
