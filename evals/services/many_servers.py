@@ -1,6 +1,6 @@
 """Servers on one Postgres that are killed at random: what was answered is there once, and what a call costs.
 
-    python -m evals.services.many_servers --sessions 500 --calls 20000
+    python -m evals scale --only servers
 
 Each call writes a note with an id of its own to a session that is drawn, by a server that is drawn. A client whose
 server died looks whether its call was made, and makes it again if it was not. In the end each session's history is
@@ -16,7 +16,6 @@ import signal
 import subprocess
 import tempfile
 import time
-from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -242,19 +241,3 @@ def _postgres_cpu(address: str) -> float:
 
 def _lives(pid: str) -> bool:
     return os.path.exists(f"/proc/{pid}/stat")
-
-
-def main() -> None:
-    """Measure, and print what was found."""
-    parser = ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    for name, value in Size()._asdict().items():
-        parser.add_argument(f"--{name}", type=int, default=value)
-    parser.add_argument("--seed", type=int, default=0)
-    given = vars(parser.parse_args())
-    seed = given.pop("seed")
-    for name, value in measure(Size(**given), seed=seed).items():
-        print(f"{name}: {value}")
-
-
-if __name__ == "__main__":
-    main()

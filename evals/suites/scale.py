@@ -1,4 +1,4 @@
-"""`scale`: the same rows by `map`, processes and Ray; workers, nodes and drivers killed; memory; tasks in parallel.
+"""`scale`: rows by `map`, processes and Ray; workers, nodes and drivers killed; memory; tasks; servers on Postgres.
 
 Ray comes in an environment of its own (`pip install '.[ray]'`); parts that need it are left out elsewhere.
 """
@@ -31,8 +31,9 @@ from gecko_graph.training.verify import SHARD
 from gecko_graph.values.mapping import Map, on_ray, processes
 
 from ..harness.options import ROOT
+from ..services import many_servers
 
-WITHIN_RAY, WITHIN_MEMORY, SPEED_UP = 1.15, 1.2, 1.9
+WITHIN_RAY, WITHIN_MEMORY, SPEED_UP, WITHIN_SQLITE = 1.15, 1.2, 1.9, 1.5
 
 
 class Given(NamedTuple):
@@ -42,6 +43,7 @@ class Given(NamedTuple):
     tasks: int
     kills: int
     memory: tuple[int, int]
+    servers: many_servers.Size
     folder: Path
 
 
@@ -212,8 +214,20 @@ def measure_tasks(given: Given) -> Iterator[Told]:
         yield Told(told, marks[-1] == marks[0])
 
 
+def measure_servers(given: Given) -> Iterator[Told]:
+    """Several servers on one Postgres, killed while clients call them; what a call costs beside one on SQLite."""
+    found = many_servers.measure(given.servers)
+    words = ("answered", "lost", "doubled", "torn", "killed")
+    told = ", ".join(f"{found[each]} {each}" for each in words)
+    yield Told(told, not any(found[each] for each in ("lost", "doubled", "torn")))
+    costs = " and ".join(f"{value:.2f} ms on {name}" for name, value in found["cpu_ms"].items())
+    told = f"processor time a call: {costs}, {found['ratio']:.2f} times"
+    yield Told(told, found["ratio"] <= WITHIN_SQLITE)
+
+
 PARTS: Mapping[str, Callable[[Given], Iterator[Told]]] = {
-    "same": measure_same, "kills": measure_kills, "memory": measure_memory, "tasks": measure_tasks
+    "same": measure_same, "kills": measure_kills, "memory": measure_memory, "tasks": measure_tasks,
+    "servers": measure_servers,
 }  # fmt: skip
 
 
@@ -225,13 +239,16 @@ def run(argv: list[str]) -> int:
     parser.add_argument("--tasks", type=int, default=2_000, metavar="N", help="tasks that are made (2000)")
     parser.add_argument("--kills", type=int, default=20, metavar="N", help="kills of each kind (20)")
     parser.add_argument("--memory", default="10000,1000000", metavar="N,N", help="rows whose memory is compared")
+    parser.add_argument("--sessions", type=int, default=500, metavar="N", help="sessions of the servers (500)")
+    parser.add_argument("--calls", type=int, default=20_000, metavar="N", help="calls that are made of them (20000)")
     options, failed = parser.parse_args(argv), 0
+    servers = many_servers.Size(options.sessions, options.calls)
     few, many = map(int, options.memory.split(","))
     if unknown := [name for name in options.only.split(",") if name not in PARTS]:
         parser.error(f"--only {unknown[0]}: parts are {', '.join(PARTS)}")
     for name in options.only.split(","):
         with tempfile.TemporaryDirectory() as folder:
-            given = Given(options.rows, options.tasks, options.kills, (few, many), Path(folder))
+            given = Given(options.rows, options.tasks, options.kills, (few, many), servers, Path(folder))
             for text, holds in PARTS[name](given):
                 end = "" if holds is None else ": holds" if holds else ": DOES NOT HOLD"
                 print(f"{name}: {text}{end}", flush=True)
