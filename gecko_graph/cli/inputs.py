@@ -215,7 +215,7 @@ def write_text(option: str, target: str, text: str) -> None:
 
 
 def find_map(options: Options, otherwise: Map = map) -> Map:
-    """Return who does the work of a command: `--ray`, `--workers`, or one process."""
+    """Return the `map` of a command: by `--ray`, `--workers`, or one process."""
     if options.ray is not None:
         return on_ray(None if options.ray == HERE else options.ray, options.workers)
     return processes(options.workers) if (options.workers or 1) > 1 else otherwise

@@ -26,7 +26,7 @@ class Person(BaseChatModel):
 
     @classmethod
     def at(cls, console: Console, option: str) -> Person:
-        """Return who can write. Raises GeckoError if there is neither a terminal nor a line."""
+        """Return the person at the terminal. Raises GeckoError if there is neither a terminal nor a line."""
         lines = None if sys.stdin.isatty() else sys.stdin.read().splitlines()
         if lines is not None and not any(map(str.strip, lines)):
             raise GeckoError(f"{option}: there is no terminal to type at, and no lines were piped in")

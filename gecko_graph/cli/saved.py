@@ -293,7 +293,7 @@ def _build_agent_turn(snapshots: Sequence[StateSnapshot], now: StateSnapshot | N
 
 
 def _follow_agent(values: Any, now: StateSnapshot | None) -> JsonObject:
-    """Return what followed a turn's rehearsal; of a turn that is not over what is asked, and the calls so far."""
+    """Return the real calls after a turn's rehearsal; of a turn that is not over also its open question."""
     done = values.get("execution") or {}
     if done.get("turn") == values["turn"]:
         return {"execution": done}

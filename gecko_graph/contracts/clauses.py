@@ -281,7 +281,7 @@ def load_effects(data: Any, place: Location) -> list[Effect]:
 
 
 def read_follows(data: Any, place: Location) -> list[JsonObject]:
-    """Return what is established to follow a success, each `{id, do, evidence}`. Raises ContractError."""
+    """Return the established effects that follow a success, each `{id, do, evidence}`. Raises ContractError."""
     found: list[JsonObject] = []
     for each, there in load_list(data, place):
         there.check_fields(each, ("id", "do", "evidence"))

@@ -34,7 +34,7 @@ def stem(word: str) -> str:
 
 
 def phrase(words: Sequence[str]) -> re.Pattern[str]:
-    """Return what finds any of some alternatives as whole words."""
+    """Return a pattern that finds any of some alternatives as whole words."""
     return re.compile(rf"\b(?:{'|'.join(words)})\b", re.I)
 
 

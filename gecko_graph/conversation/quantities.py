@@ -116,7 +116,7 @@ def _past(found: re.Match[str]) -> str:
 
 
 def _write(to: Any, unit: str = "") -> str | Callable[[re.Match[str]], str]:
-    """Return what a row of `spelt` writes: figures, a time, or the sum of two numbers, one so much larger."""
+    """Return the value that a row of `spelt` writes: figures, a time, or the sum of two numbers, one much larger."""
     if unit:
         return lambda found: f"{int(found[1]) * to + int(found[2])} {unit}"
     return _past if to == "clock" else str(to)

@@ -44,7 +44,7 @@ class Derived:
         return sorted(key for key, is_made in self._roots().items() if is_made)
 
     def tell(self, state: JsonObject) -> list[str]:
-        """Return what was derived, and of what nothing is known in a state, in lines."""
+        """Return lines on the derived state, and on its parts of which nothing is known."""
         counts = Counter(kind.word for name, kind in self.kinds.items() if name in self.file["contracts"])
         words = ", ".join(f"{word} {count}" for word, count in counts.most_common())
         empty = ", ".join(key for key in self.made if not state.get(key))

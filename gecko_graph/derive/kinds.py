@@ -184,7 +184,7 @@ def _of_plural(one: Operation, paths: Paths) -> Kind | None:
 
 
 def _part_of_item(one: Operation, paths: Paths) -> Kind | None:
-    """Return what a PUT or PATCH below an item does that sends some of its fields and answers with all of it."""
+    """Return the kind of a PUT or PATCH below an item that sends some of its fields and answers with all of it."""
     found = paths.things.get(one.slot[:-2])
     if found is None or one.slot[-2] != VAR or one.method not in ("put", "patch") or "get" in paths.slots[one.slot]:
         return None
@@ -196,7 +196,7 @@ def _part_of_item(one: Operation, paths: Paths) -> Kind | None:
 
 
 def _of_one(one: Operation, paths: Paths) -> Kind | None:
-    """Return what is done to the one thing at a path: it is read there, and has no items."""
+    """Return the kind of an operation on the single thing at a path: it is read there, and has no items."""
     there = paths.slots[one.slot]
     read = there.get("get")
     if read is None or not read.result.fields or read.result.mapped or "array" in read.result.types:

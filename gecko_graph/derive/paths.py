@@ -256,7 +256,7 @@ def _meant(one: Operation) -> Iterator[tuple[str, Slot]]:
 
 
 def _item_shape(each: Mapping[str, Operation], at: Mapping[str, Operation]) -> SchemaShape:
-    """Return what an item is: as it is read, made or changed, else as it is listed."""
+    """Return the shape of an item: as it is read, made or changed, else as it is listed."""
     listed = at["get"].lists if "get" in at else None
     names = set(listed.fields) if listed else set()
     for one in (each.get("get"), at.get("post"), each.get("patch"), each.get("put"), each.get("post")):

@@ -56,7 +56,7 @@ class Drafts:
         return {**self._turn, **done, "attempts": [self.attempts[number] for number in sorted(self.attempts)]}
 
     def now(self) -> str:
-        """Return what runs now, as far as events tell."""
+        """Return the node or call that runs now, as far as events tell."""
         started = [f"{each['call']['name']} for real" for each in self._real.values() if each["status"] == "started"]
         open_ = {number: pending_calls(draft) for number, draft in self.attempts.items() if "verdict" not in draft}
         tried = [f"attempt {number}: {calls or 'waiting for a model'}" for number, calls in open_.items()]

@@ -24,7 +24,7 @@ Found = Sequence[tuple[str, Observation]]
 def with_derived(
     tool: ToolSpec, toolkit: Toolkit, mined: JsonObject, found: Found, unknown: list[str]
 ) -> tuple[JsonObject, list[str]]:
-    """Return what was mined of a tool, and what is unknown, with what its rows say of what its document tells.
+    """Return the mined contract of a tool and its unknown parts, with the evidence on what its document tells.
 
     Its requirements are rules, as far as rows tell of them; members that are as they were `sent`, or not, and what the
     service has `filled` are its evidence, as is what `follows` a success beside what the document tells.
@@ -55,7 +55,7 @@ def with_derived(
 
 
 def _compare(tool: ToolSpec, found: Found) -> JsonObject:
-    """Return what lawful rows show of the members that were `sent`, and, by places, of those that are `filled`."""
+    """Return the evidence of lawful rows on members that were `sent`, and, by places, on those that are `filled`."""
     right, wrong, filled = 0, dict[str, list[str]](), dict[str, JsonObject]()
     for (place, how), seen in _seen(tool, found).items():
         if how == "sent" and tool.derived and "thing" in tool.derived.data["evidence"]:
@@ -69,7 +69,7 @@ def _compare(tool: ToolSpec, found: Found) -> JsonObject:
 
 
 def _seen(tool: ToolSpec, found: Found) -> dict[tuple[str, str], list[tuple[Json, Json, str]]]:
-    """Return what the document has at places of results, what came there, and the row: by `sent`, `blank`, `held`."""
+    """Return the document's value at places of results, the real one, and the row: by `sent`, `blank`, `held`."""
     values = dict[tuple[str, str], list[tuple[Json, Json, str]]]()
     for row in (row for branch, row in found if not branch and row.before is not None and tool.derived):
         with suppress(EvaluationFailed):

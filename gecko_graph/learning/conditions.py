@@ -156,7 +156,7 @@ class Form(NamedTuple):
     guarded: bool = True
 
     def of(self, *terms: Term) -> Condition:
-        """Return what it says of these terms."""
+        """Return its clause about these terms."""
         pairs = [*zip(terms, self.tests, strict=True)]
         known = reduce(and_, (term.where(test) for term, test in pairs))
         columns = (term.numbers if test == "number" else term.values for term, test in pairs)
@@ -344,7 +344,7 @@ def numbers_in(*texts: str) -> list[int | float]:
 
 
 def forms_of(values: Sequence[Any], text: str) -> Iterator[str]:
-    """Yield what is always so of an argument in these rows: its type, its sign, its length, signs that it lacks."""
+    """Yield the rules that an argument keeps in these rows: its type, sign, length, characters that it lacks."""
     given = [value for value in values if value is not MISSING]
     if not given:
         return

@@ -106,7 +106,7 @@ class Explainer:
         return join(parts, dict(zip(keys, made, strict=True)) if isinstance(first, dict) else made)
 
     def _table(self, seen: Seen) -> ValueTemplate | None:
-        """Return what was seen for each value of one argument: nothing is known of another."""
+        """Return the results seen for each value of one argument; other values are unknown."""
         for term in (term for term in self.terms if term.of == "argument"):
             table: dict[str, Any] = {}
             keys = [term.values[row] for row in seen]

@@ -30,7 +30,7 @@ Found = Sequence[tuple[str, Observation]]
 
 
 def find_follows(tool: ToolSpec, toolkit: Toolkit, found: Found) -> list[JsonObject]:
-    """Return what reads after a write show to go or come with its thing, collection by collection, with the evidence.
+    """Return the things that go or come with a write's own, as reads after it show, by collection, with evidence.
 
     Of several members by which things may name it that counts which most rows bear out.
     """

@@ -106,7 +106,7 @@ def _requirements(whole: Rows, unknown: list[str]) -> tuple[list[JsonObject], li
 
 
 def _shared_rules(whole: Rows, failed: int, about: Collection[str]) -> tuple[list[Rule], int]:
-    """Return what other tools' refusals of the same kind say of these, as far as the tool has the same arguments.
+    """Return the rules of other tools' refusals of the same kind, as far as the tool has the same arguments.
 
     It only warns: that the kind is the same is read from the message.
     """

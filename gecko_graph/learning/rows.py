@@ -72,7 +72,7 @@ class Rows:
         return cls(tool, branches, rows, args, sample)
 
     def lawful(self) -> Lawful:
-        """Return what the lawful rows show; what a tool that only reads has changed is known to be nothing."""
+        """Return the changes in the lawful rows; a tool that only reads has changed nothing."""
         some = {at: self.rows[at] for at in places(self.sample.lawful)}
         befores = {at: row.before for at, row in some.items() if row.before is not None}
         afters = {at: row.before if row.change is None and self.tool.reads else row.after for at, row in some.items()}
@@ -98,7 +98,7 @@ class Rows:
         return sorted(found.items(), key=lambda pair: (-pair[1].bit_count(), pair[0]))
 
     def _find_word(self, words: Mapping[str, str], found: Mapping[str, int]) -> Term | None:
-        """Return what in the state is the word of each kind, wherever it is known."""
+        """Return the word of each kind in the state, by the rows that know it."""
         seen = {at: word for kind, word in words.items() for at in places(found[kind])}
         for term in (term for term in self.sample.terms if term.of != "argument"):
             known = {at: word for at, word in seen.items() if term.values[at] is not MISSING}

@@ -166,7 +166,7 @@ def is_collection(values: Sequence[Any]) -> bool:
 
 
 def _cursors(fields: Sequence[Term]) -> Iterator[Term]:
-    """Yield what stands where a list of keys in the state leads to in a tree: the folder that one works in."""
+    """Yield the value that a list of keys in the state leads to in a tree: the folder that one works in."""
     for path in (term for term in fields if _mostly(term.values, list)):
         steps = [place if place and TESTS["names"](place) else None for place in path.values]
         for tree in (term for term in fields if _mostly(term.values, dict)):
@@ -195,7 +195,7 @@ def _at(whole: Any, keys: Sequence[str] | None) -> Any:
 
 
 def _lookups(key: Term, containers: Sequence[Term]) -> Iterator[Term]:
-    """Yield what stands under a key in the containers."""
+    """Yield the values under a key in the containers."""
     for one in (one for one in containers if one.text not in key.text):
         pairs = zip(one.values, key.values, strict=True)
         found = [_at(whole, [str(each)] if is_key(each) else None) for whole, each in pairs]
@@ -254,7 +254,7 @@ def _mostly(values: Sequence[Any], kind: type) -> bool:
 
 
 def derive(terms: Sequence[Term], form: str, of: Any, compute: Callable[[Any], Any]) -> list[Term]:
-    """Return what is made of each term, such as `len({})`, if it has a value."""
+    """Return a term made of each term, such as `len({})`, if it has a value."""
     made = []
     for term in terms:
         values = [compute(value) if isinstance(value, of) else MISSING for value in term.values]

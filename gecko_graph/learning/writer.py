@@ -67,7 +67,7 @@ def propose_rules(toolkit: Toolkit, learned: Learned) -> Questions:
 
 
 def estimate(toolkit: Toolkit, learned: Learned, prompts: Prompts, model_name: str) -> RoleUsage:
-    """Return what the questions of all rounds cost at most, by the length of the first."""
+    """Return the most tokens that the questions of all rounds cost, by the length of the first."""
     asks = [draft.ask(0) for draft in drafts_of(toolkit, learned)]
     shown = [prompts.render(ask.role, ask.variables) for ask in asks]
     tokens = sum(len(one.system) + len(one.user) + COUNTER * ROW_CHARS // 2 for one in shown) // CHARS_A_TOKEN
@@ -183,7 +183,7 @@ class ContractDraft:
                 self.parts["evidence"] = {**self.parts.get("evidence", {}), part: said}
 
     def merged(self) -> JsonObject:
-        """Return what was mined with the rules that rows have left, if they explain refusals that it does not."""
+        """Return the mined contract with the rules that rows have left, if they explain further refusals."""
         known = Contract.load(self.mined, where=self.tool.name)
         left = [row for branch, row in self.rows if branch and open_run(known, self.tool, row).refusal() is None]
         more = [one for one in self.clauses if not one["evidence"]["for"] or self._explains(one, left)]

@@ -110,7 +110,7 @@ def forget_replies(file: str | Path) -> None:
 
 
 def _key(prompt: str, llm_string: str) -> str:
-    """Return what a reply is found by; what a message has cost, and where it came from, is no part of the question."""
+    """Return the key of a reply: the messages without their cost and origin."""
     with suppress(ValueError, TypeError, LookupError, AttributeError):
         read = [(each["id"], each["kwargs"].items()) for each in json.loads(prompt)]
         told = [(kind, {key: each for key, each in parts if key not in _UNASKED}) for kind, parts in read]

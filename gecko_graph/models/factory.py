@@ -177,7 +177,7 @@ class Models:
         return self.replace(planner=agent).get("planner") if find_model(agent) is not None else agent
 
     def get(self, role: Role) -> Runnable[Any, Any] | None:
-        """Return what answers for a role: its own, else the default; None if neither was given."""
+        """Return the model of a role: its own, else the default; None if neither was given."""
         client = self._clients.get(role)
         return client.model if client else None
 

@@ -138,7 +138,7 @@ def mark(verdict: Verdict, steps: Sequence[Step], notes: Iterable[Note]) -> Verd
 
 
 def _branch(outcome: Outcome) -> str:
-    """Return what kind of branch an answer rests on."""
+    """Return the kind of branch that an answer rests on."""
     is_made = outcome.get("invented") or "filled" in outcome
     return "unknown" if is_made else outcome.get("evidence", "written")
 

@@ -232,7 +232,7 @@ def _decides(schema: JsonObject, value: Json) -> bool:
 
 @lru_cache(maxsize=2_048)
 def _options(description: str) -> frozenset[str]:
-    """Return what a description lists: two texts in quotes or more, or what follows `one of`, `options are`."""
+    """Return the values that a description lists: two quoted texts or more, or those after `one of`, `options are`."""
     text = description[:DESCRIPTION_CHARS]
     quoted = [next(filter(None, each)) for each in _QUOTED.findall(text)]
     listed = [re.split(r"[,|/]|\bor\b|\band\b|\bare\b|[:(]", each) for each in _OPTIONS.findall(text)]

@@ -189,7 +189,7 @@ class _Maker:
         raise Impossible("no kind of value fits")
 
     def _said(self, position: Position) -> Iterator[Json]:
-        """Yield what the call says of a field."""
+        """Yield the call's values for a field."""
         asked, own = words(position.name), is_own_identifier(position.name, position.owner)
         if position.is_other or asked in position.above or (own and position.listed):
             return

@@ -86,7 +86,7 @@ class Said(NamedTuple):
         return list(dict.fromkeys(name for names in listed for name in names))
 
     def member(self, key: str | int | None) -> Said:
-        """Return what is said of a member by its name, or of an item by its index; of any item for None."""
+        """Return the rules of a member by its name, or of an item by its index; of any item for None."""
         found = [rule for part in self.parts() for rule in member_schemas(part, key) if isinstance(rule, dict)]
         return Said(found[0] if len(found) == 1 else {"allOf": found} if found else True, self.root)
 

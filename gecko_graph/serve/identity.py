@@ -79,7 +79,7 @@ def key_header(tool: ToolSpec | None) -> str:
 
 
 def find_credential(request: httpx.Request, tool: ToolSpec | None) -> list[list[str]]:
-    """Return what a request says of who asks, by name: all headers and parameters that are, or may be, a credential.
+    """Return the credentials of a request, by name: all headers and parameters that are, or may be, a credential.
 
     What an operation's security schemes name counts, whatever its name is. A value that changes with each request, as
     a fresh signature does, makes each another's.

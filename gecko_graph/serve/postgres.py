@@ -98,7 +98,7 @@ class Postgres(Store):
             )
 
     async def claim(self, name: str, seen: int) -> Found:
-        """Return what others have added, once none of them answers a call of the session."""
+        """Return the rows that others have added, once none of them answers a call of the session."""
         end, pause = time.monotonic() + self._wait_s, 0.002
         while True:
             connection = await self._have()

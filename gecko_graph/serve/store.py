@@ -36,7 +36,7 @@ class Store:
         return ()
 
     async def claim(self, name: str, seen: int) -> Found:
-        """Return what came after the last known row, once nobody else can change the session."""
+        """Return the rows after the last known one, once nobody else can change the session."""
         return Found(seen)
 
     async def keep(self, name: str, seen: int, rows: Sequence[Row], steps: int) -> int:
@@ -44,7 +44,7 @@ class Store:
         return seen
 
     async def list(self) -> list[JsonObject]:
-        """Return what a shared store has: `id`, `steps`, and `idle_s` since the last change."""
+        """Return the sessions of a shared store: `id`, `steps`, and `idle_s` since the last change."""
         return []
 
     async def count(self) -> int:

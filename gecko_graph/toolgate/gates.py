@@ -47,7 +47,7 @@ def check(proposal: Proposal, state: ForwardState, toolkit: Toolkit) -> Outcome:
 
 
 def category_of_refusal(proposal: Proposal, state: ForwardState, toolkit: Toolkit) -> Category:
-    """Return what kind of refusal P's is: by a written policy, of values that nothing known gives, or of the state.
+    """Return the kind of P's refusal: by a written policy, of values that nothing known gives, or of the state.
 
     A refusal by the state, whatever the arguments are, is no fault of the arguments.
     """
@@ -67,7 +67,7 @@ def category_of_refusal(proposal: Proposal, state: ForwardState, toolkit: Toolki
 
 
 def phase_of(outcome: Outcome) -> Literal["P", "Q"]:
-    """Return what refused a call that ran into an error: P alone is the contract's own answer."""
+    """Return the gate that refused a call with an error: P alone is the contract's own answer."""
     return "Q" if notes_of(outcome, "refused") or outcome["rung"] != "contract" else "P"
 
 

@@ -21,7 +21,7 @@ _MADE = (FunctionType, partial)
 
 
 def made_by(make: Callable[..., Any], *args: Any) -> Any:
-    """Return what `make` makes of the arguments; a function knows how it is made again in another process."""
+    """Return `make` of the arguments; a function knows how it is made again in another process."""
     made: Any = make(*args)
     if isinstance(made, _MADE) and made not in args:
         made.__dict__["made_by"] = (made_by, (make, *args))

@@ -188,7 +188,7 @@ class Offered:
 
 @lru_cache(maxsize=4_096)
 def offered_by(parameters: Same) -> Offered:
-    """Return what a schema offers; it must not be changed in place."""
+    """Return the values that a schema offers; it must not be changed in place."""
     return Offered(parameters.schema)
 
 

@@ -211,7 +211,7 @@ def score_world(case: Case, words: str, world: World, answer: str | None) -> Sco
 
 
 def find_trajectory(case: Case, words: str, world: World, answer: str | None) -> list[Snapshot]:
-    """Return what a task's goal looks at, of the calls of a world and an answer."""
+    """Return the snapshots that a task's goal scores: of the calls of a world, and of an answer."""
     tables = find_names(case.state, case.goal.tables)
     held: JsonObject = {"start": case.state, "log": world.log}
     return build_trajectory(build_messages(world, [HumanMessage(words)], answer), held, tables, case.tools)

@@ -128,7 +128,7 @@ def ask_label(row: Mapping[str, Any], candidates: Mapping[str, str], where: Wher
 
 
 def read_labels(reply: Any) -> dict[str, ItemJudgement]:
-    """Return what a reply says of each candidate, by id."""
+    """Return a reply's verdict on each candidate, by id."""
     return {each.id: each for each in reply.items} if isinstance(reply, LabelReply) else {}
 
 

@@ -63,7 +63,7 @@ class MixFindings:
         return found
 
     def without_judge(self, seed: int) -> MixFindings:
-        """Return what is found if no label is verified: of all rows whose label was not met, as many are errors."""
+        """Return the findings if no label is verified: as many of the rows whose label was not met are errors."""
         errors = _some(self.mismatched, len(self.errors), Random(f"unjudged {seed}"))
         matched = {*self.matched}
         mastered = [each for each in self.mastered if each[0] in matched]

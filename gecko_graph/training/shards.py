@@ -125,7 +125,7 @@ def forget(output: Path) -> None:
 
 
 def read_manifest(folder: Path, setting: str) -> list[Any] | None:
-    """Return what each file of a folder has counted; None if they are not there, or of another setting."""
+    """Return the counts of each file of a folder; None if one is missing, or of another setting."""
     with suppress(OSError, ValueError, LookupError, TypeError):
         known = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         files = [(folder / each["file"], each["sha256"]) for each in known["files"]]

@@ -292,5 +292,5 @@ def _read_answers(file: str | Path | None) -> dict[str, Any]:
 
 
 def describe_tools(toolkit: Toolkit | None) -> list[Any]:
-    """Return what tells tools from others if they answer calls."""
+    """Return the parts of tools that decide how they answer calls."""
     return [[each.name, each.parameters, each.contract and each.contract.data] for each in toolkit or ()]

@@ -73,7 +73,7 @@ class UndoFinder:
         *,
         limit_s: float = LIMIT_S,
     ) -> Undo:
-        """Return what takes a call back.
+        """Return the calls that undo a call.
 
         Args:
             call: The call.

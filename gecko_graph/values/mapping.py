@@ -62,7 +62,7 @@ class Work(ABC, Generic[Item, Result]):
         return [item]
 
     def lost(self, item: Item) -> Result:
-        """Return what takes the place of an item whose worker died twice. Raises GeckoError, which names it."""
+        """Return the result for an item whose worker died twice. Raises GeckoError, which names it."""
         raise GeckoError(f"its worker died twice: {repr(item)[:_SHOWN]}")
 
 
@@ -286,7 +286,7 @@ class _Order:
         self._done[job.at, job.part] = result
 
     def died(self, job: _Job) -> list[_Job]:
-        """Return what is done again: the parts of an item whose worker died; the second time it is named."""
+        """Return the items to do again: the parts of one whose worker died; the second time it is named."""
         if not job.is_again:
             parts = self._work.split(job.item)
             self._parts[job.at] = len(parts)

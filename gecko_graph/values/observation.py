@@ -93,7 +93,7 @@ class Observation:
 
     @classmethod
     def from_row(cls, row: Any) -> Observation:
-        """Return what a row holds. Raises ValueError with the cause if it is none."""
+        """Return the observation of a row. Raises ValueError with the cause if it is none."""
         if not isinstance(row, dict) or row.get("v") != ROW_VERSION:
             raise ValueError("no observation of this version")
         for key, kind in _KINDS.items():

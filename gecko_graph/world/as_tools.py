@@ -124,7 +124,7 @@ def name_call(call: ToolCall) -> Call:
 
 
 def marks_of(step: Step) -> JsonObject:
-    """Return what a simulated answer rests on: its rung, whether that made it up, what could not be checked."""
+    """Return the evidence of a simulated answer: its rung, whether that made it up, points not checked."""
     if "outcome" not in step:
         return {"simulated": True, "rung": "validator", "made_up": False}
     outcome = step["outcome"]

@@ -56,7 +56,7 @@ def open_run(contract: Contract, tool: ToolSpec, row: Observation, seed: int = 0
 
 
 def find_followed(toolkit: Toolkit, row: Observation) -> Iterator[Followed]:
-    """Yield what reads directly after a successful write show of other collections than its own."""
+    """Yield the changes of other collections that reads directly after a successful write show."""
     tool = toolkit[row.tool]
     kind = tool.derived.kind if tool.derived else ""
     if row.status != "ok" or row.before is None or not row.later or kind not in ("create", "remove"):
@@ -121,7 +121,7 @@ def _place_of(tool: ToolSpec, row: Observation) -> tuple[str, ...] | None:
 
 
 def _reads(toolkit: Toolkit, row: Observation) -> Iterator[_Read]:
-    """Yield what each read after a write has shown: a collection, which part of it, and the things there by key."""
+    """Yield the contents of each read after a write: a collection, which part of it, and the things there by key."""
     for each in row.later[:MOST_READS]:
         tool = toolkit.get(str(each["name"]))
         if tool is None or tool.derived is None or "observes" not in tool.derived.data:

@@ -106,7 +106,7 @@ def _ask_simulator(request: RungRequest, shown: StateView, problem: str) -> Ask:
 
 
 def _variables(request: RungRequest, shown: StateView, problem: str) -> dict[str, str]:
-    """Return what every question about a call shows: the call, a view of the state, what is real, what is supposed.
+    """Return the variables of every question about a call: the call, a view of the state, real and supposed facts.
 
     Never the task: a simulator that is shown it confirms what the user claims.
     """

@@ -181,7 +181,7 @@ def _find_shows(toolkit: Toolkit) -> dict[tuple[str, ...], str]:
 
 
 def find_reality(before: JsonObject, steps: Iterable[Step], toolkit: Toolkit) -> Reality | None:
-    """Return what is known of reality since the attempt's start, `before`; None if no simulated call changed it."""
+    """Return the known reality since the attempt's start, `before`; None if no simulated call changed it."""
     state, changed, is_whole = before, False, True
     for step in steps:
         outcome = step.get("outcome")

@@ -208,7 +208,7 @@ def _run_real(request: RungRequest) -> RungGenerator:
 
 
 def decide(request: RungRequest) -> Generator[list[FunctionCall], list[Reply], Answer | None]:
-    """Return what contract or `simulate` says on the request's state, as that rung's; None if neither can answer."""
+    """Return the answer of contract or `simulate` on the request's state, as that rung's; None if neither can."""
     request, reply = gate(replace(request, contract=None, unclear=()))
     if request.unclear:
         return None

@@ -46,7 +46,7 @@ class Addresses:
 
 
 def own_address(value: Json) -> str:
-    """Return what a document says of its own address: `$self`, as OpenAPI 3.2 has it, else nothing."""
+    """Return the document's own address: its `$self`, as OpenAPI 3.2 has it, else nothing."""
     given = value.get("$self") if isinstance(value, dict) else None
     return given.partition("#")[0] if isinstance(given, str) else ""
 

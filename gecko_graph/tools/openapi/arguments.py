@@ -189,7 +189,7 @@ class ArgumentReader:
         return found
 
     def _follow(self, value: Any, place: Place) -> tuple[Any, Place]:
-        """Return what a reference to examples leads to; nothing, and a note, if it leads nowhere."""
+        """Return the target of a reference to examples; nothing, and a note, if it leads nowhere."""
         try:
             return self._documents.follow(value, place)
         except ToolkitError as error:
@@ -282,7 +282,7 @@ def _members(schema: JsonObject, examples: dict[str, Json]) -> list[Argument]:
 def _allow_shown(
     arguments: list[Argument], schema: JsonObject, examples: dict[str, Json], taken: Collection[str]
 ) -> JsonObject:
-    """Return what lets a body have the members of its own examples that are no arguments: read-only and unnamed ones.
+    """Return the rules that let a body have members of its examples that are no arguments: read-only, unnamed.
 
     One that has the name of another argument becomes an argument of its own.
     """

@@ -40,7 +40,7 @@ class Composition:
         self._parents: dict[Place, frozenset[Place]] = {}
 
     def follow(self, reference: str, at: Place) -> tuple[Any, Place]:
-        """Return what a reference leads to, and where that is; nothing if it leads nowhere."""
+        """Return the target of a reference, and its place; nothing if it leads nowhere."""
         with suppress(ToolkitError):
             target = self._documents.resolve(reference, at)
             return self._documents.at(target), target
@@ -123,7 +123,7 @@ class Composition:
         return [one for one in dict.fromkeys([*found, *given.mapped]) if one != parent]
 
     def discriminator(self, value: Any, place: Place) -> Discriminator:
-        """Return what a discriminator says. Raises ToolkitError if it names no property."""
+        """Return a discriminator's property and mapping. Raises ToolkitError if it names no property."""
         name = value.get("propertyName") if isinstance(value, dict) else None
         if not isinstance(name, str):
             raise error_at(place, "must have a propertyName, which is text")

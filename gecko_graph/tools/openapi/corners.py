@@ -14,7 +14,7 @@ CORNER = "x-corner"
 
 
 def find_corners(schema: Any) -> dict[str, ToolkitError]:
-    """Return what was left out of a schema and of its definitions, by message."""
+    """Return the parts left out of a schema and of its definitions, by message."""
     return {text: error for part in walk(schema) for text, error in part.get(CORNER, {}).items()}
 
 

@@ -86,7 +86,7 @@ def _header(scheme: JsonObject, value: str) -> str:
 
 
 def _spellings(scheme: JsonObject, value: str) -> Iterator[str]:
-    """Yield what an answer may show of a credential: as it is, quoted, as JSON, and headers read as Latin-1."""
+    """Yield the forms of a credential in an answer: as it is, quoted, as JSON, and headers read as Latin-1."""
     password = value.partition(":")[2] if scheme.get("scheme") == "basic" else value
     for one in {value, _header(scheme, value).rpartition(" ")[2], password}:
         yield from (one, _quote(one), json.dumps(one)[1:-1], one.encode().decode("latin-1"))

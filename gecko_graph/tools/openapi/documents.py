@@ -150,7 +150,7 @@ class Documents:
             self._values[name if name.startswith(_WEB) else self._beside(self.root, name)] = one
 
     def bundle(self) -> JsonObject:
-        """Return what an export has under `x-gecko` to hold the other documents; nothing if there are none."""
+        """Return the other documents as an export holds them under `x-gecko`; nothing if there are none."""
         root, folder = self.root.document, os.path.dirname(self.root.document) or "."
         others = {name: one for name, one in self._values.items() if name != root}
         if not others or root.startswith(_WEB):

@@ -134,7 +134,7 @@ class Field(NamedTuple):
         return next(filter(self.fits, found[1:]), found[0])
 
     def tree(self, node: SpelledNode, decode: Decode) -> Json:
-        """Return what the texts below a name stand for."""
+        """Return the value that the texts below a name spell."""
         if node.texts:
             return self.read_all(node.texts, decode)
         if node.items:
@@ -251,7 +251,7 @@ def _join(values: list[Json]) -> Json:
 
 
 def load_json(text: str) -> Json:
-    """Return what JSON says; a whole number beyond 64 bits as the nearest one that JSON's readers keep."""
+    """Return a JSON value; a whole number beyond 64 bits as the nearest one that JSON's readers keep."""
     try:
         value: Json = json.loads(text, parse_int=_as_number, object_pairs_hook=_as_object)
     except (ValueError, RecursionError) as error:

@@ -307,7 +307,7 @@ class _DocumentReader:
         return next(iter([*with_schema, *found]), None)
 
     def _responses(self, operation: JsonObject, place: Place) -> dict[str, JsonObject]:
-        """Return what the document says of each answer, as an `HttpBinding` has it; a broken one is left out."""
+        """Return the documented answers as an `HttpBinding` has them; a broken one is left out."""
         found: dict[str, JsonObject] = {}
         for code, given in expect_object(member(operation, "responses", {}), place / "responses").items():
             if not re.fullmatch(r"[1-5](\d\d|XX|xx)|default", code):

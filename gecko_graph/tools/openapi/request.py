@@ -226,7 +226,7 @@ def _check_header(name: str, value: str) -> str:
 
 
 def _body(tool: ToolSpec, binding: HttpBinding, members: JsonObject) -> dict[str, Any]:
-    """Return what httpx needs for the body, and its `media` type."""
+    """Return httpx's arguments for the body, and its `media` type."""
     if not members and not binding.body.get("required"):
         return {}
     media = str(binding.body.get("media", JSON_MEDIA))

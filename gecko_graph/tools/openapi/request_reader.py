@@ -129,13 +129,13 @@ def read_cookies(request: httpx.Request) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def pattern_of(template: str, one: str = "[^/]") -> re.Pattern[str]:
-    """Return what an address of this template looks like; each variable is a group, of characters such as `one`."""
+    """Return the pattern of this template's addresses; each variable is a group, of characters such as `one`."""
     texts = ["".join(map(_either, text)) for text in VARIABLE.split(template)[::2]]  # every second one is a name
     return re.compile(f"({one}+?)".join(texts))
 
 
 def _either(character: str) -> str:
-    """Return what a character of an address looks like, as it is or percent-encoded."""
+    """Return the pattern of a character in an address, as it is or percent-encoded."""
     coded = "".join(f"%{byte:02x}" for byte in character.encode())
     return character if character == "/" or character.isalnum() else f"(?:{re.escape(character)}|(?i:{coded}))"
 

@@ -129,7 +129,7 @@ class SchemaReader:
         self._corners[str(error)] = error
 
     def take_corners(self) -> dict[str, ToolkitError]:
-        """Return what could not be read since the last time, by its message."""
+        """Return the parts that could not be read since the last time, by message."""
         corners, self._corners = self._corners, {}
         return corners
 

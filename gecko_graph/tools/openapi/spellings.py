@@ -24,7 +24,7 @@ class SpelledNode:
 
     @classmethod
     def of(cls, stem: str, named: Iterable[tuple[str, Sequence[str]]]) -> SpelledNode:
-        """Return what stands under names that begin with a stem. Raises TwoWays."""
+        """Return the values of names that begin with a stem. Raises TwoWays."""
         root = cls()
         for key, texts in named:
             tokens = tokens_of(key, stem)
