@@ -82,7 +82,7 @@ class CaseItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Return where the case stands."""
+        """Return the case's file."""
         return self.path, None, self.name
 
 

@@ -91,7 +91,7 @@ class Mismatch(NamedTuple):
     keyword: str
     place: Sequence[str | int]
     value: Json
-    """What stands there."""
+    """The value there."""
 
 
 class Test:
@@ -143,7 +143,7 @@ class Test:
         return Mismatch(schema, keyword, place, value)
 
     def _rank(self, error: Any, value: Any) -> tuple[int, ...]:
-        """Return where an error stands among others of the whole check: keywords as written, items as they come."""
+        """Return the rank of an error among those of the whole check: keywords as written, items as they come."""
         schema, rank, steps, inside = self._schema, list[int](), iter(error.evaluation_path), iter(error.instance_path)
         for keyword in steps:
             rank.append([*schema].index(_READ_WITH.get(keyword, keyword)))

@@ -193,7 +193,7 @@ def _read_plain(text: str, rules: Mapping[str, Any]) -> list[JsonObject]:
 def _read_body(body: str, rules: Mapping[str, Any], name: str | None) -> list[JsonObject]:
     """Return the calls between marks, of which one may give the name."""
     if not (body := _strip_fence(body)) and not name:
-        raise ValueError("a call: nothing stands between its marks")
+        raise ValueError("a call: there is nothing between its marks")
     if name:
         name = name.strip().removeprefix("functions.")
         return [_read_named(name, body, rules)]

@@ -193,7 +193,7 @@ def index_tasks(tasks: Sequence[Case]) -> dict[str, Case]:
         if not isinstance(case, Case) or case.user is None or not case.goal.milestones:
             raise GeckoError(f"tasks[{number}]: expected a task, or a scenario with a user and milestones")
         if name in found:
-            raise GeckoError(f"tasks[{number}]: {name!r} stands twice")
+            raise GeckoError(f"tasks[{number}]: {name!r} is there twice")
         found[name] = case
     if not found:
         raise GeckoError("tasks: there are none")

@@ -28,7 +28,7 @@ _CONVERSATION, _TOOLS, _LABEL = 20_000, 12_000, 6_000
 class Item(NamedTuple):
     """What one line comes to: its rows with verdicts as JSON text, and why others cannot be used.
 
-    `at` is its number among all lines, from 1; `where` is where it stands.
+    `at` is its number among all lines, from 1; `where` is its place.
     """
 
     at: int

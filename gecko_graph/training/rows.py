@@ -34,7 +34,7 @@ class Unwritten(GeckoError):
 
 
 class FileRow(NamedTuple):
-    """A row as it stands in its file: text, or of Parquet the row itself; `problem` says why it is neither."""
+    """A row as its file has it: text, or of Parquet the row itself; `problem` says why it is neither."""
 
     number: int
     content: bytes | JsonObject

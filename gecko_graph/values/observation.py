@@ -123,7 +123,7 @@ def kind_of(error: Json, args: Mapping[str, Any]) -> str:
 
 
 def mask_values(value: Json) -> Json:
-    """Return JSON with `…` in place of what looks like a secret, also by the name it stands under."""
+    """Return JSON with `…` in place of what looks like a secret, also by its name."""
     if isinstance(value, dict):
         return {key: _mask_member(key, each) for key, each in value.items()}
     if isinstance(value, list | tuple):

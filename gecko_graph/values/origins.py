@@ -90,7 +90,7 @@ class OriginMap:
         self.has_doubts = first.doubtful  # most never have one, and are not walked through then
 
     def mark(self, path: str, mark: Mark) -> None:
-        """Mark what stands at a JSON Pointer and below; with `-` as its last token only the object or list itself."""
+        """Mark the value at a JSON Pointer and below; with `-` as its last token only the object or list itself."""
         self.has_doubts = self.has_doubts or mark.doubtful
         *above, last = ["", *tokens(path)]
         if last == "-" and above:
@@ -182,7 +182,7 @@ class OriginMap:
         return self
 
     def at(self, path: str) -> Mark:
-        """Return the mark of what stands at a JSON Pointer, or of its absence there.
+        """Return the mark of the value at a JSON Pointer, or of its absence there.
 
         Raises:
             PatchConflict: It is not a JSON Pointer.
@@ -191,7 +191,7 @@ class OriginMap:
         return self._node(tokens(path)).own
 
     def origin_at(self, path: str) -> Origin | None:
-        """Return the origin of what stands at a JSON Pointer, or last stood there; None if nothing ever did.
+        """Return the origin of the value at a JSON Pointer, or of the last one there; None if there never was one.
 
         Raises:
             StateError: It is not a JSON Pointer.

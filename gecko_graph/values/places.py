@@ -14,7 +14,7 @@ Place: TypeAlias = tuple[str | int, ...]
 
 
 def as_text(value: Any) -> str:
-    """Return a value as it stands in a message: a text as it is, all else as JSON."""
+    """Return a value as a message has it: a text as it is, all else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

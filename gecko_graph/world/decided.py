@@ -104,7 +104,7 @@ class Decided:
         return any(map(str.isalnum, part)) and any(holds_words(fold(text), part) for text in self._texts)
 
     def _is_said_as(self, name: str, value: str) -> bool:
-        """Return whether a value stands behind its argument's own word: `from JFK`, `priority-2`."""
+        """Return whether a value follows its argument's own word: `from JFK`, `priority-2`."""
         own = _NAME_WORD.findall(name)[-1:]
         return bool(own) and any(
             re.search(rf"(?i)\b{re.escape(own[0])}[-\s:#'\"]{{1,3}}{re.escape(value)}(?!\w)", text)

@@ -91,7 +91,7 @@ def trace_with(toolkit: Iterable[ToolSpec], steps: Sequence[Step], *, origins: b
 
 
 def is_planned(step: Step) -> bool:
-    """Return whether a call's outcome is ok: it stands in the plan."""
+    """Return whether a call's outcome is ok: it belongs to the plan."""
     return "outcome" in step and step["outcome"]["status"] == "ok"
 
 

@@ -239,7 +239,7 @@ def lay_over(real: Answer, without: Answer, shown: Answer) -> Answer | None:
 
 
 def _anchor(value: Json, place: Sequence[str]) -> tuple[int, list[Json]]:
-    """Return the first list on the way to a place, else what stands there, with its depth; empty if nothing does."""
+    """Return the first list on the way to a place, else the value there, with its depth; empty if nothing does."""
     for depth, token in enumerate(place):
         if not isinstance(value, dict):
             return depth, [value]
