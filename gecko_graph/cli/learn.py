@@ -20,12 +20,13 @@ from ..display.words import clean, counted
 from ..errors import ContractError, GeckoError, did_you_mean
 from ..learning.learn import Learned, learn_contracts
 from ..learning.probe import probe
-from ..learning.readers import read_file
+from ..learning.readers import ENDINGS, read_file
 from ..learning.review import ContractProposal, find_proposals
 from ..learning.shows import with_observes
 from ..learning.writer import estimate, propose_rules
 from ..scenario import read_toolkit
 from ..tools import Toolkit
+from ..training.rows import find_files
 from ..values.documents import format_document, read_document
 from ..values.observation import BadRows, Observation
 from .inputs import (
@@ -54,6 +55,7 @@ def learn(options: Options) -> int:
     target = options.output or ""
     if not options.spec or not target.endswith(ENDING) or not (options.rows or options.probe):
         raise GeckoError("give SPEC, ROWS and -o NAME.contracts.yaml (or .json), or --review FILE")
+    options.rows = [str(file) for source in options.rows for file in find_files(source, ENDINGS)]
     inputs = [("SPEC", options.spec), *(("ROWS", file) for file in options.rows)]
     check_files([*inputs, *(("--contracts", file) for file in options.contracts)], {"-o": target})
     toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)

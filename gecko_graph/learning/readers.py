@@ -17,6 +17,9 @@ from ..values.observation import BadRows, Observation
 from .har import read_har
 from .observation import known_by_reads, with_later
 
+ENDINGS = (".jsonl", ".jsonl.gz", ".har")
+"""Of the files that a folder of rows holds."""
+
 
 def read_file(
     file: str | Path, bad: BadRows, toolkit: Toolkit | None = None, *, server: Server | None = None

@@ -6,7 +6,7 @@ import glob
 import gzip
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -53,21 +53,21 @@ class FileRow(NamedTuple):
         return read_json(text, what="the row")
 
 
-def find_files(source: str | Path) -> list[Path]:
-    """Return the files of rows that a path, a folder or a glob names, in the order of their names.
+def find_files(source: str | Path, endings: Sequence[str] = _ENDINGS) -> list[Path]:
+    """Return the files of rows that a path, a folder (by `endings`) or a glob names, in the order of their names.
 
     Raises:
         GeckoError: A folder or a glob has none.
     """
     place = Path(source)
     if place.is_dir():
-        found = [each for ending in _ENDINGS for each in place.glob(f"*{ending}")]
+        found = [each for ending in endings for each in place.glob(f"*{ending}")]
     elif glob.has_magic(str(source)) and not place.exists():
         found = [Path(each) for each in glob.glob(str(source), recursive=True) if Path(each).is_file()]
     else:
         return [place]
     if not found:
-        raise GeckoError(f"{source}: no rows there: expected files {', '.join(_ENDINGS)}")
+        raise GeckoError(f"{source}: no rows there: expected files {', '.join(endings)}")
     return sorted(found)
 
 

@@ -32,6 +32,22 @@ def test_rows_become_a_file_that_is_loaded(run, tmp_path):
     assert "contradicted: buy" in err
 
 
+def test_rows_may_be_a_folder_or_a_glob(run, tmp_path):
+    spec, some = spec_of(tmp_path, toolkit().to_openapi()), list(rows(200))
+    (folder := tmp_path / "rows").mkdir()
+    write_rows(tmp_path / "all.jsonl", some)
+    write_rows(folder / "a.jsonl", some[:90])
+    write_rows(folder / "b.jsonl", some[90:])
+    made = []
+    for number, source in enumerate((tmp_path / "all.jsonl", folder, f"{folder}/*.jsonl")):
+        target = tmp_path / f"{number}.contracts.yaml"
+        assert run("learn", spec, source, "-o", target)[0] == 0
+        made.append(target.read_text("utf-8"))
+    assert made[0] == made[1] == made[2]
+    code, _, err = run("learn", spec, tmp_path / "rows" / "*.har", "-o", target)
+    assert (code, "no rows there" in err) == (2, True)
+
+
 def test_the_file_is_named_as_contracts_are(run, tmp_path):
     assert run("learn", "api.yaml", "calls.jsonl", "-o", tmp_path / "x.txt")[0] == 2
 
