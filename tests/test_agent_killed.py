@@ -141,7 +141,7 @@ def test_killed_within_a_call_it_is_asked_about_and_the_end_is_the_same(die_at, 
     assert out["execution"]["status"] == "done"
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(16))
 def test_killed_at_any_write_no_call_is_made_twice(seed):
     chance = random.Random(seed)
     as_node, durability = chance.random() < 0.5, chance.choice([None, "async", "sync"])

@@ -19,7 +19,7 @@ MOST = 9
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["before", "after"])
 def test_kill_at_any_write_and_resume(tmp_path, kind):
-    points = range(2 if kind == "before" else 5, WRITES, 6)
+    points = range(2 if kind == "before" else 3, WRITES, 3)
     names = [f"run{point}.sqlite={point}" for point in points]
     command = [sys.executable, "-m", "tests.crash_run", str(tmp_path), kind, *names]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}

@@ -290,7 +290,7 @@ def killed_at_each_write(open_, given, read):
     """Kill the process at each of its writes and go on in another one, which asks nothing that a checkpoint holds."""
     fate, kept = Fate(), 0
     open_(whole := Decider(say=0.5), KillingSaver(fate)).invoke(given, thread())
-    for number in range(1, fate.count + 1, 2):
+    for number in range(1, fate.count + 1):
         saver = KillingSaver(Fate(number, after=True))
         with contextlib.suppress(Killed):
             open_(Decider(say=0.5), saver).invoke(given, thread())
@@ -332,7 +332,7 @@ def test_conversation_killed_at_each_write():
 def test_agent_killed_at_each_write(p, after):
     whole = Fate()
     Process(Desk(), KillingSaver(whole), p).run()
-    for number in range(1 + 2 * after, whole.count + 1, 4):
+    for number in range(1, whole.count + 1):
         desk, saver = Desk(), KillingSaver(Fate(number, after=after))
         one = Process(desk, saver, p)
         with contextlib.suppress(Killed, GeckoError):

@@ -83,7 +83,7 @@ def test_a_thread_goes_on_from_the_committed_state_and_remembers_its_calls():
 def test_killed_at_any_write_it_ends_as_the_whole_run_does():
     whole, thread = bare(graph().invoke(given())), {"configurable": {"thread_id": "a"}}
     ends = []
-    for point in range(3, 200, 4):
+    for point in range(3, 200, 2):
         fate = Fate(point)
         toolgate = graph(checkpointer=KillingSaver(fate))
         try:

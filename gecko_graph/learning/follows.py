@@ -83,7 +83,7 @@ def _coming(root: str, field: str, came: Sequence[Mapping[str, Json]]) -> list[J
 
 
 def find_taken(tool: ToolSpec, found: Found) -> JsonObject | None:
-    """Return the rule that members of a new thing must be new, which refusals show where no document tells.
+    """Return the rule that members of a new thing must be new, which refusals show although no document tells.
 
     Members of which no lawful call speaks against it are rivals: only a thing that has the same in all is refused.
     """

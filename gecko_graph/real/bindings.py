@@ -359,5 +359,5 @@ def _departure(binding: Binding, results: Mapping[str, Json], why: str) -> Depar
 
 
 def replaced(value: Json, path: str, new: Json) -> Any:
-    """Return a copy of a value with another one at a JSON Pointer, where it has one."""
+    """Return a copy of a value with another one at a JSON Pointer that it has."""
     return apply_patch(value, [{"op": "replace", "path": path, "value": new}])

@@ -127,9 +127,7 @@ def test_a_call_that_others_write_without_an_id_of_its_own_is_not_made(identifie
 KILLED = ["begin anew", "none in one message"]
 
 
-@pytest.mark.parametrize(
-    ("mode", "ids", "embedded"), [(*each, at % 4 in (0, 3)) for at, each in enumerate(product(REAL, KILLED))]
-)
+@pytest.mark.parametrize(("mode", "embedded", "ids"), [*product(REAL, [False, True], KILLED)])
 def test_killed_at_any_write_and_gone_on_with_nothing_is_lost_or_doubled(mode, embedded, ids):
     """Another process goes on, or is sent the message again, also when all is done."""
 
@@ -206,10 +204,8 @@ def summary() -> Any:
     return SummarizationMiddleware(model=said, trigger=("messages", 3), keep=("messages", 2))
 
 
-@pytest.mark.parametrize(
-    ("beside", "mode", "embedded"),
-    [(*each, bool(at % 2)) for at, each in enumerate(product([None, summary, Trims], REAL))],
-)
+@pytest.mark.parametrize(("mode", "embedded"), [*product(REAL, [False, True])])
+@pytest.mark.parametrize("beside", [None, summary, Trims])
 def test_a_message_delivered_again_is_paid_once_though_the_model_repeats_its_call(run, mode, embedded, beside):
     bank, saver = Bank(), InMemorySaver()
     for _ in range(3):
@@ -315,10 +311,8 @@ def test_agents_of_two_names_do_not_take_each_others_results(embedded):
     assert bank.calls == [PAID] * 2
 
 
-@pytest.mark.parametrize(
-    ("decision", "mode", "embedded"),
-    [(*each, bool(at % 2)) for at, each in enumerate(product(["happened", "make_now", "skip"], REAL))],
-)
+@pytest.mark.parametrize(("mode", "embedded"), [*product(REAL, [False, True])])
+@pytest.mark.parametrize("decision", ["happened", "make_now", "skip"])
 def test_what_a_deleted_thread_has_left_is_asked_about(mode, embedded, decision):
     sqlite = pytest.importorskip("langgraph.checkpoint.sqlite")
     connection = sqlite3.connect(":memory:", check_same_thread=False)
