@@ -185,4 +185,6 @@ class LazyLets(dict[str, Any]):
 
     def names(self, **changed: Any) -> LetScope:
         """Return the names later in the call: the same lets, with the changed values."""
-        return LetScope({**self, **changed}, self.__getitem__)
+        names = LetScope(self, self.__getitem__)
+        names.update(changed)
+        return names

@@ -229,12 +229,14 @@ class ContractRun:
 
     def failed(self, clauses: Iterable[Clause]) -> Iterator[Clause]:
         """Yield the requirements that do not hold; those that cannot be evaluated go to `unclear`."""
+        scope: Scope | None = None
         for clause in clauses:
-            scope = self._begin(self._before)
+            scope = self._begin(self._before) if scope is None else scope.start()
             try:
                 if not clause.fails(scope):
                     continue
                 if not clause.passes:
+                    scope = None  # whoever takes the clause may evaluate its changes, which change the names
                     yield clause
                     continue
                 text = clause.error_text(scope)
@@ -310,10 +312,10 @@ class ContractRun:
         One that cannot be evaluated counts as violated.
         """
         found: list[Violation] = []
+        scope = self._begin(part_of(after, self._parts.at), result=result) if self._parts.ensures else self._scope
         for clause in self._parts.ensures:
-            scope = self._begin(part_of(after, self._parts.at), result=result)
             try:
-                if clause.fails(scope):
+                if clause.fails(scope.start()):
                     found.append(clause.violation(clause.error_text(scope)))
             except EvaluationFailed as failure:
                 found.append(clause.violation(f"a postcondition cannot be evaluated: {failure}"))
@@ -349,9 +351,8 @@ class ContractRun:
         return found
 
     def _begin(self, state: Json, **more: Json) -> Scope:
-        self._scope.start()
         self._scope.values = self._lets.names(state=state, **more)
-        return self._scope
+        return self._scope.start()
 
     def _change(self, effects: list[Effect], *, grows: bool = False) -> Patch:
         is_derived = self._parts.status == "derived"

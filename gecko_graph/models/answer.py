@@ -42,20 +42,9 @@ class WaitingLine:
         self._mutex = Lock()
         self._tickets: deque[_Ticket] = deque()
 
-    @contextmanager
-    def turn(self) -> Iterator[None]:
+    def turn(self) -> _Turn:
         """Wait for the turn, and hold it. Raises GeckoError if it would never come."""
-        ticket = self._enter(blocking=True)
-        try:
-            if ticket.turn:
-                ticket.turn.result()
-            held = _HELD.set((*_HELD.get(), self))
-            try:
-                yield
-            finally:
-                _HELD.reset(held)
-        finally:
-            self._leave(ticket)
+        return _Turn(self)
 
     @asynccontextmanager
     async def aturn(self) -> AsyncIterator[None]:
@@ -92,6 +81,31 @@ class WaitingLine:
             self._tickets.popleft()
             while self._tickets and not self._tickets[0].wake():
                 self._tickets.popleft()
+
+
+class _Turn:
+    """One holder's turn; a class, since a generator takes three times as long, and each call of a world holds one."""
+
+    __slots__ = ("_held", "_line", "_ticket")
+
+    def __init__(self, line: WaitingLine) -> None:
+        self._line = line
+
+    def __enter__(self) -> None:
+        self._ticket = self._line._enter(blocking=True)
+        try:
+            if self._ticket.turn:
+                self._ticket.turn.result()
+            self._held = _HELD.set((*_HELD.get(), self._line))
+        except BaseException:
+            self._line._leave(self._ticket)
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            _HELD.reset(self._held)
+        finally:
+            self._line._leave(self._ticket)
 
 
 class _Ticket:

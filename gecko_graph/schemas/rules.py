@@ -38,19 +38,18 @@ _STOCK = Draft202012Validator.VALIDATORS
 
 
 def check(rules: Validator, value: Json, *, is_json: bool = False) -> Errors:
-    """Yield the errors of `value`; the last is `UNFINISHED` if it costs too much or nests too deep.
+    """Return the errors of `value`; the last is `UNFINISHED` if it costs too much or nests too deep.
 
     `is_json` says that a value is known to be JSON that a checkpoint can store.
     """
     fits = _quick(Same(rules)).fits
     if fits and (is_json or find_non_json(value) is None):
         if fits(value):
-            return
+            return iter(())
         errors = [_explain_at(rules, mismatch) for mismatch in fits.find_mismatches(value)]
         if errors and all(errors):
-            yield from chain.from_iterable(errors)
-            return
-    yield from explain(rules, value)
+            return chain.from_iterable(errors)
+    return explain(rules, value)
 
 
 def _explain_at(rules: Validator, fault: Mismatch) -> list[ValidationError]:

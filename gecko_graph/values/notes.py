@@ -89,7 +89,7 @@ def warning(rule: str) -> Note:
 def notes_of(record: Mapping[str, Any] | Sequence[Note], *kinds: NoteKind) -> list[Note]:
     """Return the notes of a record, or of a list, all of them or those of these kinds."""
     found = record.get("notes", ()) if isinstance(record, Mapping) else record
-    return [each for each in found if not kinds or each["kind"] in kinds]
+    return [each for each in found if each["kind"] in kinds] if kinds else [*found]
 
 
 def gather_notes(steps: Iterable[Step], *kinds: NoteKind) -> list[Note]:
@@ -99,7 +99,7 @@ def gather_notes(steps: Iterable[Step], *kinds: NoteKind) -> list[Note]:
 
 def with_notes(record: Noted, notes: Iterable[Note]) -> Noted:
     """Return a record with the notes that it does not have yet; the record itself if there are none at all."""
-    found = notes_of(record)
+    found = [*record.get("notes", ())]
     found += [each for each in notes if each not in found]
     return cast("Noted", {**record, "notes": found}) if found else record
 

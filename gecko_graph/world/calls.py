@@ -19,7 +19,7 @@ from .channels import AttemptState, apply_update
 from .check import validator
 from .commit import state_updater
 from .ladder import Rungs, simulator
-from .reducers import Grown, GrownMap, gather_facts
+from .reducers import Grown, GrownMap, fold_state, gather_facts
 
 NOTES = ("facts", "argument_verdicts", "asked")
 """A call's additions to a world, apart from its step."""
@@ -47,8 +47,8 @@ def answer_calls(
     if len(given) > 1:
         order = [call["id"] for call, _ in given]
         writes["steps"].sort(key=lambda step: order.index(step["call"]["id"]))
-    last = {"task_state": update["task_state"]} if "task_state" in update else {}
-    return {**writes, "task_state": apply_update(state, last)["task_state"]}
+    last = update.get("task_state", [])
+    return {**writes, "task_state": last if isinstance(last, dict) else fold_state(state["task_state"], [last])}
 
 
 def simulate_call(

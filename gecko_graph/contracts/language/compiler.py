@@ -121,12 +121,19 @@ class _Compiler:
                 return function(scope, *values)
             return function(scope, *values, **{name: check(argument(scope)) for name, argument in named.items()})
 
+        def run_one(scope: Scope) -> Any:
+            if perf_counter() > scope.deadline:
+                scope.late()
+            return function(scope, value if type(value := first(scope)) is not Missing else check(value))
+
         def run_two(scope: Scope) -> Any:  # most often an operator
             if perf_counter() > scope.deadline:
                 scope.late()
             return function(scope, first(scope), last(scope) if known is None else known)
 
-        return run_two if len(args) == 2 and is_lenient and not named else run
+        if named or len(args) not in (1, 2):
+            return run
+        return run_one if len(args) == 1 else run_two if is_lenient else run
 
     # values and operators
 

@@ -103,11 +103,12 @@ class Scope:
         self.place = ""
         self.start()
 
-    def start(self) -> None:
-        """Reset the budgets of time and memory, for the next evaluation or phase of a contract."""
+    def start(self) -> Scope:
+        """Reset the budgets of time and memory, for the next evaluation or phase of a contract; return the scope."""
         self._room = self.limits.memory
         self._cpu: float | None = None
         self.deadline = perf_counter() + min(_GRACE, self.limits.seconds)
+        return self
 
     def tick(self) -> None:
         """Read the clock. Raises Fault when the time is over."""
