@@ -22,7 +22,6 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from pydantic import BaseModel
 
 from ..errors import NoReply
-from ..schemas.rules import Same
 from ..state import JsonObject, RoleUsage
 from .ask import Ask, Dialogue, ModelCall, PlannerAsk, Reply
 from .cache import CACHED, without_cache
@@ -97,7 +96,8 @@ class StructuredClient:
         self._method: OutputMethod = OUTPUT_METHODS[0]
         self._methods: dict[type[BaseModel], OutputMethod] = {}
         self._has_replied = False
-        self._structured: dict[tuple[OutputMethod, Same], AnyRunnable | None] = {}
+        self._structured: dict[tuple[OutputMethod, int], tuple[JsonObject, AnyRunnable | None]] = {}
+        """By method and a schema's `id()`, which is kept with it."""
         self._tools: tuple[Sequence[JsonObject], AnyRunnable] | None = None
 
     def ask(self, ask: Ask) -> Dialogue:
@@ -114,7 +114,7 @@ class StructuredClient:
             spent.append(self._count(message))
             if isinstance(message, Exception) and method != "text" and is_refusal(message):
                 if schema is ask.schema:
-                    self._structured[method, Same(schema)] = None
+                    self._structured[method, id(schema)] = schema, None
                 continue
             if isinstance(message, Exception):
                 return Reply(None, failure_of(message), add_all(spent))
@@ -172,16 +172,16 @@ class StructuredClient:
     def _by(self, method: OutputMethod, schema: JsonObject, *, strict: bool) -> AnyRunnable | None:
         if method == "text":
             return self.model
-        key = (method, Same(schema))
+        key = (method, id(schema))
         if key not in self._structured:
             if len(self._structured) >= _MOST_BOUND:
                 self._structured.clear()
             bind = partial(_structured_output, schema=schema, method=method, strict=strict)
             try:
-                self._structured[key] = bind_within(self.model, bind)
+                self._structured[key] = schema, bind_within(self.model, bind)
             except NotImplementedError:
-                self._structured[key] = None
-        return self._structured[key]
+                self._structured[key] = schema, None
+        return self._structured[key][1]
 
     def _with_tools(self, tools: Sequence[JsonObject]) -> AnyRunnable:
         if not tools:

@@ -12,11 +12,12 @@ from typing import Any, Protocol
 from jsonschema.protocols import Validator
 
 from ..state import Call, Complaint, Json, JsonObject
+from ..values.identity import cache_by_identity
 from ..values.places import excerpt, pointer, short_pointer
 from .findings import Finding, find_unstorable, findings
 from .formats import FORMATS
 from .reading import Said, applying, follow_inside, leads_nowhere, member_schemas
-from .rules import Same, accepts, canonical, check, extra_names, rules_of, rules_of_part
+from .rules import accepts, canonical, check, extra_names, rules_of, rules_of_part
 from .subschemas import follow
 
 MAX_COMPLAINTS = 20
@@ -99,15 +100,15 @@ def _find_errors(schema: Any, value: Json) -> list[Finding]:
 
 
 def _find_unknown(schema: Any, args: JsonObject) -> list[Finding]:
-    closed = _close(Same(schema))
+    closed = _close(schema)
     unknown = [] if closed is None else extra_names(args, closed)
     return [Finding(short_pointer((name,)), "no argument of this name", excerpt(args[name])) for name in unknown]
 
 
-@lru_cache(maxsize=4096)
-def _close(key: Same) -> JsonObject | None:
+@cache_by_identity(4096)
+def _close(schema: Any) -> JsonObject | None:
     """Return a schema of the names that a top-level schema defines; None if it is open or says how closed it is."""
-    root = rules_of(key.schema).schema
+    root = rules_of(schema).schema
     says = ("additionalProperties", "unevaluatedProperties")
     if not isinstance(root, dict) or any(key in root for key in says):
         return None
@@ -188,12 +189,12 @@ def prescribes_format(parameters: JsonObject, place: str) -> bool:
     """Return whether the schema of the argument at, or around, a JSON Pointer prescribes how its value is written."""
     rules = parameters.get("properties", {})
     name = next((name for name in rules if leads_into(place, pointer((name,)))), None)
-    return name is not None and _names_format(Same(rules[name]))
+    return name is not None and _names_format(rules[name])
 
 
-@lru_cache(maxsize=4096)
-def _names_format(key: Same) -> bool:
-    return _FORMAT.search(json.dumps(key.schema, default=str)) is not None
+@cache_by_identity(4096)
+def _names_format(schema: Any) -> bool:
+    return _FORMAT.search(json.dumps(schema, default=str)) is not None
 
 
 def leads_into(place: str, outer: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -20,6 +20,7 @@ from referencing.exceptions import Unresolvable
 
 from ..state import Json
 from ..values.digest import find_non_json
+from ..values.identity import cache_by_identity
 from ..values.places import map_scalars
 from .formats import compile_pattern, fits_format
 from .quick import Mismatch, Test, compile_quick
@@ -42,7 +43,7 @@ def check(rules: Validator, value: Json, *, is_json: bool = False) -> Errors:
 
     `is_json` says that a value is known to be JSON that a checkpoint can store.
     """
-    fits = _quick(Same(rules)).fits
+    fits = _quick(rules).fits
     if fits and (is_json or find_non_json(value) is None):
         if fits(value):
             return iter(())
@@ -266,30 +267,11 @@ def _descend(
     return map(place, rules_of_part(rules, schema).iter_errors(instance))
 
 
-class Same:
-    """A schema as a cache key: the same object, whatever its content. The cache keeps it, so its id is not reused."""
-
-    __slots__ = ("schema",)
-
-    def __init__(self, schema: Any) -> None:
-        self.schema = schema
-
-    def __hash__(self) -> int:
-        return id(self.schema)
-
-    def __eq__(self, other: Any) -> bool:
-        return self.schema is other.schema
-
-
+@cache_by_identity(4096)
 def rules_of(schema: Any) -> Validator:
     """Return the compiled rules of a schema. Cached by the object itself, so never change a schema in place."""
-    return _compile(Same(schema))
-
-
-@lru_cache(maxsize=4096)
-def _compile(key: Same) -> Validator:
     try:
-        clean = tidy(key.schema)
+        clean = tidy(schema)
         text = repr(clean)  # nearly no schema has one of them
         has = {key: key in text and mentions(clean, key) for key in ("patternProperties", "$id")}
         kind = _kind(has_patterns=has["patternProperties"], has_ids=has["$id"])
@@ -299,14 +281,10 @@ def _compile(key: Same) -> Validator:
     return rules
 
 
+@cache_by_identity(16_384)
 def rules_of_part(rules: Validator, schema: Any) -> Validator:
     """Return the compiled rules of a part of their schema; cached as by `rules_of`."""
-    return _compile_part(Same(rules), Same(schema))
-
-
-@lru_cache(maxsize=16_384)
-def _compile_part(rules: Same, part: Same) -> Validator:
-    made: Validator = rules.schema.evolve(schema=part.schema)
+    made: Validator = rules.evolve(schema=schema)
     return made
 
 
@@ -334,6 +312,6 @@ class _Quick:
         return self._test
 
 
-@lru_cache(maxsize=16_384)
-def _quick(key: Same) -> _Quick:
-    return _Quick(key.schema)
+@cache_by_identity(16_384)
+def _quick(rules: Validator) -> _Quick:
+    return _Quick(rules)

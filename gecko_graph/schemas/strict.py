@@ -9,7 +9,6 @@ under the same rule, and fits now. This holds for rules that a value fits all of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from itertools import compress, repeat
 from operator import is_not
 from typing import Any
@@ -20,10 +19,11 @@ from jsonschema.protocols import Validator
 
 from ..errors import ContractError
 from ..state import RUNTIME, Json, JsonObject
+from ..values.identity import cache_by_identity
 from ..values.places import pointer_step, pointer_tokens
 from .findings import Finding, find_unstorable, findings
 from .formats import compile_pattern
-from .rules import Same, check, explain, member_rules, rules_of_part
+from .rules import check, explain, member_rules, rules_of_part
 from .subschemas import follow, mentions
 
 _META = Draft202012Validator(Draft202012Validator.META_SCHEMA)
@@ -44,7 +44,7 @@ def check_schema(
     """
     if not isinstance(schema, dict):
         raise ContractError(f"{where}: expected a JSON Schema as an object, got {type(schema).__name__}")
-    if fault := _find_fault(Same(schema)):
+    if fault := _find_fault(schema):
         line = line_of(tuple(pointer_tokens(fault.partition(": ")[0])))
         raise ContractError(f"{where}{fault}{f' (line {line})' if line else ''}")
     return schema
@@ -58,17 +58,17 @@ def leave_room(schema: JsonObject) -> JsonObject:
     return {**schema, "properties": {**schema.get("properties", {}), RUNTIME: {"type": "object"}}}
 
 
-@lru_cache(maxsize=256)
-def _find_fault(key: Same) -> str:
+@cache_by_identity(256)
+def _find_fault(schema: JsonObject) -> str:
     """Return place and reason of what is wrong with a schema; an empty text if nothing is."""
-    found: Finding | None = find_unstorable(key.schema)
-    if found is None and (error := best_match(_META.iter_errors(key.schema))):
+    found: Finding | None = find_unstorable(schema)
+    if found is None and (error := best_match(_META.iter_errors(schema))):
         found = next(findings(error))
     if found:
         return f"{found.path}: expected {found.expected}, got {found.got}"
-    if mentions(key.schema, "patternProperties") and mentions(key.schema, "unevaluatedProperties"):
+    if mentions(schema, "patternProperties") and mentions(schema, "unevaluatedProperties"):
         return ": patternProperties and unevaluatedProperties together cannot be checked; use one of them"
-    return next(_find_unchecked(key.schema, key.schema, ""), "")
+    return next(_find_unchecked(schema, schema, ""), "")
 
 
 def _find_unchecked(root: JsonObject, part: Any, place: str) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _check(
     if before is after or schema is True or id(schema) in seen:
         return
     both = next((kind for kind in (dict, list) if isinstance(before, kind) and isinstance(after, kind)), None)
-    rest = schema if both is None or not isinstance(schema, dict) else _whole_part(Same(schema))
+    rest = schema if both is None or not isinstance(schema, dict) else _whole_part(schema)
     # of a whole level the quick test would read all that stands in it
     for error in (check if rest is schema else explain)(rules_of_part(rules, rest), after):
         error.path.extendleft(reversed(place))
@@ -145,9 +145,8 @@ def _check(
         yield from _check(rules, rule, old, after[key], (*place, key), frozenset())
 
 
-@lru_cache(maxsize=4096)
-def _whole_part(key: Same) -> Any:
-    schema = key.schema
+@cache_by_identity(4096)
+def _whole_part(schema: JsonObject) -> Any:
     if {"unevaluatedProperties", "unevaluatedItems"} & schema.keys():  # they read what the others have found
         return schema
     return {keyword: value for keyword, value in schema.items() if keyword not in _LOCAL}

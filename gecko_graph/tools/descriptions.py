@@ -25,10 +25,10 @@ from ..models.formatting import cut, one_line
 from ..models.view import view
 from ..schemas.made_up import Impossible, make_value
 from ..schemas.reading import Said
-from ..schemas.rules import Same
 from ..schemas.subschemas import ANNOTATIONS, walk
 from ..state import Json, JsonObject
 from ..values.finding import canonical, forms_of
+from ..values.identity import cache_by_identity
 from ..values.places import Place
 from .spec import ToolSpec
 from .toolkit import Toolkit
@@ -186,10 +186,10 @@ class Offered:
         return frozenset(values)
 
 
-@lru_cache(maxsize=4_096)
-def offered_by(parameters: Same) -> Offered:
+@cache_by_identity(4_096)
+def offered_by(parameters: JsonObject) -> Offered:
     """Return the values that a schema offers; it must not be changed in place."""
-    return Offered(parameters.schema)
+    return Offered(parameters)
 
 
 def content_words(text: str) -> list[str]:

@@ -31,6 +31,8 @@ from ..state import (
 )
 from .reducers import (
     SNAPSHOT_EVERY_TURNS,
+    Grown,
+    GrownMap,
     count_asked,
     delta,
     extend,
@@ -322,7 +324,7 @@ def apply_update(state: AttemptState, update: Mapping[str, Any]) -> AttemptState
         if key not in reducers or (key == "task_state" and isinstance(write, dict)):
             news[key] = write
         elif write:
-            news[key] = reducers[key](news[key], write)
+            news[key] = old.grow(write) if type(old := news[key]) in (Grown, GrownMap) else reducers[key](old, write)
     return news  # type: ignore[return-value]
 
 

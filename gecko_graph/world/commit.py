@@ -83,6 +83,8 @@ def mark_race(request: RungRequest, outcome: Outcome, done: Sequence[Step]) -> O
     Under `strict` the later call of a race is refused. All of a message were answered in the request's state.
     """
     races = list[Note]()
+    if not done:
+        return outcome
     for call, patch in ((each["call"], each["outcome"]["patch"] or []) for each in done):
         with suppress(PatchConflict):  # not a valid patch: `commit` refuses it
             if places := overlap(patch, outcome["patch"] or [], document=request.state):

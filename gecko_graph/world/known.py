@@ -9,7 +9,6 @@ from langchain_core.messages import AIMessage, AnyMessage
 
 from ..models.formatting import text_of
 from ..models.memory import is_made_up
-from ..schemas.rules import Same
 from ..state import Json, JsonObject, Step
 from ..tools.descriptions import ParameterField, offered_by
 from ..values.finding import Leaves, atoms_of, forms_of
@@ -89,7 +88,7 @@ class Sourced:
 
     def gives(self, args: JsonObject, parameters: JsonObject) -> bool:
         """Return whether every value of arguments, and every name inside them, stands somewhere or follows."""
-        offered = offered_by(Same(parameters))
+        offered = offered_by(parameters)
         leaves = (((name, *place), leaf) for name, inner in args.items() for place, leaf in scalars(inner, keys=True))
         return all(self._gives(value, offered.field(place), args) for place, value in leaves)
 

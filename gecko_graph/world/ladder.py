@@ -110,9 +110,8 @@ def simulator(
     if len(pending) > 1 and scope.context.parallel_calls == "serial":
         calls = pending[: max(1, count_reads([toolkit[call["name"]] for call in pending], scope.context))]
     # equal reads are one request, so that their answers agree
-    may_agree = [len(calls) > 1 and toolkit[call["name"]].reads for call in calls]
     keys = [
-        fact_key(call, "") if is_read else f"call {call['id']}" for call, is_read in zip(calls, may_agree, strict=True)
+        fact_key(call, "") if len(calls) > 1 and toolkit[call["name"]].reads else f"call {call['id']}" for call in calls
     ]
     gated = [gated_request(call, state, scope, toolkit) for call in calls]
     climbs = {key: climb(each[0], rungs, each) for key, each in zip(keys, gated, strict=True)}

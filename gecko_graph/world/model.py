@@ -11,7 +11,6 @@ import re
 from collections.abc import Collection, Generator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -25,10 +24,10 @@ from ..models.reply import schema_of
 from ..models.roles import SimulatedEffect, SimulatedResponse, SimulatedWrite, StateChange
 from ..models.view import StateView, view
 from ..schemas.complaints import find_faults
-from ..schemas.rules import Same
 from ..state import Call, CallStatus, Json, JsonObject, Outcome, Patch, SupposedFact
 from ..tools.spec import ToolSpec
 from ..values.digest import check_json, digest
+from ..values.identity import cache_by_identity
 from ..values.notes import notes_of, warning, with_notes
 from ..values.patch import apply_patch, booked_patch, find, tokens
 from ..values.places import as_text, scalars_of
@@ -218,12 +217,12 @@ def reply_schema(reply: type[BaseModel], result: JsonObject | None) -> JsonObjec
     Returns:
         The same object for the same arguments; None if the result's form is unknown, or too long.
     """
-    return None if result is None else _combined(reply, Same(result))
+    return None if result is None else _combined(reply, result)
 
 
-@lru_cache(maxsize=1024)
-def _combined(reply: type[BaseModel], result: Same) -> JsonObject | None:
-    form, general = form_of(result.schema), schema_of(reply)
+@cache_by_identity(1024)
+def _combined(reply: type[BaseModel], result: JsonObject) -> JsonObject | None:
+    form, general = form_of(result), schema_of(reply)
     if not form or len(json.dumps(form)) > MOST_SCHEMA_CHARS:
         return None
     forms = form["anyOf"] if form.keys() == {"anyOf"} else [form]

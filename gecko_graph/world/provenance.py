@@ -22,7 +22,6 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from ..errors import PatchConflict
 from ..models.formatting import text_of
 from ..models.memory import NAME, is_made_up, is_written, rung_of
-from ..schemas.rules import Same
 from ..state import RUNTIME, Json, JsonObject, Note, Origins, Step
 from ..tools.descriptions import PROSE_WORDS, Offered, ParameterField, content_words, offered_by
 from ..tools.spec import ToolSpec
@@ -274,7 +273,7 @@ class _Trace:
         """Return the origin of each argument, and make values without a source known as made up."""
         arguments: list[_Argument] = []
         self.known.about = self.sources.about.get(tool, "")
-        offered, writes = offered_by(Same(self.parameters_of(tool))), tool not in self.sources.reading
+        offered, writes = offered_by(self.parameters_of(tool)), tool not in self.sources.reading
         is_deep = any(isinstance(each, dict | list) for each in args.values())
         members = scalars(args, keys=True) if is_deep or _IDENTIFYING.search(" ".join(args)) else ()
         named = [(place[:-1], key) for place, key in members if place[-1:] == (key,) and _IDENTIFYING.search(str(key))]

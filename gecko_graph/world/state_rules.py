@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from itertools import islice
 from time import thread_time
 from typing import Any, NamedTuple
@@ -23,10 +22,11 @@ from ..errors import ContractError, EvaluationFailed, StateError
 from ..schemas.complaints import describe_finding
 from ..schemas.findings import Finding, findings
 from ..schemas.reading import Said
-from ..schemas.rules import Same, check, rules_of, rules_of_part
+from ..schemas.rules import check, rules_of, rules_of_part
 from ..schemas.strict import check_change, leave_room
 from ..state import RUNTIME, Json, JsonObject, Violation
 from ..tools import Toolkit, ToolSpec
+from ..values.identity import cache_by_identity
 from ..values.places import Place, scalars_of, short_pointer
 
 INVARIANT_SECONDS = 1.0
@@ -75,7 +75,7 @@ class StateRules(NamedTuple):
         return _lines(self._find(state))
 
     def _find(self, state: Json) -> list[Finding]:
-        return [] if self.schema is None else _found(check(_compile(Same(self.schema)), state))
+        return [] if self.schema is None else _found(check(_compile(self.schema), state))
 
     def violations(self, before: JsonObject, after: JsonObject) -> list[Violation]:
         """Return the rules that a new state breaks; a rule that reality had broken before is not blamed on the change.
@@ -102,7 +102,7 @@ class StateRules(NamedTuple):
     def _change_faults(self, before: Json, after: Json) -> list[str]:
         if self.schema is None:
             return []
-        rules = _compile(Same(self.schema))
+        rules = _compile(self.schema)
         found = _found(check_change(rules, before, after))
         known = _found(check_change(rules, after, before)) if found else []
         return _lines([one for one in found if one not in known])
@@ -111,9 +111,9 @@ class StateRules(NamedTuple):
 NO_RULES = StateRules()
 
 
-@lru_cache(maxsize=256)
-def _compile(key: Same) -> Validator:
-    return rules_of(leave_room(key.schema))
+@cache_by_identity(256)
+def _compile(schema: JsonObject) -> Validator:
+    return rules_of(leave_room(schema))
 
 
 def _found(errors: Iterator[ValidationError]) -> list[Finding]:

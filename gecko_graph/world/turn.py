@@ -158,7 +158,7 @@ class TakenIds:
     def __contains__(self, identifier: object) -> bool:
         if identifier in self._new or find(self._steps, str(identifier), lambda step: step["call"]["id"]) is not None:
             return True
-        messages = (each for each in self._conversation if isinstance(each, AIMessage))
+        messages = [each for each in self._conversation if isinstance(each, AIMessage)] if self._conversation else ()
         return any(str(call["id"]) == identifier for each in messages for call in each.tool_calls)
 
     def __len__(self) -> int:

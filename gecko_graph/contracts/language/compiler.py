@@ -131,9 +131,7 @@ class _Compiler:
                 scope.late()
             return function(scope, first(scope), last(scope) if known is None else known)
 
-        if named or len(args) not in (1, 2):
-            return run
-        return run_one if len(args) == 1 else run_two if is_lenient else run
+        return {1: run_one, 2: run_two if is_lenient else run}.get(0 if named else len(args), run)
 
     # values and operators
 
