@@ -299,7 +299,7 @@ def _read_complaints(checked: _Checked, record: SemanticRecord | None) -> list[C
         {
             "tool": checked.call["name"],
             "path": each["argument"],
-            "expected": f"a value that makes sense here: {each['problem']}",
+            "expected": f"a plausible value: {each['problem']}",
             "got": excerpt(value_at(checked.call["args"], each["argument"])),
             "source": "model",
         }

@@ -179,7 +179,7 @@ def climb(request: RungRequest, rungs: Rungs = RUNGS, gated: Gated | None = None
             asked = held.request
         elif reply.final:
             return outcome_of(Answer("error", NO_ANSWER, []), rung, request, passed)
-    answer = Answer("error", "no rung of the ladder could answer this call", [])
+    answer = Answer("error", "nothing could simulate this call", [])
     return {**outcome_of(answer, CONTRACT, request, passed), "rung": "none"}
 
 

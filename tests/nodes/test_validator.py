@@ -282,7 +282,7 @@ class TestSources:
     def test_a_complaint_never_holds_a_right_value(self):
         said = verdict(("flight", "This is a train; use 'F-7731' instead. Should be F-7731."))
         update, *_ = self.asked({"flight": "ICE 5"}, replies=[said])
-        assert update["steps"][0]["complaints"][0]["expected"] == "a value that makes sense here: This is a train"
+        assert update["steps"][0]["complaints"][0]["expected"] == "a plausible value: This is a train"
         assert "7731" not in json.dumps(update["argument_verdicts"]) + update["trace"][0].content
 
 

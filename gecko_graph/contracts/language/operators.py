@@ -106,7 +106,7 @@ def contains(scope: Scope, member: Any, container: Any) -> bool:
     if isinstance(container, str):
         if isinstance(member, str):
             return member in container
-        raise Fault(f"`in` a text needs a text, not {kind(given(member))}")
+        raise Fault(f"the left side of `in` a text must be text, not {kind(given(member))}")
     if isinstance(container, list):
         if type(member) in SCALARS and not (type(member) is str and len(member) > _LONG):
             return member in container
