@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 
+import jinja2
 import pytest
 
 from gecko_graph.contracts.language.expression import CHECK_NAMES, Expression, Limits, Scope, check_expression
+from gecko_graph.contracts.language.former import NAMED_HERE
 from gecko_graph.contracts.language.sandbox import MAX_DEPTH, Fault, copy_json
 from gecko_graph.contracts.language.syntax import reads_of
 from gecko_graph.errors import ContractError, EvaluationFailed
@@ -240,11 +242,11 @@ JINJA = [
     ("state.a | selectattr('b', 'eq', args.c)", "[one for one in x if one.field == y]"),
     ("state.a | select('odd')", "[one for one in x if condition]"),
     ("state.a | reject('in', state.b)", "[one for one in x if not condition]"),
-    ("state.a | default(0) > 1", "default(x)"),
+    ("state.a | default(0) > 1", "default(x, y)"),
     ("state.a | join(', ')", "', '.join(str(one) for one in x)"),
     ("state.a | tojson", "json(x)"),
     ("state.a | money", "money(x)"),
-    ("state.a | replace('a', 'b')", "x.replace()"),
+    ("state.a | replace('a', 'b')", "x.replace(a, b)"),
     ("state.a is defined", "defined(x)"),
     ("state.a is not defined", "defined(x)"),
     ("state.a is undefined", "not defined(x)"),
@@ -313,7 +315,7 @@ def test_what_an_expression_reads(source, places):
         ("[name for name in state.names]", "the name 'name' is already taken"),
         ("(x for x in state.names) | list", "`| list` is not part of the language: write list(x)"),
         ("len(*state.names)", "cannot be spread"),
-        ("state.a | state.b", "BitOr: the operator is not part of the language"),
+        ("state.a | state.b", "`|` is not part of the language"),
         ("{**state}", "objects cannot be spread"),
         ("state.flag is True", "`is` compares with None alone"),
     ],
@@ -322,3 +324,19 @@ def test_more_that_is_refused_at_load(source, why):
     with pytest.raises(ContractError) as caught:
         Expression.compile(source, names=("state", "name"), where="f: t")
     assert why in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["filters", "tests"])
+def test_the_form_that_a_message_proposes_for_one_of_jinjas_can_be_loaded(kind):
+    names = ("state", "x", "y", "a", "b", "condition")
+    jinjas = [name for name in getattr(jinja2.Environment(), kind) if name.isidentifier() and name not in NAMED_HERE]
+    proposed = 0
+    for name in jinjas:
+        source = f"x | {name}" if kind == "filters" else f"x is {name}"
+        with pytest.raises(ContractError, match=r"is not part of the language|compares with None alone") as caught:
+            Expression.compile(source, names=names, where="")
+        _, written, form = str(caught.value).removesuffix(f", in `{source}`").partition(": write ")
+        if written and form != "==":
+            Expression.compile(form, names=names, where="")
+            proposed += 1
+    assert proposed >= 20

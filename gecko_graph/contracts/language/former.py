@@ -8,29 +8,57 @@ from keyword import kwlist
 from typing import Final
 
 NAMED_HERE: Final = {"true": "True", "false": "False", "none": "None"}
+BLOCKS: Final = (
+    "{% %} and {# #} are not part of the language: write [value for one in x], a if condition else b, or a let"
+)
+_EACH: Final = "[one for one in x if "
 _FORMS: Final = {
-    "| length": "len(x)", "| string": "str(x)", "| first": "x[0]", "| last": "x[-1]", "| sort": "sorted(x)",
-    "| tojson": "json(x)", "| lines": "x.splitlines()", "| bytes": "byte_count(x)", "| int": "int(x, default=0)",
-    "| float": "float(x, default=0.0)", "| join": "', '.join(str(one) for one in x)",
-    "| interleave": "[part for one in x for part in [', ', one]][1:]", "| map": "[one.field for one in x]",
-    "| select": "[one for one in x if condition]", "| reject": "[one for one in x if not condition]",
-    "| selectattr": "[one for one in x if one.field == y]", "| rejectattr": "[one for one in x if one.field != y]",
-    **{f"| {name}": f"x.{name}()" for name in ("keys", "values", "items", "lower", "upper", "replace", "split")},
+    "| length": "len(x)", "| count": "len(x)", "| string": "str(x)", "| first": "x[0]", "| last": "x[-1]",
+    "| sort": "sorted(x)", "| tojson": "json(x)", "| pprint": "json(x)", "| lines": "x.splitlines()",
+    "| bytes": "byte_count(x)", "| int": "int(x, default=0)", "| float": "float(x, default=0.0)",
+    "| default": "default(x, y)", "| d": "default(x, y)", "| trim": "x.strip()", "| reverse": "x[::-1]",
+    "| slice": "x[a:b]", "| truncate": "x[:y]", "| wordcount": "len(x.split())", "| attr": "x.field",
+    "| capitalize": "x[:1].upper() + x[1:].lower()", "| format": "f'{a}{b}'", "| dictsort": "sorted(x.items())",
+    "| random": "random_int(0, len(x) - 1)", "| replace": "x.replace(a, b)", "| escape": "x", "| safe": "x",
+    "| join": "', '.join(str(one) for one in x)", "| map": "[one.field for one in x]",
+    "| interleave": "[part for one in x for part in [', ', one]][1:]",
+    "| select": f"{_EACH}condition]", "| reject": f"{_EACH}not condition]", "| groupby": f"{_EACH}one.field == y]",
+    "| selectattr": f"{_EACH}one.field == y]", "| rejectattr": f"{_EACH}one.field != y]",
+    **{f"| {name}": f"x.{name}()" for name in ("keys", "values", "items", "lower", "upper", "split")},
     "is defined": "defined(x)", "is undefined": "not defined(x)", "is string": "isinstance(x, str)",
-    "is number": "isinstance(x, (int, float))", "is integer": "isinstance(x, int)", "is mapping": "isinstance(x, dict)",
-    "is sequence": "isinstance(x, list)", "is odd": "x % 2 == 1", "is containing": "y in x", "is in": "x in y",
-    "is startingwith": "x.startswith(y)", "~": "f'{a}{b}', or str(a) + str(b)",
+    "is number": "isinstance(x, (int, float))", "is integer": "isinstance(x, int)", "is float": "isinstance(x, float)",
+    "is boolean": "isinstance(x, bool)", "is mapping": "isinstance(x, dict)", "is sequence": "isinstance(x, list)",
+    "is iterable": "isinstance(x, (list, dict, str))", "is odd": "x % 2 == 1", "is even": "x % 2 == 0",
+    "is divisibleby": "x % y == 0", "is true": "x == True", "is false": "x == False", "is none": "x is None",
+    "is lower": "x == x.lower()", "is upper": "x == x.upper()", "is containing": "y in x", "is in": "x in y",
+    "is startingwith": "x.startswith(y)",
+    **{f"is {name}": f"x {sign} y" for sign, names in (
+        ("==", "eq equalto sameas"), ("!=", "ne"), ("<", "lt lessthan"), ("<=", "le"), (">", "gt greaterthan"),
+        (">=", "ge")) for name in names.split()},
+    "~": "f'{a}{b}', or str(a) + str(b)",
     "all(x in list, ...)": "all(condition for x in list)", "any(x in list, ...)": "any(condition for x in list)",
     "count(x in list, ...)": "sum(1 for x in list if condition)", "each(x in list, ...)": "[value for x in list]",
 }  # fmt: skip
+_SIGNS_OF: Final = {ast.Pow: "**", ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<",
+                    ast.RShift: ">>", ast.Invert: "~"}  # fmt: skip
+_PARTS: Final = {
+    ast.Lambda: "a lambda can only be the `key=` of sorted, min and max, with one argument",
+    ast.Set: "sets are not part of the language: write a list",
+    ast.Starred: "a list cannot be spread with *: write a + b",
+    ast.NamedExpr: "`:=` is not part of the language: use a let",
+    ast.Await: "`await` is not part of the language",
+}
 _WORDS = re.compile(rf"\.\s*({'|'.join(kwlist)})\b")
 _SIGNS = re.compile(r"~|\bis\s+(?:not\s+)?(?:containing|in|startingwith)\b")
 
 
 def _explain(construct: str) -> str:
-    """Return the form here; a filter without one of its own is a function of its name."""
-    form = _FORMS.get(construct) or f"{construct.removeprefix('| ')}(x)"
-    return f"`{construct}` is not part of the language: write {form}"
+    """Return why a construct is refused, with its form in this language if there is one."""
+    from .functions import FUNCTIONS  # here: they import this module
+
+    name = construct.removeprefix("| ")
+    form = _FORMS.get(construct) or (f"{name}(x)" if name in FUNCTIONS else None)
+    return f"`{construct}` is not part of the language{f': write {form}' if form else ', which has no equivalent'}"
 
 
 def explain_source(source: str, why: str) -> str:
@@ -38,7 +66,7 @@ def explain_source(source: str, why: str) -> str:
     if not plain.strip():
         return "unexpected end"
     if re.search(r"\{[%#]", plain):
-        return "{% %} and {# #} are not part of the language"
+        return BLOCKS
     if found := _SIGNS.search(plain):
         return _explain(" ".join(word for word in found[0].split() if word != "not"))
     if found := _WORDS.search(plain):
@@ -54,16 +82,15 @@ def explain_node(node: ast.AST) -> str:
             right = right.left if isinstance(right, ast.BinOp) else right.func
         if isinstance(right, ast.Name):
             return _explain(f"| {right.id}")
-    kinds: dict[type, str] = {ast.Lambda: "a lambda stands only as `key=` of sorted, min and max, with one argument"}
-    kinds[ast.Set] = "sets are not part of the language: write a list"
-    operator = f"{type(getattr(node, 'op', None)).__name__}: the operator is not part of the language"
-    kinds |= {ast.BinOp: operator, ast.UnaryOp: operator}
-    return kinds.get(type(node), f"{type(node).__name__}: it is not part of the language")
+    if sign := _SIGNS_OF.get(type(getattr(node, "op", None))):
+        return f"`{sign}` is not part of the language"
+    return _PARTS.get(type(node), f"{type(node).__name__} is not part of the language")
 
 
 def explain_is(right: ast.expr) -> str:
     """Return how a test after `is` is written here; `is` itself compares with None alone."""
-    test = f"is {getattr(right.func if isinstance(right, ast.Call) else right, 'id', '')}"
+    value = getattr(right, "value", None)  # `is True` is Python's
+    test = f"is {getattr(right.func if isinstance(right, ast.Call) else right, 'id', str(value).lower())}"
     return _explain(test) if test in _FORMS else "`is` compares with None alone: write =="
 
 

@@ -15,7 +15,7 @@ from itertools import takewhile
 from keyword import iskeyword
 from typing import Any, NamedTuple, TypeGuard
 
-from .former import NAMED_HERE, explain_source
+from .former import BLOCKS, NAMED_HERE, explain_source
 from .sandbox import Scope
 
 Run = Callable[[Scope], Any]
@@ -102,7 +102,7 @@ def _end_of_hole(source: str, begin: int) -> int:
 
 def _plain(text: str) -> str:
     if "{%" in text or "{#" in text:
-        raise SyntaxFault("only {{ }} is filled in; {% %} and {# #} are not part of the language")
+        raise SyntaxFault(f"only {{{{ }}}} is filled in; {BLOCKS}")
     return text
 
 
