@@ -317,7 +317,7 @@ def test_what_an_expression_reads(source, places):
         ("len(*state.names)", "cannot be spread"),
         ("state.a | state.b", "`|` is not part of the language"),
         ("{**state}", "objects cannot be spread"),
-        ("state.flag is True", "`is` compares with None alone"),
+        ("state.flag is True", "write x == True"),
     ],
 )
 def test_more_that_is_refused_at_load(source, why):
