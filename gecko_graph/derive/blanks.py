@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import product
 
+from ..schemas.complaints import find_faults
 from ..schemas.made_up import Impossible, make_value
 from ..state import Json, JsonObject
 from .shapes import SchemaShape, plain
@@ -49,34 +51,51 @@ def _chosen(shape: SchemaShape) -> Json:
 
 def _fitting(shape: SchemaShape, name: str) -> Json:
     try:
-        whole = {**shape.said.schema, "$defs": (shape.said.root or {}).get("$defs", {})}
-        return make_value(whole, seed=0, key=name, subject=name)
+        return make_value(shape.whole, seed=0, key=name, subject=name)
     except (Impossible, TypeError):
         return None
 
 
-def new_key(shape: SchemaShape, prefix: str, shelf: str) -> str:
-    """Return an expression of a new key below the place `shelf`, in the form that the schema of keys has."""
-    pattern = shape.first("pattern")
-    if shape.first("format") == "uuid":
-        pattern = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}"
-    pieces = _PIECE.findall(re.sub(r"\(\?\w+\)", "", pattern)) if isinstance(pattern, str) else []
-    form = "".join(map(_form, pieces))
-    if shape.types & {"integer", "number"}:
+def new_key(shapes: Sequence[SchemaShape], prefix: str, shelf: str) -> str:
+    """Return an expression of a new key below the place `shelf`, in a form that all schemas of keys allow.
+
+    The schemas are those of the item's own member, and of the arguments that name an item: often only one of them
+    gives a pattern or a format. If no form fits all, the key is the prefix with letters and digits.
+    """
+    if next((shape.types for shape in shapes if shape.types), frozenset()) & {"integer", "number"}:
         return f"new_number({shelf})"
-    begin = form[: len(form) - len(form.lstrip("ACDEFGHIJKLMNOPQRSTUVWYZ_"))]
-    return f"new_id({begin!r}, {form[len(begin) :]!r})" if 0 < len(form) - len(begin) <= 40 else f"new_id({prefix!r})"
+    forms = (form for shape in shapes if (form := _form_of(shape, prefix)))
+    wanted = [shape.whole for shape in shapes]
+    fitting = (key for key, samples in forms if not any(find_faults(*each) for each in product(wanted, samples)))
+    return next(fitting, f"new_id({prefix!r})")
 
 
-_PIECE = re.compile(r"(\[[^\]]+\]|[\w-])(?:\{(\d+)(?:,\d*)?\})?")
+_UUID = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}"
+_PIECE = re.compile(r"(\[[^\]]+\]|\\d|[\w-])(?:\{(\d+)(,\d*)?\}|([+*]))?")
+_CLASSES = (("0-9a-f", "x"), ("a-f0-9", "x"), ("A-Z", "A"), ("a-z", "a"), ("0-9", "9"), ("\\d", "9"))
+_SAMPLES = str.maketrans("x", "0"), str.maketrans("Aax9", "Zzf0")
+_LONGEST_KEY, _OFTEN = 40, 12
 
 
-def _form(piece: tuple[str, str]) -> str:
-    """Return a part of a pattern as a part of a shape of `new_id`."""
-    what, times = piece
-    forms = (("a-f", "x"), ("A-F", "x"), ("A-Z", "A"), ("a-z", "a"), ("0-9", "9"))
-    sign = next((form for part, form in forms if part in what), what.strip("[]")[0])
-    return sign * int(times or 1)
+def _form_of(shape: SchemaShape, prefix: str) -> tuple[str, list[str]] | None:
+    """Return the expression that draws a key as a schema wants it, and samples; None if it wants no known form."""
+    if shape.first("format") == "email":
+        return f"new_id({prefix!r}) + '@example.com'", [f"{prefix}0@example.com"]
+    pattern = _UUID if shape.first("format") == "uuid" else shape.first("pattern")
+    pieces = _PIECE.findall(re.sub(r"\(\?\w+\)", "", pattern)) if isinstance(pattern, str) else []
+    begin = form = ""
+    for what, least, more, repeated in pieces:
+        sign = next((sign for part, sign in _CLASSES if part in what), "")
+        times = max(int(least or 1), _OFTEN) if more or repeated else int(least or 1)  # often enough that keys differ
+        if sign or form:
+            if not sign and what.strip("[]")[0] in "AaXx9":
+                return None  # in a shape it is any such letter
+            form += (sign or what.strip("[]")[0]) * times
+        else:
+            begin += what.strip("[]")[0] * times
+    if not 0 < len(form) <= _LONGEST_KEY:
+        return None
+    return f"new_id({begin!r}, {form!r})", [begin + form.translate(each) for each in _SAMPLES]
 
 
 def blanks_of(shape: SchemaShape, depth: int = 0, *, leave: str | None = None) -> JsonObject:

@@ -275,8 +275,8 @@ class _ContractWriter:
         return {"returns": self._thing(), "observes": [seen]} if self.result.fields else None
 
     def _create(self) -> JsonObject:
-        shape, named = self.things.fields.get(self.key, _NOTHING), names_item(self.one, self.things)
-        new, effects = _text(new_key(shape, f"{self.things.singular[:4].lower()}_", self.shelf)), list[JsonObject]()
+        named, prefix = names_item(self.one, self.things), f"{self.things.singular[:4].lower()}_"
+        new, effects = _text(new_key(self.things.key_shapes, prefix, self.shelf)), list[JsonObject]()
         if "new_number" in new:
             place = ["runtime_state", "serial", _text(f"pointer_to({self.shelf})")]
             effects = [{"op": "add", "path": place, "value": "{{ id }}"}]

@@ -124,6 +124,18 @@ class Things:
         """The members of an item."""
         return self.shape.fields
 
+    @cached_property
+    def named_by(self) -> list[SchemaShape]:
+        """The shapes of the arguments that name an item."""
+        at = self.slot.count(VAR)
+        return [one.parameters.fields[one.variables[at]] for one in self.each.values() if len(one.variables) > at]
+
+    @property
+    def key_shapes(self) -> list[SchemaShape]:
+        """The shapes of an item's key: of its own member, then of the arguments that name it."""
+        own = self.fields.get(self.key or "")
+        return [*([own] if own else []), *self.named_by]
+
 
 class Paths:
     """The operations of a toolkit by path and method, and the collections among them."""
@@ -297,7 +309,8 @@ def _key_of(found: Things) -> str | None:
     name, post = next(known, None), found.at.get("post")
     if not name or not post or name in {*post.result.fields, *post.body.fields}:
         return name
-    if post.result.holds(found.fields) is not None:
+    has_form = any(shape.first("pattern") or shape.first("format") for shape in found.named_by)
+    if has_form or post.result.holds(found.fields) is not None:
         return name
     given = (each for each in ("name", "key", "slug", "code") if each in found.fields and each in post.body.required)
     return next(given, name)  # an answer that hides the id: the required name that the caller gives is the key

@@ -109,6 +109,11 @@ class SchemaShape:
         return held if held is not None and len(held.fields) > 1 else None
 
     @property
+    def whole(self) -> JsonObject:
+        """The schema with the definitions that it refers to."""
+        return {**self.said.schema, "$defs": (self.said.root or {}).get("$defs", {})}
+
+    @property
     def is_open(self) -> bool:
         """Whether it is an object that may have any other members, as its schema says."""
         return self.types == {"object"} and self.first("additionalProperties") in (True, {})

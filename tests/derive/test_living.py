@@ -249,6 +249,34 @@ def test_new_keys_have_the_form_that_the_schema_wants(living, schema, form):
     assert re.fullmatch(form, str(made["id"]))
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        {"type": "string", "format": "uuid"},
+        {"type": "string", "pattern": "^bank_[a-zA-Z0-9]+$"},
+        {"type": "string", "pattern": "^[A-F0-9]{24}$"},
+        {"type": "string", "format": "email"},
+        {"type": "string", "pattern": r"^\d{4,}-b$"},
+    ],
+)
+def test_a_thing_that_was_made_is_found_by_a_path_that_alone_gives_the_form_of_keys(living, path):
+    given = described(key=documents.TEXT)
+    given["paths"]["/pets/{id}"]["parameters"][0]["schema"] = path
+    call = living(given)
+    keys = [ok(call("make", name=name))["id"] for name in ("Flora", "Rex")]
+    assert [ok(call("one", id=key))["name"] for key in keys] == ["Flora", "Rex"]
+
+
+def test_a_name_is_no_key_if_the_path_wants_another_form(living):
+    given = described(key=documents.TEXT)  # and nothing is said of the answer to what is made
+    given["paths"]["/pets"]["post"]["responses"]["200"] = {"description": ""}
+    given["paths"]["/pets/{id}"]["parameters"][0]["schema"] = {"type": "string", "pattern": "^pet_[0-9]+$"}
+    call = living(given)
+    call("make", name="Flora")
+    (made,) = ok(call("all"))
+    assert (made["name"], ok(call("one", id=made["id"]))) == ("Flora", made)
+
+
 def test_an_object_of_things_by_their_keys_is_a_list(living):
     tag = documents.thing(["uuid", "title"], uuid=documents.TEXT, title=documents.TEXT)
     by_key, made = {"type": "object", "additionalProperties": tag}, documents.thing(uuid=documents.TEXT)
