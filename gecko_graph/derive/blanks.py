@@ -62,18 +62,26 @@ def new_key(shapes: Sequence[SchemaShape], prefix: str, shelf: str) -> str:
     The schemas are those of the item's own member, and of the arguments that name an item: often only one of them
     gives a pattern or a format. If no form fits all, the key is the prefix with letters and digits.
     """
+    plain_form = f"new_id({prefix!r})"
     if next((shape.types for shape in shapes if shape.types), frozenset()) & {"integer", "number"}:
         return f"new_number({shelf})"
-    forms = (form for shape in shapes if (form := _form_of(shape, prefix)))
-    wanted = [shape.whole for shape in shapes]
-    fitting = (key for key, samples in forms if not any(find_faults(*each) for each in product(wanted, samples)))
-    return next(fitting, f"new_id({prefix!r})")
+    forms = [form for shape in shapes if (form := _form_of(shape, prefix))]
+    forms += [(plain_form, [prefix + "0" * _OFTEN]), (_FIGURES, ["1" * 9])]
+    fitting = (key for key, samples in forms if all(_fits(*each) for each in product(shapes, samples)))
+    return next(fitting, plain_form)
+
+
+def _fits(shape: SchemaShape, key: str) -> bool:
+    """Return whether a key, which is a text, can be a value of a schema; of numbers its figures are sent."""
+    is_number = bool(shape.types) and shape.types <= {"integer", "number"}
+    return not find_faults(shape.whole, int(key) if is_number and key.isdecimal() else key)
 
 
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}"
 _PIECE = re.compile(r"(\[[^\]]+\]|\\d|[\w-])(?:\{(\d+)(,\d*)?\}|([+*]))?")
 _CLASSES = (("0-9a-f", "x"), ("a-f0-9", "x"), ("A-Z", "A"), ("a-z", "a"), ("0-9", "9"), ("\\d", "9"))
 _SAMPLES = str.maketrans("x", "0"), str.maketrans("Aax9", "Zzf0")
+_FIGURES = "new_id('1', '99999999')"
 _LONGEST_KEY, _OFTEN = 40, 12
 
 

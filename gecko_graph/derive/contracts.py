@@ -223,7 +223,7 @@ class _ContractWriter:
         if where or "" in one.sent:
             way = [one.sent[""], *where] if "" in one.sent else [one.sent[where[0]], *where[1:]]
             names = [*one.body.at(where).fields]
-            return f"at(args, {way!r}, {{}})", names, ", ['attributes']" if "attributes" in names else ""
+            return f"(at(args, {way!r}, {{}}) or {{}})", names, ", ['attributes']" if "attributes" in names else ""
         pairs = matching(one.body.fields, fields).items()
         found = {one.sent[wire]: field for wire, field in pairs if one.body.fields[wire].may_be(fields[field])}
         about = {field: str(one.parameters.fields[arg].first("description")) for arg, field in found.items()}
@@ -326,8 +326,7 @@ class _ContractWriter:
         return f"{arg(found)} not in [None, False, 'raise', 'error', 'fail']" if found else ""
 
     def _below(self, each: Things) -> str:
-        names = [repr(each.root), *map(arg, self.one.variables[: self.depth]), self.id]
-        return _text(f"[{', '.join(names)}]")
+        return _text(f"[{', '.join([repr(each.root), *map(arg, self.one.variables[: self.depth]), self.id])}]")
 
     def _update(self) -> JsonObject:
         self._find()
@@ -336,7 +335,8 @@ class _ContractWriter:
         if self.kind.word == "replace":
             old = f"{{k: v for k, v in {old}.items() if k not in {names!r}}}, {self._defaults()!r}"
         base = self._base() if self.kind.word == "upsert" else f"{{{self.key!r}: {self.id}}}"
-        merged = _text(f"merged({base}, {old}, {sent}{deep})")
+        same = "" if self.things.is_named else f", {{{self.key!r}: at(state, place + [{self.key!r}], {self.id})}}"
+        merged = _text(f"merged({base}, {old}, {sent}{same}{deep})")
         return {"effects": [{"op": "add", "path": "{{ place }}", "value": merged}], "returns": self._thing()}
 
     _replace = _update

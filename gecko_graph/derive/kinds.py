@@ -17,6 +17,12 @@ Word = Literal[
 
 _LOOKING = re.compile(r"(get|list|search|find|query|count|fetch|read|check|validate|preview|simulate)(?![a-z])", re.I)
 
+_CHANGING = re.compile(
+    r"\W*((partially|bulk) )?(updat|mutat|modif|edit|chang|renam|restor|replac)\w*(?!.*\b(creat|insert))", re.IGNORECASE
+)
+_MAKING = re.compile(r"\b(add|creat|insert|put|set|link|assign|attach|associat|register|upload|grant)\w*\b", re.I)
+"""A first sentence: of a PUT that changes a thing which is there, or that makes one."""
+
 STATEFUL: frozenset[Word] = frozenset(
     ("list", "count", "read", "create", "update", "replace", "upsert", "remove", "remove all",
      "read one", "update one", "remove one")
@@ -71,13 +77,22 @@ def _of_item(one: Operation, found: Things, paths: Paths) -> Kind:
     if method == "patch":
         return Kind("update", "PATCH of an item merges", found)
     if method == "put":
-        if not ({"post", "put"} & of.at.keys()):
+        if not ({"post", "put"} & of.at.keys()) and _may_make(one):
             return Kind("upsert", "PUT of an item, and nothing else makes one", found)
         whole = bool(one.body.required & of.fields.keys())
         return Kind("replace" if whole else "update", "PUT of an item", found)
     if method == "post" and "patch" not in found.each and _shares(one, of):
         return Kind("update", "POST of an item with its fields, and no PATCH", found)
     return Kind("action", f"{method.upper()} of an item does something to it", found)
+
+
+def _may_make(one: Operation) -> bool:
+    """Return whether a PUT of an item may make it: its description says so, or 201, or no 404 is documented."""
+    said = re.split(r"[.\n]", one.tool.description.strip(), maxsplit=1)[0] or one.tool.name
+    responses = one.tool.binding.responses if one.tool.binding else {}
+    if _CHANGING.match(said):
+        return False
+    return "404" not in responses or "201" in responses or _MAKING.search(said) is not None
 
 
 def _reading(one: Operation, found: Things, paths: Paths) -> Kind:
@@ -104,7 +119,8 @@ def _of_all(one: Operation, found: Things) -> Kind:
         return _making(one, found) or Kind("action", "POST of a collection shows no item, id or fields of one", found)
     if method in ("put", "patch") and found.key and found.key in one.body.fields:
         return Kind("update", f"{method.upper()} of a collection names the item in its body", found)
-    if method == "put" and "post" not in found.at and one.result.holds(found.fields) is not None and found.key:
+    is_item = found.key is not None and one.result.holds(found.fields) is not None
+    if method == "put" and "post" not in found.at and is_item and _may_make(one):
         return Kind("create", "PUT of a collection answers with its item, and there is no POST", found)
     if method == "delete" and not one.asked and "get" in found.at:
         return Kind("remove all", "DELETE of a whole collection", found)

@@ -131,6 +131,11 @@ class Things:
         return [one.parameters.fields[one.variables[at]] for one in self.each.values() if len(one.variables) > at]
 
     @property
+    def is_named(self) -> bool:
+        """Whether the caller who makes an item gives its key, and may change it: else no update does."""
+        return "post" in self.at and names_item(self.at["post"], self) is not None
+
+    @property
     def key_shapes(self) -> list[SchemaShape]:
         """The shapes of an item's key: of its own member, then of the arguments that name it."""
         own = self.fields.get(self.key or "")
