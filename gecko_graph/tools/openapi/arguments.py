@@ -164,13 +164,11 @@ class ArgumentReader:
 
     def media(self, holder: JsonObject, place: Place, *, direction: Direction = "request") -> Media | None:
         """Return the best of the media types that a body comes in: JSON, then forms and text, then anything."""
-        content = expect_object(member(holder, "content", {}), place / "content")
+        content, there = self._documents.part(holder, "content", place)
         if not content:
             return None
-        kind = min(content, key=_preference)
-        here = place / "content" / kind
-        value, here = self._documents.follow(member(content, kind, {}), here)
-        media, schema = expect_object(value, here), None
+        kind, schema = min(content, key=_preference), None
+        media, here = self._documents.part(content, kind, there)
         if "itemSchema" in media:  # of each value in a sequence, which is read as a list
             items = {"type": "array", "items": media["itemSchema"]}
             schema = self._schemas.read(items, here / "itemSchema", direction=direction)

@@ -201,12 +201,11 @@ class ServerReader:
         self._schemes: dict[str, JsonObject] = {}
         self.broken: list[tuple[ToolkitError, str]] = []
         """Schemes that cannot be read, each with its name."""
-        place = documents.root / "components"
-        components = expect_object(member(root, "components", {}), place)
-        given = expect_object(member(components, "securitySchemes", {}), place / "securitySchemes")
+        components, there = documents.part(root, "components", documents.root)
+        given, place = documents.part(components, "securitySchemes", there)
         for name, scheme in given.items():
             try:
-                self._schemes[name] = _read_scheme(documents.follow(scheme, place / "securitySchemes" / name)[0])
+                self._schemes[name] = _read_scheme(documents.follow(scheme, place / name)[0])
             except ToolkitError as error:
                 self.broken.append((error, name))
         self.is_remote = self._address.startswith(("https://", "http://"))

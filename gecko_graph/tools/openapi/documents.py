@@ -124,6 +124,7 @@ class Documents:
         self._folder: Path | None = None
         self._values: dict[str, Json] = {}
         self._found: dict[str, Addresses] = {}
+        self._reaching = set[Place]()
         if isinstance(source, Mapping):
             self.root = Place(label)
             self._values[label] = to_json(source, label)
@@ -174,6 +175,11 @@ class Documents:
             value = self.at(place)
         return value, place
 
+    def part(self, holder: JsonObject, key: str, place: Place) -> tuple[JsonObject, Place]:
+        """Return an object's member, an object or a reference to one, and its place. Raises ToolkitError."""
+        value, here = self.follow(member(holder, key, {}), place / key)
+        return expect_object(value, here), here
+
     def resolve(self, reference: str, at: Place) -> Place:
         """Return the place that a reference means. Raises ToolkitError where it stands, `at`, if it leads astray."""
         address, _, fragment = reference.partition("#")
@@ -188,7 +194,26 @@ class Documents:
         for target in near:
             if self.at(target) is not MISSING:
                 return target
+        for target in near:
+            if (found := self._reach(target)) is not None:
+                return found
         raise error_at(at, f"$ref {reference!r} leads nowhere: {resource.document} has no such place")
+
+    def _reach(self, target: Place) -> Place | None:
+        """Return the place that a pointer leads to through references on its way; None if it leads nowhere.
+
+        Documents in parts have them: `components: {schemas: {$ref: schemas.yaml}}`, and `#/components/schemas/Pet`.
+        """
+        if target in self._reaching:
+            return None
+        self._reaching.add(target)
+        try:
+            place = Place(target.document)
+            for token in target.tokens:
+                place = self.follow(self.at(place), place)[1] / token
+            return None if self.at(place) is MISSING else place
+        finally:
+            self._reaching.discard(target)
 
     def resolve_schema(self, key: str, reference: str, at: Place) -> Place:
         """Return the place that a `$ref`, `$dynamicRef` or `$recursiveRef` of a schema means. Raises ToolkitError."""

@@ -185,7 +185,8 @@ class _DocumentReader:
         ):
             raise error_at(here, "is missing: an OpenAPI document lists its operations there")
         seen: set[str] = set()
-        for path, item in self._own("paths").items():
+        paths, here = self._documents.part(self._root, "paths", self._place)
+        for path, item in paths.items():
             if path.startswith("x-"):
                 continue
             absolute = path if path.startswith("/") else f"/{path}"
@@ -292,8 +293,7 @@ class _DocumentReader:
 
     def _response(self, operation: JsonObject, place: Place) -> Media | None:
         """Return schema and examples of a success; None if the document has none."""
-        here = place / "responses"
-        responses = expect_object(member(operation, "responses", {}), here)
+        responses, here = self._documents.part(operation, "responses", place)
         codes = sorted((one for one in responses if re.fullmatch(r"2(\d\d|XX|xx)", one)), key=str.upper)
         found: list[Media] = []
         for code in codes or [one for one in responses if one == "default"]:
@@ -309,11 +309,12 @@ class _DocumentReader:
     def _responses(self, operation: JsonObject, place: Place) -> dict[str, JsonObject]:
         """Return the documented answers as an `HttpBinding` has them; a broken one is left out."""
         found: dict[str, JsonObject] = {}
-        for code, given in expect_object(member(operation, "responses", {}), place / "responses").items():
+        responses, here = self._documents.part(operation, "responses", place)
+        for code, given in responses.items():
             if not re.fullmatch(r"[1-5](\d\d|XX|xx)|default", code):
                 continue
             with suppress(ToolkitError):
-                value, where = self._documents.follow(given, place / "responses" / code)
+                value, where = self._documents.follow(given, here / code)
                 media = self._arguments.media(expect_object(value, where), where, direction="response")
                 found[code] = {"media": media.kind, "schema": media.schema, "examples": media.examples} if media else {}
         return found

@@ -1,0 +1,72 @@
+"""Documents in several files, with references wherever their authors put them."""
+
+from __future__ import annotations
+
+import pytest
+
+from gecko_graph import Toolkit
+
+FILES = {
+    "api.yaml": """
+openapi: 3.1.0
+info: {title: pets, version: '1'}
+paths: {$ref: paths/index.yaml}
+components: {$ref: components.yaml}
+""",
+    "paths/index.yaml": """
+/pets:
+  post:
+    operationId: make
+    security: [{key: []}]
+    requestBody: {content: {$ref: '../components.yaml#/mediaTypes/pet'}}
+    responses: {$ref: '../components.yaml#/answers'}
+  get:
+    operationId: all
+    responses: {'200': {description: x, content: {$ref: '../components.yaml#/mediaTypes/nowhere'}}}
+/pets/{id}: {$ref: pet.yaml}
+""",
+    "paths/pet.yaml": """
+parameters: [{name: id, in: path, required: true, schema: {type: string}}]
+get:
+  operationId: one
+  responses:
+    '200': {description: x, content: {application/json: {schema: {$ref: '../api.yaml#/components/schemas/Pet'}}}}
+""",
+    "components.yaml": """
+schemas: {$ref: schemas.yaml}
+securitySchemes: {key: {type: apiKey, in: header, name: X-Key}}
+mediaTypes: {pet: {application/json: {schema: {$ref: 'schemas.yaml#/Pet'}}}}
+answers: {'200': {description: x, content: {application/json: {schema: {$ref: 'schemas.yaml#/Pet'}}}}}
+""",
+    "schemas.yaml": "Pet: {type: object, properties: {name: {type: string}}, required: [name]}",
+}
+PET = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_all(files):
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(text, "utf-8")
+        return tmp_path / "api.yaml"
+
+    return write_all
+
+
+def test_references_stand_for_whole_maps_and_pointers_lead_through_them(write):
+    toolkit = Toolkit.from_openapi(write(FILES))
+    assert toolkit["make"].parameters["required"] == ["name"]
+    assert toolkit["make"].result == toolkit["one"].result == PET
+    assert toolkit["make"].binding.security
+    assert any("leads nowhere" in each.message and each.tool == "all" for each in toolkit.problems)
+
+
+def test_references_that_lead_into_themselves_break_only_what_needs_them(write):
+    circle = {
+        "components.yaml": "schemas: {$ref: '#/schemas/more'}",
+        "paths/index.yaml": "/pets/{id}: {$ref: pet.yaml}",
+    }
+    toolkit = Toolkit.from_openapi(write({**FILES, **circle}))
+    assert toolkit["one"].result is None
+    assert any("leads" in each.message for each in toolkit.problems)
