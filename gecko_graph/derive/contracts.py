@@ -335,7 +335,7 @@ class _ContractWriter:
         if self.kind.word == "replace":
             old = f"{{k: v for k, v in {old}.items() if k not in {names!r}}}, {self._defaults()!r}"
         base = self._base() if self.kind.word == "upsert" else f"{{{self.key!r}: {self.id}}}"
-        same = "" if self.things.is_named else f", {{{self.key!r}: at(state, place + [{self.key!r}], {self.id})}}"
+        same = "" if self.things.is_renamed else f", {{{self.key!r}: at(state, place + [{self.key!r}], {self.id})}}"
         merged = _text(f"merged({base}, {old}, {sent}{same}{deep})")
         return {"effects": [{"op": "add", "path": "{{ place }}", "value": merged}], "returns": self._thing()}
 

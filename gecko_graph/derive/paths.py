@@ -131,9 +131,10 @@ class Things:
         return [one.parameters.fields[one.variables[at]] for one in self.each.values() if len(one.variables) > at]
 
     @property
-    def is_named(self) -> bool:
-        """Whether the caller who makes an item gives its key, and may change it: else no update does."""
-        return "post" in self.at and names_item(self.at["post"], self) is not None
+    def is_renamed(self) -> bool:
+        """Whether an update may give an item another key: the caller who makes it names it, and by no id."""
+        is_id = re.search(r"(id|number)$", plain(self.key or "")) is not None
+        return not is_id and "post" in self.at and names_item(self.at["post"], self) is not None
 
     @property
     def key_shapes(self) -> list[SchemaShape]:

@@ -285,6 +285,18 @@ def test_a_change_that_sends_another_id_changes_no_id(living):
     assert ok(call("all")) == [{"id": key, "name": "Rex"}] == [ok(call("one", id=key))]
 
 
+def test_nor_does_one_whose_body_is_the_thing_that_was_sent_to_make_it(living):
+    pet = documents.thing(name=documents.TEXT, id=documents.WHOLE)
+    given = described()
+    given["paths"]["/pets/{id}"] |= {"put": documents.op("change", body=pet, gives=pet)}
+    given["paths"]["/pets/{id}"]["parameters"][0]["schema"] = documents.WHOLE
+    given["paths"]["/pets"]["post"] = documents.op("make", body=pet, gives=pet)
+    call = living(given)
+    key = ok(call("make", name="Flora"))["id"]
+    ok(call("change", id_path=key, id_body=77, name="Rex"))
+    assert ok(call("all")) == [{"id": key, "name": "Rex"}]
+
+
 @pytest.mark.parametrize(
     ("about", "answers", "makes"),
     [
