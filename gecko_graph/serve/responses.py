@@ -15,6 +15,7 @@ from ..values.places import map_texts
 
 PROBLEM = "application/problem+json"
 _FILE = re.compile(r"[^\s'\"]+(?=#/)")
+_STATUSES = ("status", "status_code", "statusCode", "http_status", "httpStatus")
 _TEXTS = ("message", "detail", "error", "error_description", "title", "reason", "description")
 _KINDS = (
     (404, r"not found|no such|unknown|does not exist|there is no|is no |has no |not exist"),
@@ -75,7 +76,7 @@ class Responses:
         order = [wanted, *(others if status is None and wanted != 404 else ())]
         for status in order if codes or "default" in self.all else ():
             if (found := self.find(status)) and "json" in found.media and found.schema is not None:
-                for body in (result, *_fill(found.schema, text, tool)):
+                for body in (result, *_fill(found.schema, text, tool, status)):
                     if not find_faults(found.schema, body):
                         return found, body
             elif found and not found.media:  # documented, with no word on what it holds
@@ -88,7 +89,7 @@ class Responses:
         errors = sorted((one for code, one in self.all.items() if code[0] in "45"), key=lambda one: one.status)
         for found in (*known, *(replace(one, status=status) for one in errors)):
             if found and "json" in found.media and found.schema is not None:
-                for body in _fill(found.schema, text, tool):
+                for body in _fill(found.schema, text, tool, found.status):
                     for each in ({**body, **more} if isinstance(body, dict) else body, body):
                         if not find_faults(found.schema, each):
                             return found, each
@@ -133,22 +134,24 @@ def _text_of(result: Json) -> str:
     return result if isinstance(result, str) else repr(result)
 
 
-def _fill(schema: JsonObject, text: str, tool: str) -> Iterator[Json]:
-    """Yield bodies that a schema may take, with the error's own words if it has a place for them."""
+def _fill(schema: JsonObject, text: str, tool: str, status: int) -> Iterator[Json]:
+    """Yield bodies that a schema may take, with the error's own words and status if it has a place for them."""
     try:
         body = make_value(schema, seed=0, key=f"{tool} error", subject=tool)
     except Impossible:
         return
+    yield _put(body, text, status)
     yield _put(body, text)
 
 
-def _put(body: Json, text: str) -> Json:
+def _put(body: Json, text: str, status: int | None = None) -> Json:
     if isinstance(body, str):
         return text
     if isinstance(body, list):
-        return [_put(one, text) for one in body[:1]]
+        return [_put(one, text, status) for one in body[:1]]
     if not isinstance(body, dict):
         return body
     names = [key for key in _TEXTS if isinstance(body.get(key), str)]
-    inner = {key: _put(one, text) for key, one in body.items() if isinstance(one, dict | list)}
-    return {**body, **inner, **({names[0]: text} if names else {})}
+    inner = {key: _put(one, text, status) for key, one in body.items() if isinstance(one, dict | list)}
+    numbers = {key: status for key in _STATUSES if status and type(body.get(key)) is int}
+    return {**body, **inner, **numbers, **({names[0]: text} if names else {})}

@@ -64,6 +64,17 @@ async def test_a_refusal_has_the_documents_error_schema(responses, status):
     assert "nosuch" in sent[1].json()["message"]
 
 
+@pytest.mark.parametrize("allowed", [{}, {"enum": [409, 500]}])
+async def test_a_body_that_holds_the_status_holds_the_one_that_is_sent_if_it_may(allowed):
+    inner = {**ERROR, "properties": {**ERROR["properties"], "status_code": {"type": "integer", **allowed}}}
+    inner["required"] = ["message", "status_code"]
+    wrapped = {"type": "object", "required": ["error"], "properties": {"error": inner}}
+    refused = await client({"422": answer(wrapped)}).get("/things", params={"limit": "many"})
+    told = refused.json()["error"]
+    assert (refused.status_code, "limit" in told["message"]) == (422, True)
+    assert told["status_code"] == 422 or told["status_code"] in allowed["enum"]
+
+
 async def test_where_the_document_has_no_error_schema_it_is_a_problem():
     refused = await client({"404": {"description": ""}}).get("/things", params={"limit": "many"})
     assert (refused.status_code, refused.headers["content-type"]) == (422, "application/problem+json")
