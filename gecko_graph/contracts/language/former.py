@@ -39,8 +39,10 @@ _FORMS: Final = {
     "all(x in list, ...)": "all(condition for x in list)", "any(x in list, ...)": "any(condition for x in list)",
     "count(x in list, ...)": "sum(1 for x in list if condition)", "each(x in list, ...)": "[value for x in list]",
 }  # fmt: skip
-_SIGNS_OF: Final[dict[Any, str]] = {ast.Pow: "**", ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<",
-                    ast.RShift: ">>", ast.Invert: "~"}  # fmt: skip
+_SIGNS_OF: Final[dict[Any, str]] = {
+    ast.Pow: "**", ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<",
+    ast.RShift: ">>", ast.Invert: "~",
+}  # fmt: skip
 _PARTS: Final = {
     ast.Lambda: "a lambda can only be the `key=` of sorted, min and max, with one argument",
     ast.Set: "sets are not part of the language: write a list",

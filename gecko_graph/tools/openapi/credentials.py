@@ -22,7 +22,7 @@ from ...masking import MASK
 from ...state import Json, JsonObject
 from ...values.places import map_texts
 from ..spec import ToolSpec
-from .documents import Documents, expect_object, member
+from .documents import Documents
 
 Credential = str | Callable[[], str]
 Auth = Mapping[str, Credential] | str
