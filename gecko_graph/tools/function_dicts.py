@@ -14,6 +14,7 @@ from ..errors import ToolkitError, did_you_mean
 from ..schemas.subschemas import IN_PLACE
 from ..state import JsonObject
 from .openapi.documents import Documents, Place, error_at, expect_object, json_type, to_json
+from .openapi.others import name_format
 from .openapi.schema_reader import SchemaReader
 from .spec import NO_PARAMETERS, Effect, ToolSpec, read_tags
 
@@ -121,6 +122,8 @@ def tool_descriptions(document: Any, *, where: str) -> list[JsonObject]:
     Raises:
         ToolkitError: It contains something else.
     """
+    if found := name_format(document):
+        raise error_at(Place(where), f"expected an OpenAPI document or descriptions of tools, got {found}")
     return list(_descriptions(document, Place(where)))
 
 

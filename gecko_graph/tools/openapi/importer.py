@@ -50,6 +50,7 @@ from ..spec import (
 from .arguments import ArgumentReader, Media, pair_examples
 from .credentials import ServerReader
 from .documents import METHODS, Documents, OutsideError, Place, error_at, expect_object, list_items, member
+from .others import name_format
 from .own_keys import apply_own_keys
 from .schema_reader import SchemaReader, Version
 from .swagger import upgrade
@@ -118,7 +119,8 @@ def _version(root: JsonObject, place: Place) -> Version:
     if "swagger" in root:
         raise error_at(place / "swagger", f"this is Swagger {str(root['swagger'])[:10]}: 2.0 and 3.0 to 3.2 are read")
     if "openapi" not in root:
-        raise error_at(place, "not an OpenAPI document: it has no key 'openapi'; it may be a part of one")
+        found = name_format(root) or "it has no key 'openapi'; it may be a part of one"
+        raise error_at(place, f"not an OpenAPI document: {found}")
     version = str(root["openapi"])
     if not re.match(r"3\.\d+(\.|$)", version):
         raise error_at(place / "openapi", f"unsupported version {version[:20]!r}; expected 3.0, 3.1 or 3.2")

@@ -1,10 +1,12 @@
-"""Documents in several files, with references wherever their authors put them."""
+"""Documents in several files, with references wherever their authors put them; files of other formats."""
 
 from __future__ import annotations
 
 import pytest
 
 from gecko_graph import Toolkit
+from gecko_graph.errors import ToolkitError
+from gecko_graph.tools.function_dicts import tool_descriptions
 
 FILES = {
     "api.yaml": """
@@ -68,3 +70,21 @@ def test_references_that_lead_into_themselves_break_only_what_needs_them(write):
     toolkit = Toolkit.from_openapi(write(FILES | circle | alone))
     assert not toolkit["one"].result
     assert any("leads" in each.message for each in toolkit.problems)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"info": {"_postman_id": "1", "schema": "https://schema.getpostman.com/x"}, "item": []}, "Postman"),
+        ({"data": {"__schema": {"types": []}}}, "GraphQL"),
+        ({"asyncapi": "2.6.0", "channels": {}}, "AsyncAPI"),
+        ({"kind": "discovery#restDescription", "resources": {}}, "discovery"),
+        ({"mcpServers": {"a": {"command": "b"}}}, "from_mcp"),
+        ({"log": {"entries": [{}]}}, "gecko-graph learn"),
+        ({"arazzo": "1.0.0", "workflows": []}, "Arazzo"),
+    ],
+)
+def test_a_file_of_another_format_is_named_with_what_to_do(given, named):
+    for read in (Toolkit.from_openapi, lambda document: tool_descriptions(document, where="api.json")):
+        with pytest.raises(ToolkitError, match=named):
+            read(given)
