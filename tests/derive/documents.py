@@ -242,3 +242,13 @@ MCP = [
     ),
     tool("search_code", thing(["hits"], hits=many(TEXT)), ["q"], q=TEXT),
 ]
+
+
+def described(text="", key=WHOLE):
+    asked = {"name": "name", "in": "query", "description": text, "schema": TEXT}
+    pet = thing(["id", "name"], id=key, name=TEXT)
+    everything = {
+        "get": op("all", gives=many(pet)) | {"parameters": [asked]},
+        "post": op("make", body=PET_IN, gives=pet),
+    }
+    return document({"/pets": everything, "/pets/{id}": {"get": op("one", gives=pet)}})

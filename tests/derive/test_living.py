@@ -1,13 +1,11 @@
 """A document alone: what is made is there, is found, changed and gone; what is not known is marked."""
 
-import re
-
 import pytest
 
 from gecko_graph.values.notes import notes_of
 
 from . import documents
-from .documents import FASTAPI
+from .documents import FASTAPI, described
 
 
 def ok(outcome):
@@ -214,16 +212,6 @@ def test_tools_of_an_mcp_server_live_by_their_names(living):
     assert call.world.toolkit["get_issue"].derived.data["evidence"]["by"] == "name"
 
 
-def described(text="", key=documents.WHOLE):
-    asked = {"name": "name", "in": "query", "description": text, "schema": documents.TEXT}
-    pet = documents.thing(["id", "name"], id=key, name=documents.TEXT)
-    everything = {
-        "get": documents.op("all", gives=documents.many(pet)) | {"parameters": [asked]},
-        "post": documents.op("make", body=documents.PET_IN, gives=pet),
-    }
-    return documents.document({"/pets": everything, "/pets/{id}": {"get": documents.op("one", gives=pet)}})
-
-
 @pytest.mark.parametrize(
     ("text", "found"), [("A part of its name.", 1), ("Names that contain this", 1), ("Its name.", 0)]
 )
@@ -232,117 +220,6 @@ def test_a_filter_by_a_part_of_a_text_is_one_if_the_document_says_so(living, tex
     ok(call("make", name="Flora"))
     assert len(ok(call("all", name="flo"))) == found
     assert len(ok(call("all", name="Flora"))) == 1
-
-
-@pytest.mark.parametrize(
-    ("schema", "form"),
-    [
-        ({"type": "string", "pattern": "^VA[0-9a-fA-F]{32}$"}, r"VA[0-9a-f]{32}"),
-        ({"type": "string", "format": "uuid"}, r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
-        ({"type": "string", "pattern": "(?i)^[0-9a-f]{8}-[1-5][0-9a-f]{3}$"}, r"[0-9a-f]{8}-1[0-9a-f]{3}"),
-        ({"type": "string"}, r"pet_\w+"),
-        ({"type": "integer"}, r"1"),
-    ],
-)
-def test_new_keys_have_the_form_that_the_schema_wants(living, schema, form):
-    made = ok(living(described(key=schema))("make", name="Flo"))
-    assert re.fullmatch(form, str(made["id"]))
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        {"type": "string", "format": "uuid"},
-        {"type": "string", "pattern": "^bank_[a-zA-Z0-9]+$"},
-        {"type": "string", "pattern": "^[A-F0-9]{24}$"},
-        {"type": "string", "format": "email"},
-        {"type": "string", "pattern": r"^\d{4,}-b$"},
-    ],
-)
-def test_a_thing_that_was_made_is_found_by_a_path_that_alone_gives_the_form_of_keys(living, path):
-    given = described(key=documents.TEXT)
-    given["paths"]["/pets/{id}"]["parameters"][0]["schema"] = path
-    call = living(given)
-    keys = [ok(call("make", name=name))["id"] for name in ("Flora", "Rex")]
-    assert [ok(call("one", id=key))["name"] for key in keys] == ["Flora", "Rex"]
-
-
-def test_the_key_is_figures_if_the_path_wants_a_number_and_the_thing_shows_a_text(living):
-    given = described(key=documents.TEXT)
-    given["paths"]["/pets/{id}"]["parameters"][0]["schema"] = {"type": "integer"}
-    call = living(given)
-    key = ok(call("make", name="Flora"))["id"]
-    assert (type(key), ok(call("one", id=int(key)))["name"]) == (str, "Flora")
-
-
-def test_a_change_that_sends_another_id_changes_no_id(living):
-    pet = documents.thing(["id", "name"], id=documents.TEXT, name=documents.TEXT)
-    given = described(key=documents.TEXT)
-    given["paths"]["/pets/{id}"]["put"] = documents.op("change", body=pet, gives=pet)
-    call = living(given)
-    key = ok(call("make", name="Flora"))["id"]
-    ok(call("change", id_path=key, id_body="other", name="Rex"))
-    assert ok(call("all")) == [{"id": key, "name": "Rex"}] == [ok(call("one", id=key))]
-
-
-def test_nor_does_one_whose_body_is_the_thing_that_was_sent_to_make_it(living):
-    pet = documents.thing(name=documents.TEXT, id=documents.WHOLE)
-    given = described()
-    given["paths"]["/pets/{id}"] |= {"put": documents.op("change", body=pet, gives=pet)}
-    given["paths"]["/pets/{id}"]["parameters"][0]["schema"] = documents.WHOLE
-    given["paths"]["/pets"]["post"] = documents.op("make", body=pet, gives=pet)
-    call = living(given)
-    key = ok(call("make", name="Flora"))["id"]
-    ok(call("change", id_path=key, id_body=77, name="Rex"))
-    assert ok(call("all")) == [{"id": key, "name": "Rex"}]
-
-
-@pytest.mark.parametrize(
-    ("about", "answers", "makes"),
-    [
-        ("Update a team.", {"200", "404"}, False),
-        ("Update a team", {"200"}, False),
-        ("Bulk mutate teams", {"200"}, False),
-        ("Create or update a team.", {"200", "404"}, True),
-        ("Add a team", {"204", "404"}, True),
-        ("", {"201", "404"}, True),
-        ("", {"200"}, True),
-        ("", {"200", "404"}, False),
-    ],
-)
-def test_a_put_makes_a_thing_if_the_document_says_so(living, about, answers, makes):
-    team = documents.thing(["slug", "name"], slug=documents.TEXT, name=documents.TEXT)
-    put = documents.op("team", body=documents.thing(name=documents.TEXT), gives=team) | {"description": about}
-    put["responses"] = {code: put["responses"]["200"] if code < "300" else {"description": ""} for code in answers}
-    member = documents.thing(["id"], id=documents.TEXT)
-    there = {
-        "/teams/{slug}": {"put": put, "get": documents.op("one", gives=team)},
-        "/teams/{slug}/members": {"post": documents.op("join", gives=member)},
-        "/teams/{slug}/members/{id}": {"get": documents.op("member", gives=member)},
-    }
-    call = living(documents.document(there))
-    assert ("teams" in call.world.state) is makes  # else nothing is known of teams, and no member is refused
-    assert call("join", slug="a")["status"] == ("error" if makes else "ok")
-    if makes:
-        ok(call("team", slug="a", name="A"))
-        assert ok(call("one", slug="a")) == {"slug": "a", "name": "A"}
-
-
-def test_a_thing_is_made_without_a_body_that_is_optional(living):
-    given = described(key=documents.TEXT)
-    content = {"application/json": {"schema": documents.thing(data=documents.PET_IN)}}
-    given["paths"]["/pets"]["post"]["requestBody"] = {"content": content}
-    assert len([ok(living(given)("make"))["id"]]) == 1
-
-
-def test_a_name_is_no_key_if_the_path_wants_another_form(living):
-    given = described(key=documents.TEXT)  # and nothing is said of the answer to what is made
-    given["paths"]["/pets"]["post"]["responses"]["200"] = {"description": ""}
-    given["paths"]["/pets/{id}"]["parameters"][0]["schema"] = {"type": "string", "pattern": "^pet_[0-9]+$"}
-    call = living(given)
-    call("make", name="Flora")
-    (made,) = ok(call("all"))
-    assert (made["name"], ok(call("one", id=made["id"]))) == ("Flora", made)
 
 
 def test_an_object_of_things_by_their_keys_is_a_list(living):

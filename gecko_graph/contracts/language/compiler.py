@@ -92,7 +92,7 @@ class _Compiler:
     def build(self, node: ast.expr) -> Run:
         """Return the closure of a node, by its exact type. Raises SyntaxFault."""
         if (handler := _HANDLERS.get(type(node))) is None:
-            raise SyntaxFault(explain_node(node))
+            raise SyntaxFault(explain_node(node, FUNCTIONS))
         return handler(self, node)
 
     def each(self, nodes: Sequence[ast.expr]) -> list[Run]:
@@ -200,7 +200,7 @@ class _Compiler:
 
     def _operate(self, node: ast.UnaryOp | ast.BinOp, *operands: ast.expr) -> Run:
         if (function := OPERATORS.get(type(node.op))) is None:
-            raise SyntaxFault(explain_node(node))
+            raise SyntaxFault(explain_node(node, FUNCTIONS))
         return self.apply(function, operands, is_lenient=True)
 
     def comparison(self, node: ast.Compare) -> Run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Container
 from keyword import kwlist
 from typing import Any, Final
 
@@ -54,12 +55,10 @@ _WORDS = re.compile(rf"\.\s*({'|'.join(kwlist)})\b")
 _SIGNS = re.compile(r"~|\bis\s+(?:not\s+)?(?:containing|in|startingwith)\b")
 
 
-def _explain(construct: str) -> str:
+def _explain(construct: str, functions: Container[str] = ()) -> str:
     """Return why a construct is refused, with its form in this language if there is one."""
-    from .functions import FUNCTIONS  # here: they import this module
-
     name = construct.removeprefix("| ")
-    form = _FORMS.get(construct) or (f"{name}(x)" if name in FUNCTIONS else None)
+    form = _FORMS.get(construct) or (f"{name}(x)" if name in functions else None)
     return f"`{construct}` is not part of the language{f': write {form}' if form else ', which has no equivalent'}"
 
 
@@ -76,14 +75,14 @@ def explain_source(source: str, why: str) -> str:
     return "it is nested too deeply" if "nested parentheses" in why else why.split(";")[0].split(" (<unknown>")[0]
 
 
-def explain_node(node: ast.AST) -> str:
-    """Return why a tree is not of the language."""
+def explain_node(node: ast.AST, functions: Container[str]) -> str:
+    """Return why a tree is not of the language, whose functions are given by name."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         right: ast.AST = node.right
         while isinstance(right, ast.BinOp | ast.Call):  # `x | f + 1`, `x | f(y)`
             right = right.left if isinstance(right, ast.BinOp) else right.func
         if isinstance(right, ast.Name):
-            return _explain(f"| {right.id}")
+            return _explain(f"| {right.id}", functions)
     if sign := _SIGNS_OF.get(type(getattr(node, "op", None))):
         return f"`{sign}` is not part of the language"
     return _PARTS.get(type(node), f"{type(node).__name__} is not part of the language")
