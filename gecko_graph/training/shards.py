@@ -34,7 +34,7 @@ class Shards:
 
     def __init__(self, output: str | Path, setting: str, number: int | None = None) -> None:
         self._output, self._setting, self._number = Path(output), setting, number
-        self._folder = self._output / ".part" if number else Path(f"{output}.part")
+        self._folder = Path(f"{self._output}.part")
         check_target(self._output)
         try:
             if number:
@@ -75,9 +75,12 @@ class Shards:
         asked = "SELECT 1 FROM ids WHERE id = ?"
         return bool(self.done) and self._base.execute(asked, [_mark(id_)]).fetchone() is not None
 
-    def write(self, at: int, rows: Iterable[Row], count: Callable[[int], tuple[Any, Iterable[str]]]) -> None:
-        """Write a shard. `count` returns, from the number of its rows, what it has counted, and their ids."""
-        counts, ids = count(write_rows(self._file(at), rows))
+    def write(self, at: int, rows: Iterable[Row], count: Callable[[int], Any], ids: Iterable[str] = ()) -> None:
+        """Write a shard. `count` returns, from the number of its rows, what it has counted; ids are those of its rows.
+
+        Both are asked when the rows are written.
+        """
+        counts = count(write_rows(self._file(at), rows))
         try:
             with self._base:
                 self._base.execute("BEGIN")
@@ -93,13 +96,12 @@ class Shards:
             with self._file(at).open(encoding="utf-8") as stream:
                 yield from (line.rstrip("\n") for line in stream)
 
-    def finish(self) -> None:
-        """Write the output, and drop what it was made of."""
+    def save(self) -> None:
+        """Write the output of all shards."""
         if self._number is None:
             write_rows(self._output, self.rows())
         else:
             self._write_folder(self._number)
-        self.drop()
 
     def _write_folder(self, number: int) -> None:
         files = []
@@ -120,8 +122,13 @@ class Shards:
 
 
 def forget(output: Path) -> None:
-    """Remove the shards of a file that was written."""
+    """Remove the shards of an output that was written."""
     shutil.rmtree(f"{output}.part", ignore_errors=True)
+
+
+def name_of(file: str, shards: int | None) -> str:
+    """Return the name of an output: a file, or the folder of its shards."""
+    return file if shards is None else file.removesuffix(".jsonl")
 
 
 def read_manifest(folder: Path, setting: str) -> list[Any] | None:

@@ -18,10 +18,11 @@ from ..state import JsonObject
 from ..tools import Toolkit
 from ..values.digest import digest
 from ..values.mapping import Map, Work
+from ..values.rows import FileRow, find_files, read_lines
 from .checks import Checker, Code, SampleVerdict
 from .formats import FORMATS
 from .judging import Item, Judge
-from .rows import FileRow, Row, find_files, read_lines
+from .rows import Row
 from .samples import Bad, Sample, continues, goal_key
 from .shapes import ROW_ERRORS, read_row, reason_of
 from .shards import Shards, read_manifest
@@ -242,11 +243,12 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
         left = (chunk for chunk in chunks if (chunk.at - 1) // size not in done.done)
         for at, some in groupby(map(work, left), lambda items: (items[0].at - 1) // size):
             shard = _Shard(done.has, form)
-            done.write(at, shard.take(some, tell), shard.count)
+            done.write(at, shard.take(some, tell), shard.count, shard.ids)
         if not any(counts["verdicts"] for counts in done.done.values()):
             done.drop()
         _require_rows(summary.take(done.done[at] for at in sorted(done.done)), source)
-        done.finish()
+        done.save()
+        done.drop()
     return summary
 
 
@@ -263,25 +265,25 @@ class _Shard:
     """The rows of one shard, counted as they are written; a row whose id another has is left out."""
 
     def __init__(self, has: Callable[[str], bool], form: Callable[[Any], Iterator[JsonObject]] | None) -> None:
-        self._has, self._form, self.summary, self._ids = has, form, Summary(), dict[str, None]()
+        self._has, self._form, self.summary, self.ids = has, form, Summary(), dict[str, None]()
 
     def take(self, results: Iterable[list[Item]], tell: Callable[[int], None]) -> Iterator[Row]:
         """Yield the rows to be written."""
         for item in chain.from_iterable(results):
             self.summary.bad += (Bad(item.where, reason) for reason in item.bad)
             for id_, verdict, text in item.rows:
-                if id_ in self._ids or self._has(id_):
+                if id_ in self.ids or self._has(id_):
                     self.summary.bad.append(Bad(item.where, f"the id {id_} a second time"))
                     continue
-                self._ids[id_] = None
+                self.ids[id_] = None
                 self.summary.add(id_, verdict)
                 yield from self._form(json.loads(text)) if self._form else (text,)
             tell(item.at)
 
-    def count(self, written: int) -> tuple[JsonObject, Iterable[str]]:
-        """Return the shard's counts, and the ids of its rows."""
+    def count(self, written: int) -> JsonObject:
+        """Return the shard's counts."""
         self.summary.written = written
-        return self.summary.to_json(), self._ids
+        return self.summary.to_json()
 
 
 def _read_answers(file: str | Path | None) -> dict[str, Any]:
