@@ -14,7 +14,7 @@ from typing import Any
 from .rows import Row, Unwritten, check_target, write_rows
 from .steps import identify, write_text
 
-MANIFEST = "manifest.json"
+MANIFEST, _BLOCK = "manifest.json", 1_000_000
 _TABLES = "settings (setting)", "shards (at INTEGER PRIMARY KEY, counts)", "ids (id BLOB PRIMARY KEY) WITHOUT ROWID"
 
 
@@ -92,14 +92,18 @@ class Shards:
 
     def rows(self) -> Iterator[str]:
         """Yield the rows of all complete shards as JSON text."""
+        return (row for block in self._blocks() for row in block.split("\n"))
+
+    def _blocks(self) -> Iterator[str]:
+        """Yield the rows, many at once."""
         for at in sorted(self.done):
             with self._file(at).open(encoding="utf-8") as stream:
-                yield from (line.rstrip("\n") for line in stream)
+                yield from ("".join(lines).rstrip("\n") for lines in iter(lambda: stream.readlines(_BLOCK), []))
 
     def save(self) -> None:
         """Write the output of all shards."""
         if self._number is None:
-            write_rows(self._output, self.rows())
+            write_rows(self._output, self.rows() if self._output.suffix == ".parquet" else self._blocks())
         else:
             self._write_folder(self._number)
 
