@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 from .rows import Row, Unwritten, check_target, write_rows
 from .steps import identify, write_text
 
-MANIFEST, _BLOCK = "manifest.json", 1_000_000
+MANIFEST, _BLOCK, _ASKED = "manifest.json", 1_000_000, 500
 _TABLES = "settings (setting)", "shards (at INTEGER PRIMARY KEY, counts)", "ids (id BLOB PRIMARY KEY) WITHOUT ROWID"
 
 
@@ -71,9 +71,14 @@ class Shards:
     def _file(self, at: int) -> Path:
         return self._folder / f"part-{at:05}.jsonl"
 
-    def has(self, id_: str) -> bool:
-        asked = "SELECT 1 FROM ids WHERE id = ?"
-        return bool(self.done) and self._base.execute(asked, [_mark(id_)]).fetchone() is not None
+    def known(self, ids: Sequence[str]) -> set[str]:
+        """Return which of some ids complete shards have."""
+        found = set[str]()
+        for at in range(0, len(ids) if self.done else 0, _ASKED):
+            marks = {_mark(each): each for each in ids[at : at + _ASKED]}
+            asked = f"SELECT id FROM ids WHERE id IN ({','.join('?' * len(marks))})"
+            found |= {marks[mark] for (mark,) in self._base.execute(asked, [*marks])}
+        return found
 
     def write(self, at: int, rows: Iterable[Row], count: Callable[[int], Any], ids: Iterable[str] = ()) -> None:
         """Write a shard. `count` returns, from the number of its rows, what it has counted; ids are those of its rows.

@@ -248,7 +248,7 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     chunks = _chunks(opened if files is not None else [("row", "row ", rows)], most, size)
     form, models = FORMATS[to] if to else None, None if model is None else Models.of(model)
     if output is None:
-        shard = _Shard(lambda _: False, form)
+        shard = _Shard(lambda _: set(), form)
         made = shard.take(map(Verify(toolkit, models, answers, truth), chunks), tell)
         shard.summary.rows = [json.loads(row) if isinstance(row, str) else dict(row) for row in made]
         shard.summary.written = len(shard.summary.rows)
@@ -263,7 +263,7 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
         work = Verify(toolkit, models and models.caching(done.replies), answers, truth)
         left = (chunk for chunk in chunks if (chunk.at - 1) // size not in done.done)
         for at, some in groupby(map(work, left), lambda parts: (parts[0].first - 1) // size):
-            shard = _Shard(done.has, form)
+            shard = _Shard(done.known, form)
             done.write(at, shard.take(some, tell), shard.count, shard.ids)
         if not any(counts["verdicts"] for counts in done.done.values()):
             done.drop()
@@ -285,14 +285,17 @@ def _require_rows(summary: Summary, source: Any) -> Summary:
 class _Shard:
     """The rows of one shard, counted as they are written; a row whose id another has is left out."""
 
-    def __init__(self, has: Callable[[str], bool], form: Callable[[Any], Iterator[JsonObject]] | None) -> None:
-        self._has, self._form, self.summary, self.ids = has, form, Summary(), dict[str, None]()
+    def __init__(
+        self, known: Callable[[Sequence[str]], set[str]], form: Callable[[Any], Iterator[JsonObject]] | None
+    ) -> None:
+        self._known, self._form, self.summary, self.ids = known, form, Summary(), dict[str, None]()
 
     def take(self, results: Iterable[list[Checked]], tell: Callable[[int], None]) -> Iterator[Row]:
         """Yield the rows to be written."""
         for part in chain.from_iterable(results):
+            known = self._known([id_ for _, id_, verdict, _ in part.rows if verdict])
             for where, id_, verdict, text in part.rows:
-                if verdict is None or id_ in self.ids or self._has(id_):
+                if verdict is None or id_ in self.ids or id_ in known:
                     self.summary.bad.append(Bad(where, f"the id {id_} a second time" if verdict else id_))
                     continue
                 self.ids[id_] = None
