@@ -24,8 +24,8 @@ from gecko_graph.state import ROLES, JsonObject
 from gecko_graph.testing import scripted
 from gecko_graph.training.dialogues import SAMPLES, make_dialogues
 from gecko_graph.training.probe import ask_policy, read_outputs
-from gecko_graph.training.rows import read_lines
 from gecko_graph.training.samples import Sample
+from gecko_graph.values.rows import read_lines
 
 from ..harness.options import ROOT
 

@@ -19,14 +19,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gecko_graph import Scenario, Tool, Toolkit, verify_samples
+from gecko_graph.training import verify
 from gecko_graph.training.tasks import save_tasks
-from gecko_graph.training.verify import SHARD
 from gecko_graph.values.mapping import Map, on_ray, processes
 
 from ..harness.options import ROOT
@@ -94,11 +93,15 @@ def cpu() -> float:
 
 
 def measure_same(given: Given) -> Iterator[Told]:
-    """The same rows in the same order, and how fast."""
+    """The same rows in the same order, and how fast; a cluster of Ray is there before, as `ray start` begins one."""
     file, marks, walls = write_rows(given.folder / "rows.jsonl", given.rows), dict[str, str](), dict[str, float]()
-    for name, how in ways().items():
+    for name, find in ways().items():
+        begun = time.perf_counter()
+        how = find()
         out, wall, used = given.folder / f"{name}.jsonl", time.perf_counter(), cpu()
-        verify_samples(file, out, toolkit=TOOLKIT, map=how())
+        if wall - begun > 1:
+            yield Told(f"{name}: ready after {wall - begun:.1f} s")
+        verify_samples(file, out, toolkit=TOOLKIT, map=how)
         walls[name], marks[name] = time.perf_counter() - wall, mark(out)
         rate = given.rows / walls[name]
         beside = f"{cpu() - used:.1f} s of processor time here and in ended children"
@@ -122,48 +125,47 @@ def ways() -> Mapping[str, Callable[[], Map]]:
 def measure_kills(given: Given) -> Iterator[Told]:
     """Workers, drivers and nodes killed at random: the same bytes."""
     rng = random.Random(0)
-    file = write_rows(given.folder / "rows.jsonl", max(given.rows, 2 * SHARD))
+    file = write_rows(given.folder / "rows.jsonl", given.rows)
     verify_samples(file, given.folder / "whole.jsonl", toolkit=TOOLKIT)
     whole = mark(given.folder / "whole.jsonl")
-    out = given.folder / "workers.jsonl"
-    with killing(given.kills, rng) as killed:
-        verify_samples(file, out, toolkit=TOOLKIT, map=processes(2))
-    yield Told(f"{len(killed)} of two workers killed: the same bytes", mark(out) == whole)
-    out, count = given.folder / "driver.jsonl", 0
-    while count < given.kills:
-        driver = subprocess.Popen([sys.executable, "-m", "evals.suites.scale", str(file), str(out)], cwd=ROOT)
-        with suppress(subprocess.TimeoutExpired):
-            driver.wait(rng.uniform(1, 6))
-            break
+    out, killed, moments = given.folder / "workers.jsonl", 0, draw_moments(given, rng)
+
+    def kill(done: int) -> None:
+        nonlocal killed
+        if moments and done >= moments[0] and (children := multiprocessing.active_children()):
+            moments.pop(0)
+            rng.choice(children).kill()
+            killed += 1
+
+    verify_samples(file, out, toolkit=TOOLKIT, map=processes(2), tell=kill)
+    yield Told(f"{killed} of two workers killed: the same bytes", mark(out) == whole and killed == given.kills)
+    out, killed = given.folder / "driver.jsonl", 0
+    shard = max(1, given.rows // (5 * given.kills))
+    while killed < given.kills and not out.exists():
+        command = [sys.executable, "-m", "evals.suites.scale", str(file), str(out), str(shard)]
+        driver = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+        begun = count_shards(out)
+        while count_shards(out) == begun and driver.poll() is None:
+            time.sleep(0.05)
+        time.sleep(rng.uniform(0, 0.3))
         driver.kill()
-        driver.wait()
-        count += 1
-    verify_samples(file, out, toolkit=TOOLKIT, map=processes(2))
-    yield Told(f"the driver killed {count} times: the same bytes", mark(out) == whole)
+        killed += driver.wait() == -signal.SIGKILL
+    subprocess.run([sys.executable, "-m", "evals.suites.scale", str(file), str(out), str(shard)], cwd=ROOT, check=True)
+    told = f"the driver killed {killed} times, each time with a shard more: the same bytes"
+    yield Told(told, mark(out) == whole and killed == given.kills)
     if find_spec("ray"):
         yield from kill_nodes(given, file, whole, rng)
 
 
-@contextmanager
-def killing(count: int, rng: random.Random) -> Iterator[list[int]]:
-    """Kill children of this process at random while something runs, so many at most."""
-    killed, over = list[int](), threading.Event()
+def draw_moments(given: Given, rng: random.Random) -> list[int]:
+    """Return numbers of rows after which something is killed: so many, one in each part of the rows."""
+    part = given.rows // (given.kills + 1)
+    return [number * part + rng.randrange(part) for number in range(given.kills)]
 
-    def kill() -> None:
-        while len(killed) < count and not over.wait(rng.uniform(0.5, 2)):
-            if children := multiprocessing.active_children():
-                pid = rng.choice(children).pid
-                with suppress(ProcessLookupError, TypeError):
-                    os.kill(pid, signal.SIGKILL)  # type: ignore[arg-type]
-                    killed.append(pid or 0)
 
-    thread = threading.Thread(target=kill)
-    thread.start()
-    try:
-        yield killed
-    finally:
-        over.set()
-        thread.join()
+def count_shards(out: Path) -> int:
+    """Return how many shards of an output are complete."""
+    return len([*Path(f"{out}.part").glob("part-*.jsonl")])
 
 
 def kill_nodes(given: Given, file: Path, whole: str, rng: random.Random) -> Iterator[Told]:
@@ -175,18 +177,29 @@ def kill_nodes(given: Given, file: Path, whole: str, rng: random.Random) -> Iter
     cluster: Any = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     nodes, killed, out = [cluster.add_node(num_cpus=2)], 0, given.folder / "nodes.jsonl"
     ray.init(address=cluster.address, log_to_driver=False)
-    how = on_ray(None, 2, num_cpus=1)
-    work = threading.Thread(target=verify_samples, args=(file, out), kwargs={"toolkit": TOOLKIT, "map": how})
+    how, go_on, waits = on_ray(None, 2, num_cpus=1), threading.Event(), threading.Event()
+    moments = draw_moments(given, rng)
+
+    def tell(done: int) -> None:
+        if moments and done >= moments[0]:
+            moments.pop(0)
+            go_on.clear()
+            waits.set()
+            go_on.wait()
+
+    more = {"toolkit": TOOLKIT, "map": how, "tell": tell}
+    work = threading.Thread(target=verify_samples, args=(file, out), kwargs=more)
     work.start()
-    while killed < given.kills and work.is_alive():
-        work.join(rng.uniform(3, 8))
-        cluster.remove_node(nodes.pop(), allow_graceful=False)  # here: Ray sets signals, which only this thread may
-        nodes.append(cluster.add_node(num_cpus=2))
-        killed += 1
-    work.join()
+    while work.is_alive():
+        if waits.wait(0.2):
+            waits.clear()
+            go_on.set()
+            cluster.remove_node(nodes.pop(), allow_graceful=False)  # here: Ray sets signals, which only this thread may
+            nodes.append(cluster.add_node(num_cpus=2))
+            killed += 1
     ray.shutdown()
     cluster.shutdown()
-    yield Told(f"{killed} nodes of Ray killed: the same bytes", mark(out) == whole)
+    yield Told(f"{killed} nodes of Ray killed: the same bytes", mark(out) == whole and killed == given.kills)
 
 
 def measure_memory(given: Given) -> Iterator[Told]:
@@ -258,5 +271,6 @@ def run(argv: list[str]) -> int:
 
 
 if __name__ == "__main__":  # a driver of its own: verifies a file by two processes, and tells its peak in KB
+    verify.SHARD = int(sys.argv[3]) if len(sys.argv) > 3 else verify.SHARD
     verify_samples(sys.argv[1], sys.argv[2], toolkit=TOOLKIT, map=processes(2))
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

@@ -84,14 +84,14 @@ class Serve(Suite):
 
     name = "serve"
     tools = "simulated"
-    examples = ("", "--only walks:0", "--workers 4")
+    examples = ("", "--only walks:0", "--servers 4")
     asks = False
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add where sessions are kept."""
-        about = "Keep sessions in a Postgres of its own; so many processes serve each document (1: a file)."
-        parser.add_argument("--workers", metavar="N", type=int, default=1, help=about)
+        """Add how many processes serve."""
+        about = "so many processes serve each document, with sessions in a Postgres of its own (1, with a file)"
+        parser.add_argument("--servers", metavar="N", type=int, default=1, help=about)
 
     def cases(self) -> Iterator[Case]:
         """Yield groups of walks that one kill ends, the forks, and the documents."""
@@ -106,7 +106,7 @@ class Serve(Suite):
         if case.group == "walks":
             return await asyncio.to_thread(self._walk, case.data)
         if case.group == "schemathesis":
-            return await asyncio.to_thread(_try_document, case.data, self.options.own.workers)
+            return await asyncio.to_thread(_try_document, case.data, self.options.own.servers)
         return await self._fork()
 
     def _walk(self, seed: int) -> JsonObject:
@@ -116,7 +116,7 @@ class Serve(Suite):
         stops = {name: rng.randrange(LENGTH - 1) for name in walks}
         todo = [name for name, stop in stops.items() for _ in range(stop)]
         rng.shuffle(todo)
-        with _saving(self.options.own.workers) as save:
+        with _saving(self.options.own.servers) as save:
             with running(*serve_command(*save)) as (_, address), httpx.Client(base_url=address, timeout=60) as client:
                 for name in walks:
                     client.post("/_gecko/sessions", json={"id": name})
@@ -191,21 +191,21 @@ async def _walk_whole(walks: dict[str, list[Move]], stops: dict[str, int]) -> di
 
 
 @contextmanager
-def _saving(workers: int) -> Iterator[list[str]]:
-    """Options that keep sessions: in a file of one process, or in a database."""
-    with tempfile.TemporaryDirectory() as folder, schema("serve") if workers > 1 else nullcontext() as address:
-        yield ["--save", address or f"{folder}/runs.sqlite"]
+def _saving(servers: int) -> Iterator[list[str]]:
+    """Options that keep sessions: in a file of one process, or in a database of several."""
+    with tempfile.TemporaryDirectory() as folder, schema("serve") if servers > 1 else nullcontext() as address:
+        more = ["--workers", str(servers)] if servers > 1 else []
+        yield ["--save", address or f"{folder}/runs.sqlite", *more]
 
 
-def _try_document(name: str, workers: int = 1) -> JsonObject:
+def _try_document(name: str, servers: int) -> JsonObject:
     """Have Schemathesis try a document's operations."""
     document, case = EXAMPLES.get(name, ("", ""))
     path = ROOT / "examples" / document if document else SHARED / name
     given = ["--scenario", str(ROOT / "examples" / case)] if case else [str(path)]
-    with _saving(workers) as save:
-        more = [*save, "--workers", str(workers)] if workers > 1 else []
-        with running("-m", "gecko_graph", "serve", "--port", "0", *given, *more) as (_, address):
-            return run_schemathesis(str(find_schemathesis()), path, address, examples=TRIES)
+    command = ["-m", "gecko_graph", "serve", "--port", "0", *given]
+    with _saving(servers) as save, running(*command, *save) as (_, address):
+        return run_schemathesis(str(find_schemathesis()), path, address, examples=TRIES)
 
 
 def _tell_tries(records: Sequence[Record], expected: list[Expectation]) -> Table:

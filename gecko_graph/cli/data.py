@@ -23,6 +23,7 @@ from ..training.dialogues import MEASURED, make_dialogues
 from ..training.formats import FORMATS
 from ..training.loop import LoopConfig, create_loop
 from ..training.rows import Unwritten, write_rows
+from ..training.shards import name_of
 from ..training.steps import read_rows
 from ..training.tasks import NEMO_GYM, SAMPLES, nemo_rows, save_tasks
 from ..training.tool_writer import write_tools
@@ -30,6 +31,7 @@ from ..training.verify import Summary, verify_samples
 from ..training.walks import CHAIN
 from ..values.documents import format_document
 from ..values.mapping import threads
+from ..values.rows import find_files
 from .inputs import build_models, check_files, check_needs, choose, find_map, progress, read_state, screen, write_text
 
 STATUSES = ("keep", "fix", "open", "drop")
@@ -111,7 +113,7 @@ def tasks(options: Options) -> int:
     with progress(total=options.count) as (_, tell):
         made = save_tasks(
             folder, toolkit, states, options.count, tools=named, seed=options.seed,
-            model=_find_models(options), map=find_map(options),
+            model=_find_models(options), map=find_map(options), shards=options.shards,
             progress=lambda done, wanted, tried: tell(done, f"making tasks, {counted(tried, 'walk')}"),
         )  # fmt: skip
     _write_tools(toolkit, named, folder)
@@ -211,15 +213,16 @@ def dialogues(options: Options) -> int:
 
         counts = make_dialogues(
             toolkit, folder, options.count, tools=named, model=build_models(options), assistant=options.assistant,
-            seed=options.seed, map=find_map(options, threads(options.at_once)), costs=costs,
+            seed=options.seed, map=find_map(options, threads(options.at_once)), shards=options.shards, costs=costs,
             tell=lambda kept, made: tell(kept, counted(made, "dialogue")),
         )  # fmt: skip
     _write_tools(toolkit, named, folder)
+    written = name_of(SAMPLES, options.shards)
     if options.to:
-        rows = read_rows(folder / SAMPLES)
+        rows = (row for file in find_files(folder / written) for row in read_rows(file))
         write_rows(folder / f"{options.to}.jsonl", (made for row in rows for made in FORMATS[options.to](row)))
     kept, number = counts.pop("kept", 0), counts.pop("rows", 0)
-    told = f"{counted(kept, 'dialogue')} kept, {counted(number, 'row')} in {SAMPLES}"
+    told = f"{counted(kept, 'dialogue')} kept, {counted(number, 'row')} in {written}"
     lines = [f"{counted(count, 'dialogue')} dropped: {why}" for why, count in counts.most_common()]
     _show_made(options.output, told, lines, "yellow")
     return 0 if kept == options.count else 1

@@ -14,6 +14,9 @@ toolkit = several(
     click.option("--toolkit", metavar="SPEC", type=FILE, help="The tools that make the calls of rows with a state."),
     click.option("--contracts", metavar="FILE", type=FILE, multiple=True, help=CONTRACTS),
 )
+shards = click.option(
+    "--shards", metavar="N", type=click.IntRange(1), help="Rows in so many files, in a folder with a manifest."
+)
 ABLATIONS = ["no-high-ppl", "no-judge", "no-expansion", "high-ppl-replace", "repeat-errors"]
 
 
@@ -33,9 +36,7 @@ def data() -> None:
 @click.option(
     "--truth", metavar="COLUMN", help="A column that says which rows are right: how well they are told apart."
 )
-@click.option(
-    "--shards", metavar="N", type=click.IntRange(1), help="So many files, with a manifest, in the folder OUT."
-)
+@shards
 @mapped
 @models
 def verify() -> None:
@@ -49,6 +50,7 @@ def verify() -> None:
 @click.option("-n", "count", metavar="N", type=click.IntRange(1), default=1000, help="Tasks (1000).")
 @seed
 @click.option("--to", type=click.Choice(["nemo-gym"]), help="Also rows of NeMo Gym: nemo-gym.jsonl.")
+@shards
 @mapped
 @choice
 @models
@@ -91,6 +93,7 @@ def tools() -> None:
 @click.option("--assistant", metavar="NAME", help="The assistant's model (that of the role planner).")
 @seed
 @click.option("--at-once", metavar="N", type=click.IntRange(1), default=4, help="Dialogues played at once (4).")
+@shards
 @mapped
 @click.option("--to", type=click.Choice(["openai", "trl", "sharegpt", "nemo-gym"]), help="Also rows of this shape.")
 @click.option("--yes", is_flag=True, help="Go on without asking once costs are known.")

@@ -26,9 +26,9 @@ from ..learning.shows import with_observes
 from ..learning.writer import estimate, propose_rules
 from ..scenario import read_toolkit
 from ..tools import Toolkit
-from ..training.rows import find_files
 from ..values.documents import format_document, read_document
 from ..values.observation import BadRows, Observation
+from ..values.rows import find_files
 from .inputs import (
     Tell,
     build_models,

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from ..errors import GeckoError
 from ..state import Json, JsonObject
 from ..tools import Toolkit
 from ..tools.openapi.credentials import Server
 from ..values.observation import BadRows, Observation
+from ..values.rows import ENDINGS as OF_ROWS
+from ..values.rows import FileRow, read_lines
 from .har import read_har
 from .observation import known_by_reads, with_later
 
-ENDINGS = (".jsonl", ".jsonl.gz", ".har")
+ENDINGS = (*OF_ROWS, ".har")
 """Of the files that a folder of rows holds."""
 
 
 def read_file(
     file: str | Path, bad: BadRows, toolkit: Toolkit | None = None, *, server: Server | None = None
 ) -> Iterator[Observation]:
-    """Yield the observations of a HAR file (`.har`), or of JSON lines (also `.gz`).
+    """Yield the observations of a HAR file (`.har`), of JSON lines (also `.gz`), a JSON list or Parquet.
 
-    A line holds an observation, or a conversation's OpenAI messages. What a thread's later reads showed
+    A row holds an observation, or a conversation's OpenAI messages. What a thread's later reads showed
     are added to each of its rows.
 
     Args:
@@ -41,34 +41,30 @@ def read_file(
     if toolkit is not None and str(file).endswith(".har"):
         yield from read_har(file, bad, toolkit, server)
     else:
-        yield from with_later(_read_lines(file, bad, toolkit), toolkit.is_read if toolkit else lambda _: False)
+        read = (row for line in read_lines(file) for row in _read_line(line, f"{file}:{line.number}", bad, toolkit))
+        yield from with_later(read, toolkit.is_read if toolkit else lambda _: False)
 
 
-def _read_lines(file: str | Path, bad: BadRows, toolkit: Toolkit | None) -> Iterator[Observation]:
+def _read_line(line: FileRow, where: str, bad: BadRows, toolkit: Toolkit | None) -> Iterator[Observation]:
     try:
-        how: Any = {"mode": "rt", "encoding": "utf-8", "errors": "replace"}
-        with gzip.open(file, **how) if str(file).endswith(".gz") else Path(file).open(**how) as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    yield from _read_line(line, f"{file}:{number}", bad, toolkit)
-    except (OSError, EOFError, gzip.BadGzipFile) as error:
-        raise GeckoError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _read_line(line: str, where: str, bad: BadRows, toolkit: Toolkit | None) -> Iterator[Observation]:
-    try:
-        row: Any = json.loads(line)
-    except (ValueError, RecursionError):
-        bad.add("no JSON", where)
+        row = line.read()
+    except ValueError:
+        bad.add(line.problem or "no JSON", where)
         return
-    messages = row if isinstance(row, list) else row.get("messages") if isinstance(row, dict) else None
+    if not isinstance(line.content, bytes):  # of Parquet, where columns of many forms are JSON text
+        row = {key: read_result(each) if _is_packed(key, each) else each for key, each in row.items()}
     try:
+        messages = row if isinstance(row, list) else row.get("messages") if isinstance(row, dict) else None
         if isinstance(messages, list) and all(isinstance(each, dict) for each in messages):
             yield from read_messages(messages, source=where, bad=bad, toolkit=toolkit)
         else:
             yield Observation.from_row(row)
     except (ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
         bad.add(str(error) if type(error) is ValueError else "not of a known form", where)
+
+
+def _is_packed(key: str, value: Json) -> bool:
+    return key not in ("tool", "status", "source") and isinstance(value, str) and value[:1] in ("{", "[")
 
 
 def read_messages(

@@ -53,6 +53,7 @@ COMMIT; SELECT format, identity FROM gecko_graph_head
 """
 _AGE = "EXTRACT(epoch FROM now() - at)::float8"
 _PREPARE = f"""
+SET plan_cache_mode = force_generic_plan;
 PREPARE gecko_read (bigint, text) AS SELECT n, kind, CASE WHEN n > $1 THEN data END, {_AGE} FROM {_ROWS}
   WHERE session = $2 AND n >= $1 ORDER BY n;
 PREPARE gecko_add (text, bigint, text, integer, text) AS INSERT INTO {_ROWS} (session, n, kind, steps, data)

@@ -15,7 +15,8 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ..state import Json, JsonObject
-from .calls import call_parts, read_call, read_json
+from ..values.rows import read_json
+from .calls import call_parts, read_call
 
 _THINK = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning|reflection|scratch_?pad)"
 _THOUGHTS = re.compile(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from ..errors import ToolkitError
 from ..state import JsonObject
 from ..tools.function_dicts import spec_of_dict
+from ..values.rows import read_json
 
 _NAMES = ("name", "api", "api_name", "tool_name", "function", "tool", "action")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input", "tool_input", "kwargs")
@@ -42,18 +42,6 @@ def read_call(given: Any) -> JsonObject:
     if not isinstance(arguments, dict | None):
         raise ValueError(f"the arguments of {name} are no object")
     return {"name": name, "arguments": arguments or {}}
-
-
-def read_json(text: str, *, what: str) -> Any:
-    """Return the value of JSON text. Raises ValueError, also for what JSON has no word for."""
-    try:
-        return json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        raise ValueError(f"{what}: no JSON") from None
-
-
-def _refuse(word: str) -> Any:
-    raise ValueError(word)
 
 
 def read_tools(given: Any) -> list[JsonObject]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, cast
@@ -21,21 +22,24 @@ from ..models.cache import of_item
 from ..models.factory import Models, ModelsLike
 from ..models.formatting import format_json, text_of
 from ..models.roles import PlannedDialogue
-from ..models.usage import add_all
+from ..models.usage import add_all, no_usage
 from ..scenario.cases.draft import draft_case
 from ..state import JsonObject, RoleUsage
 from ..tools import Toolkit
+from ..values.digest import digest
 from ..values.mapping import Map, Work
 from ..world.provenance import is_planned
 from ..world.state_rules import StateRules
 from .checks import tell as reason
-from .rows import storable, write_rows
+from .rows import storable
+from .shards import Shards, forget, name_of
 from .steps import once, write_text
 from .tool_writer import ask_twice
 from .verify import describe_tools, verify_samples
 from .words import find_lacks
 
-SAMPLES = "samples.jsonl"
+SAMPLES, SHARD = "samples.jsonl", 50
+"""The file of rows; kept dialogues of a part of it that is not made again."""
 MEASURED, TRIES = 2, 2
 """Dialogues after which costs are told, and how many are planned at most for each that is wanted."""
 KINDS = ("call", "missing_argument", "no_tool", "several_calls", "correction")
@@ -67,13 +71,14 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     assistant: AgentLike | None = None,
     seed: int = 0,
     map: Map = map,
+    shards: int | None = None,
     costs: Callable[[RoleUsage], bool] = lambda spent: True,
     tell: Callable[[int, int], None] = lambda kept, made: None,
 ) -> Counter[str]:
     """Have dialogues planned and played, and keep those whose every step passes both tiers of the verification.
 
-    `samples.jsonl` has all rows with their verdicts, also of dropped dialogues; each kept one is a case beside it.
-    The same call goes on where it was stopped, with all dialogues that were done.
+    `samples.jsonl` has all rows with their verdicts, also of dropped dialogues; each kept one is a case beside it. With
+    `shards` the rows are in the folder `samples`. The same call goes on where it was stopped.
 
     Args:
         toolkit: The tools; contracts and functions answer if they can, then examples and schemas, and a model where
@@ -85,6 +90,7 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
         assistant: The assistant; by default the model of the role `planner`.
         seed: Another one draws other tools and turns.
         map: Who does the work (`gecko_graph.values.mapping`); files and rows are the same.
+        shards: So many files, with a manifest, of as many kept dialogues each.
         costs: Called with the cost of the first two dialogues, if others follow; False stops.
         tell: Called with how many dialogues are kept, of how many.
 
@@ -104,15 +110,26 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
 
     def work(replies: Path) -> Counter[str]:
         play = PlayDialogue(toolkit, models.caching(replies), assistant, tools, seed)
-        counts, entries = _make_all(n, lambda wave: map(play, wave), costs, tell)
-        for entry in (entry for entry in entries if entry["case"]):
-            write_text(place / f"{entry['name']}.gecko.yaml", entry["case"])
-        counts["rows"] = write_rows(place / SAMPLES, (row for entry in entries for row in entry["rows"]))
-        return counts
+        with Shards(place / name, digest(inputs), shards) as done:
+            counts = Counter[str]()
+            for each in done.done.values():
+                counts.update(each["dialogues"])
+            made = _make_all(n, lambda wave: map(play, wave), counts, costs, tell)
+            while first := next(made, None):
+                part = Counter[str]()
+                rows = _take(chain([first], made), size, place, part)
+                done.write(len(done.done), rows, partial(_count, part))
+            done.save()
+            counts["rows"] = sum(each["rows"] for each in done.done.values())
+            return counts
 
     named = [each if isinstance(each, str) else "" for each in (model, assistant)]
     inputs = {"tools": describe_tools(toolkit), "n": n, "seed": seed, "models": named}
-    return Counter(once(place, "dialogues", [SAMPLES], inputs, work, anew=False))
+    inputs |= {"shards": shards} if shards else {}
+    name, size = name_of(SAMPLES, shards), -(-n // shards) if shards else SHARD
+    counts = Counter(once(place, "dialogues", [name], inputs, work, anew=False))
+    forget(place / name)
+    return counts
 
 
 @dataclass
@@ -139,24 +156,40 @@ class PlayDialogue(Work[int, JsonObject]):
         return play
 
 
+def _take(entries: Iterator[JsonObject], most: int, folder: Path, counts: Counter[str]) -> Iterator[JsonObject]:
+    """Yield the rows of dialogues until so many are kept; these are counted, the case of each kept one is written."""
+    while counts["kept"] < most and (entry := next(entries, None)):
+        counts[entry["dropped"] or "kept"] += 1
+        if entry["case"]:
+            write_text(folder / f"{entry['name']}.gecko.yaml", entry["case"])
+        yield from entry["rows"]
+
+
+def _count(dialogues: Counter[str], rows: int) -> JsonObject:
+    return {"dialogues": dialogues, "rows": rows}
+
+
 def _make_all(
     n: int,
     play: Callable[[Iterable[int]], Iterator[JsonObject]],
+    counts: Counter[str],
     costs: Callable[[RoleUsage], bool],
     tell: Callable[[int, int], None],
-) -> tuple[Counter[str], list[JsonObject]]:
-    """Make dialogues in waves of which all may be kept, until so many are; return how many came to what, and all."""
-    made, counts = list[JsonObject](), Counter[str]()
-    while (left := min(n - counts["kept"], n * TRIES - len(made))) > 0:
-        for entry in play(range(len(made), len(made) + (left if made else min(left, MEASURED)))):
-            made.append(entry)
-            counts[entry["dropped"] or "kept"] += 1
-            tell(counts["kept"], len(made))
-        spent = add_all(each["usage"] for each in made)
-        is_measured = len(made) == MEASURED and counts["kept"] < n and spent["calls"]
-        if is_measured and not costs(spent):
+) -> Iterator[JsonObject]:
+    """Yield dialogues behind those that are counted, until so many are kept.
+
+    They are made in waves of which all may be kept.
+    """
+    spent = no_usage()
+    while (left := min(n - counts["kept"], n * TRIES - counts.total())) > 0:
+        number = counts.total()
+        if number == MEASURED and spent["calls"] and not costs(spent):
             raise GeckoError("stopped before the other dialogues; the same command goes on")
-    return counts, made
+        for entry in play(range(number, number + (left if number else min(left, MEASURED)))):
+            spent = add_all([spent, entry["usage"]])
+            counts[entry["dropped"] or "kept"] += 1
+            tell(counts["kept"], counts.total())
+            yield entry
 
 
 class Course:

@@ -22,11 +22,12 @@ from ..models.ask import PlannerAsk, Where
 from ..models.client import bind_within
 from ..models.factory import Models, chat_model
 from ..state import JsonObject
+from ..values.rows import read_lines
 from .call_texts import read_said, read_text
 from .calls import read_call
 from .checks import to_langchain
 from .match import tool_match
-from .rows import read_lines, write_rows
+from .rows import write_rows
 from .samples import LabelCall, Sample
 from .shapes import ROW_ERRORS, reason_of
 from .steps import read_rows

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, cast
 from ..learning.readers import read_result
 from ..state import VERSION, Json, JsonObject
 from ..values.places import as_text
+from ..values.rows import read_json, read_lines
 from .call_texts import read_call_texts, read_said, read_text
-from .calls import read_call, read_json, read_tools
-from .rows import read_lines
+from .calls import read_call, read_tools
 from .samples import Bad, Sample
 
 ROW_ERRORS = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)

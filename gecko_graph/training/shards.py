@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 from .rows import Row, Unwritten, check_target, write_rows
 from .steps import identify, write_text
 
-MANIFEST = "manifest.json"
+MANIFEST, _BLOCK, _ASKED = "manifest.json", 1_000_000, 500
 _TABLES = "settings (setting)", "shards (at INTEGER PRIMARY KEY, counts)", "ids (id BLOB PRIMARY KEY) WITHOUT ROWID"
 
 
@@ -34,7 +34,7 @@ class Shards:
 
     def __init__(self, output: str | Path, setting: str, number: int | None = None) -> None:
         self._output, self._setting, self._number = Path(output), setting, number
-        self._folder = self._output / ".part" if number else Path(f"{output}.part")
+        self._folder = Path(f"{self._output}.part")
         check_target(self._output)
         try:
             if number:
@@ -71,13 +71,21 @@ class Shards:
     def _file(self, at: int) -> Path:
         return self._folder / f"part-{at:05}.jsonl"
 
-    def has(self, id_: str) -> bool:
-        asked = "SELECT 1 FROM ids WHERE id = ?"
-        return bool(self.done) and self._base.execute(asked, [_mark(id_)]).fetchone() is not None
+    def known(self, ids: Sequence[str]) -> set[str]:
+        """Return which of some ids complete shards have."""
+        found = set[str]()
+        for at in range(0, len(ids) if self.done else 0, _ASKED):
+            marks = {_mark(each): each for each in ids[at : at + _ASKED]}
+            asked = f"SELECT id FROM ids WHERE id IN ({','.join('?' * len(marks))})"
+            found |= {marks[mark] for (mark,) in self._base.execute(asked, [*marks])}
+        return found
 
-    def write(self, at: int, rows: Iterable[Row], count: Callable[[int], tuple[Any, Iterable[str]]]) -> None:
-        """Write a shard. `count` returns, from the number of its rows, what it has counted, and their ids."""
-        counts, ids = count(write_rows(self._file(at), rows))
+    def write(self, at: int, rows: Iterable[Row], count: Callable[[int], Any], ids: Iterable[str] = ()) -> None:
+        """Write a shard. `count` returns, from the number of its rows, what it has counted; ids are those of its rows.
+
+        Both are asked when the rows are written.
+        """
+        counts = count(write_rows(self._file(at), rows))
         try:
             with self._base:
                 self._base.execute("BEGIN")
@@ -89,17 +97,20 @@ class Shards:
 
     def rows(self) -> Iterator[str]:
         """Yield the rows of all complete shards as JSON text."""
+        return (row for block in self._blocks() for row in block.split("\n"))
+
+    def _blocks(self) -> Iterator[str]:
+        """Yield the rows, many at once."""
         for at in sorted(self.done):
             with self._file(at).open(encoding="utf-8") as stream:
-                yield from (line.rstrip("\n") for line in stream)
+                yield from ("".join(lines).rstrip("\n") for lines in iter(lambda: stream.readlines(_BLOCK), []))
 
-    def finish(self) -> None:
-        """Write the output, and drop what it was made of."""
+    def save(self) -> None:
+        """Write the output of all shards."""
         if self._number is None:
-            write_rows(self._output, self.rows())
+            write_rows(self._output, self.rows() if self._output.suffix == ".parquet" else self._blocks())
         else:
             self._write_folder(self._number)
-        self.drop()
 
     def _write_folder(self, number: int) -> None:
         files = []
@@ -120,8 +131,13 @@ class Shards:
 
 
 def forget(output: Path) -> None:
-    """Remove the shards of a file that was written."""
+    """Remove the shards of an output that was written."""
     shutil.rmtree(f"{output}.part", ignore_errors=True)
+
+
+def name_of(file: str, shards: int | None) -> str:
+    """Return the name of an output: a file, or the folder of its shards."""
+    return file if shards is None else file.removesuffix(".jsonl")
 
 
 def read_manifest(folder: Path, setting: str) -> list[Any] | None:

@@ -12,7 +12,8 @@ from typing import Any
 from ..errors import GeckoError
 from ..models.cache import forget_replies
 from ..values.digest import digest
-from .rows import Unwritten, read_lines
+from ..values.rows import read_lines
+from .rows import Unwritten
 
 Counts = Mapping[str, Any]
 """What a step tells of what it has done: names to numbers."""

@@ -30,15 +30,15 @@ from ..tools import Toolkit
 from ..values.digest import digest
 from ..values.documents import format_document
 from ..values.mapping import Map, Work
+from ..values.rows import find_files
 from ..world.provenance import is_planned
 from ..world.world import World
 from .env import GeckoEnv, as_conversation, find_trajectory, index_tasks, words_of
 from .formats import as_responses_tools
 from .near import cut, has_idle_write, longest_chain, near_misses, number, play
-from .rows import write_rows
 from .samples import Sample
 from .shapes import ROW_ERRORS, read_row
-from .shards import Shards, forget
+from .shards import Shards, forget, name_of
 from .steps import once, read_rows, write_text
 from .vary import vary
 from .walks import CHAIN, Move, Start, Walk
@@ -315,7 +315,7 @@ def sequence_of(task: Task) -> tuple[str, ...]:
 TASKS, SAMPLES, NEMO_GYM = "tasks.jsonl", "samples.jsonl", "nemo-gym.jsonl"
 
 
-def save_tasks(
+def save_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     folder: str | Path,
     toolkit: Toolkit,
     states: Sequence[JsonObject],
@@ -324,9 +324,12 @@ def save_tasks(
     tools: Json,
     seed: int = 0,
     model: ModelsLike = None,
+    shards: int | None = None,
     **more: Any,
 ) -> list[Task]:
     """Make tasks as `make_tasks` does, and write them: `NAME.gecko.yaml` each, `tasks.jsonl` and `samples.jsonl`.
+
+    With `shards` these two are folders `tasks` and `samples` of so many files, each with a manifest.
 
     Args:
         folder: Where they are written; what was stopped there is gone on with.
@@ -336,43 +339,52 @@ def save_tasks(
         tools: How the scenarios name the tools.
         seed: Another one, other tasks.
         model: As for `make_tasks`.
+        shards: So many files, of as many tasks each.
         more: `map` and `progress`, as for `make_tasks`.
 
     Raises:
         GeckoError: The folder holds other tasks (of other tools, states, number or seed), or cannot be written.
     """
-    place = Path(folder)
+    place, size = Path(folder), -(-n // shards) if shards else SHARD
+    names = [name_of(file, shards) for file in (TASKS, SAMPLES)]
 
     def work(replies: Path) -> dict[str, int]:
         models = Models.of(model).caching(replies)
-        with Shards(place / TASKS, digest(inputs)) as done:
-            tasks = [Task.from_json(toolkit, json.loads(row)) for row in done.rows()]
-            made = make_tasks(toolkit, states, n, seed=seed, model=models, known=tasks, **more)
-            while some := list(islice(made, SHARD)):
-                number = len(done.done)
-                done.write(number, (task.to_json() for task in some), lambda written: (written, ()))
+        made, samples = (Shards(place / name, digest(inputs), shards) for name in names)
+        with made, samples:
+            tasks = [Task.from_json(toolkit, json.loads(row)) for row in made.rows()]
+            left = make_tasks(toolkit, states, n, seed=seed, model=models, known=tasks, **more)
+            while some := list(islice(left, size)):
+                made.write(len(made.done), (task.to_json() for task in some), lambda rows: {"tasks": rows})
                 tasks += some
-            for task in tasks:
-                write_text(place / f"{task.name}.gecko.yaml", format_document(task.to_scenario(tools), ".yaml"))
-            write_rows(place / SAMPLES, (row for task in tasks for row in task.to_samples()))
-            write_rows(place / TASKS, done.rows())
+            for at in sorted(made.done.keys() - samples.done.keys()):
+                some = tasks[at * size : (at + 1) * size]
+                for task in some:
+                    write_text(place / f"{task.name}.gecko.yaml", format_document(task.to_scenario(tools), ".yaml"))
+                rows = (row for task in some for row in task.to_samples())
+                samples.write(at, rows, lambda number: {"rows": number})
+            made.save()
+            samples.save()
         return {"tasks": len(tasks)}
 
     inputs = {"tools": toolkit.to_openapi(), "named": tools, "states": [*states], "n": n, "seed": seed}
-    once(place, "tasks", [TASKS, SAMPLES], inputs, work, anew=False)
-    forget(place / TASKS)
+    inputs |= {"shards": shards} if shards else {}
+    once(place, "tasks", names, inputs, work, anew=False)
+    for name in names:
+        forget(place / name)
     return read_tasks(place, toolkit)
 
 
 def read_tasks(folder: str | Path, toolkit: Toolkit) -> list[Task]:
     """Return the tasks of a folder. Raises GeckoError if it holds none."""
-    file = Path(folder) / TASKS
-    if not file.is_file():
+    place = Path(folder) / TASKS
+    place = place if place.is_file() else place.with_suffix("")
+    if not place.exists():
         raise GeckoError(f"{folder}: it holds no {TASKS}: gecko-graph data tasks SPEC -o {folder}")
     try:
-        return [Task.from_json(toolkit, row) for row in read_rows(file)]
+        return [Task.from_json(toolkit, row) for file in find_files(place) for row in read_rows(file)]
     except ROW_ERRORS as error:
-        raise GeckoError(f"{file}: holds something else than tasks: {error}") from None
+        raise GeckoError(f"{place}: holds something else than tasks: {error}") from None
 
 
 def nemo_rows(tasks: Sequence[Case]) -> Iterator[JsonObject]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, groupby, islice
@@ -18,17 +18,18 @@ from ..state import JsonObject
 from ..tools import Toolkit
 from ..values.digest import digest
 from ..values.mapping import Map, Work
+from ..values.rows import FileRow, find_files, read_lines
 from .checks import Checker, Code, SampleVerdict
 from .formats import FORMATS
 from .judging import Item, Judge
-from .rows import FileRow, Row, find_files, read_lines
+from .rows import Row
 from .samples import Bad, Sample, continues, goal_key
 from .shapes import ROW_ERRORS, read_row, reason_of
 from .shards import Shards, read_manifest
 from .steps import identify, read_rows
 
-CHUNK, LONGEST = 16, 200
-"""Rows that are given to a worker at once, and at most if one conversation has more."""
+CHUNK, ASKED, LONGEST = 64, 16, 200
+"""Rows that are given to a worker at once, of which a model is asked at once, and at most of one conversation."""
 SHARD = 5_000
 """Rows of a shard, if the output is one file."""
 EXAMPLES = 3
@@ -103,6 +104,25 @@ class Summary:
         return self
 
 
+class Checked(NamedTuple):
+    """The result for the lines from a first to a last one, flat, as it crosses processes.
+
+    `rows` has place, id, verdict and text of each row; of a bad one its place, the reason, None, and no text.
+    """
+
+    first: int
+    last: int
+    rows: list[tuple[str, str, SampleVerdict | None, str]]
+
+    @classmethod
+    def of(cls, items: Sequence[Item]) -> list[Checked]:
+        rows = list[tuple[str, str, SampleVerdict | None, str]]()
+        for item in items:
+            rows += ((item.where, reason, None, "") for reason in item.bad)
+            rows += ((item.where, *row) for row in item.rows)
+        return [cls(items[0].at, items[-1].at, rows)]
+
+
 class Chunk(NamedTuple):
     """Lines that are checked together: `at` is the number of the first among all, from 1."""
 
@@ -113,32 +133,32 @@ class Chunk(NamedTuple):
 
 
 @dataclass
-class Verify(Work[Chunk, list[Item]]):
-    """The work: chunks of lines to items."""
+class Verify(Work[Chunk, list[Checked]]):
+    """The work: chunks of lines, checked."""
 
     toolkit: Toolkit | None
     models: Models | None
     answers: str | Path | None
     truth: str | None
 
-    def begin(self) -> Callable[[Chunk], list[Item]]:
+    def begin(self) -> Callable[[Chunk], list[Checked]]:
         """Build what makes the calls and what asks a model."""
         checker = Checker(self.toolkit, sources=self.models is not None)
         judge = Judge(self.models, checker) if self.models is not None else None
         answers = _read_answers(self.answers)
 
-        def do(chunk: Chunk) -> list[Item]:
+        def do(chunk: Chunk) -> list[Checked]:
             items = self._check(chunk, checker, answers)
-            return judge.decide(items) if judge else items
+            return Checked.of(judge.decide(items) if judge else items)
 
         return do
 
     def split(self, item: Chunk) -> list[Chunk]:
         return [item._replace(at=item.at + at, lines=[line]) for at, line in enumerate(item.lines)]
 
-    def lost(self, item: Chunk) -> list[Item]:
+    def lost(self, item: Chunk) -> list[Checked]:
         """Return a line that has killed two workers as one that cannot be used."""
-        return [each._replace(bad=["the process that checked it died, twice"]) for each in _items(item)]
+        return Checked.of([each._replace(bad=["the process that checked it died, twice"]) for each in _items(item)])
 
     def _check(self, chunk: Chunk, checker: Checker, answers: Mapping[str, Any]) -> list[Item]:
         items = _items(chunk)
@@ -172,19 +192,20 @@ def _items(chunk: Chunk) -> list[Item]:
     return [Item(chunk.at + at, f"{chunk.where}{line.number}", [], []) for at, line in enumerate(chunk.lines)]
 
 
-def _chunks(files: Iterable[tuple[str, str, Iterable[FileRow]]], most: int) -> Iterator[Chunk]:
-    """Yield lines in chunks of so many at most; rows that follow each other and have one goal stay together."""
+def _chunks(files: Iterable[tuple[str, str, Iterable[FileRow]]], most: int, size: int) -> Iterator[Chunk]:
+    """Yield lines in chunks of so many at most, in one shard; rows in a row that have one goal stay together."""
     at = 1
     for name, where, lines in files:
         for key, group in groupby(lines, _goal_key):
-            while chunk := list(islice(group, LONGEST if key else most)):
+            while chunk := list(islice(group, LONGEST if key else min(most, size - (at - 1) % size))):
                 yield Chunk(at, name, where, chunk)
                 at += len(chunk)
 
 
 def _goal_key(line: FileRow) -> str:
-    with suppress(*ROW_ERRORS):
-        return goal_key(line.read()) if not isinstance(line.content, bytes) or b'"goal"' in line.content else ""
+    if not isinstance(line.content, bytes) or b'"goal"' in line.content:
+        with suppress(*ROW_ERRORS):
+            return goal_key(line.read())
     return ""
 
 
@@ -223,10 +244,11 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     opened = [(file.name, f"{file}:", read_lines(file)) for file in files or ()]
     rows = () if isinstance(source, str | Path) else (FileRow(at, dict(row)) for at, row in enumerate(source, 1))
     size = SHARD if shards is None else max(1, -(-sum(1 for file in files or () for _ in read_lines(file)) // shards))
-    chunks = _chunks(opened if files is not None else [("row", "row ", rows)], min(CHUNK, size))
+    most = CHUNK if model is None else ASKED
+    chunks = _chunks(opened if files is not None else [("row", "row ", rows)], most, size)
     form, models = FORMATS[to] if to else None, None if model is None else Models.of(model)
     if output is None:
-        shard = _Shard(lambda _: False, form)
+        shard = _Shard(lambda _: set(), form)
         made = shard.take(map(Verify(toolkit, models, answers, truth), chunks), tell)
         shard.summary.rows = [json.loads(row) if isinstance(row, str) else dict(row) for row in made]
         shard.summary.written = len(shard.summary.rows)
@@ -240,13 +262,14 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     with Shards(output, setting, shards) as done:
         work = Verify(toolkit, models and models.caching(done.replies), answers, truth)
         left = (chunk for chunk in chunks if (chunk.at - 1) // size not in done.done)
-        for at, some in groupby(map(work, left), lambda items: (items[0].at - 1) // size):
-            shard = _Shard(done.has, form)
-            done.write(at, shard.take(some, tell), shard.count)
+        for at, some in groupby(map(work, left), lambda parts: (parts[0].first - 1) // size):
+            shard = _Shard(done.known, form)
+            done.write(at, shard.take(some, tell), shard.count, shard.ids)
         if not any(counts["verdicts"] for counts in done.done.values()):
             done.drop()
         _require_rows(summary.take(done.done[at] for at in sorted(done.done)), source)
-        done.finish()
+        done.save()
+        done.drop()
     return summary
 
 
@@ -262,26 +285,28 @@ def _require_rows(summary: Summary, source: Any) -> Summary:
 class _Shard:
     """The rows of one shard, counted as they are written; a row whose id another has is left out."""
 
-    def __init__(self, has: Callable[[str], bool], form: Callable[[Any], Iterator[JsonObject]] | None) -> None:
-        self._has, self._form, self.summary, self._ids = has, form, Summary(), dict[str, None]()
+    def __init__(
+        self, known: Callable[[Sequence[str]], set[str]], form: Callable[[Any], Iterator[JsonObject]] | None
+    ) -> None:
+        self._known, self._form, self.summary, self.ids = known, form, Summary(), dict[str, None]()
 
-    def take(self, results: Iterable[list[Item]], tell: Callable[[int], None]) -> Iterator[Row]:
+    def take(self, results: Iterable[list[Checked]], tell: Callable[[int], None]) -> Iterator[Row]:
         """Yield the rows to be written."""
-        for item in chain.from_iterable(results):
-            self.summary.bad += (Bad(item.where, reason) for reason in item.bad)
-            for id_, verdict, text in item.rows:
-                if id_ in self._ids or self._has(id_):
-                    self.summary.bad.append(Bad(item.where, f"the id {id_} a second time"))
+        for part in chain.from_iterable(results):
+            known = self._known([id_ for _, id_, verdict, _ in part.rows if verdict])
+            for where, id_, verdict, text in part.rows:
+                if verdict is None or id_ in self.ids or id_ in known:
+                    self.summary.bad.append(Bad(where, f"the id {id_} a second time" if verdict else id_))
                     continue
-                self._ids[id_] = None
+                self.ids[id_] = None
                 self.summary.add(id_, verdict)
                 yield from self._form(json.loads(text)) if self._form else (text,)
-            tell(item.at)
+            tell(part.last)
 
-    def count(self, written: int) -> tuple[JsonObject, Iterable[str]]:
-        """Return the shard's counts, and the ids of its rows."""
+    def count(self, written: int) -> JsonObject:
+        """Return the shard's counts."""
         self.summary.written = written
-        return self.summary.to_json(), self._ids
+        return self.summary.to_json()
 
 
 def _read_answers(file: str | Path | None) -> dict[str, Any]:

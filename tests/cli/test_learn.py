@@ -48,6 +48,27 @@ def test_rows_may_be_a_folder_or_a_glob(run, tmp_path):
     assert (code, "no rows there" in err) == (2, True)
 
 
+@pytest.mark.parametrize("packed", [("before", "change", "result"), ("args", "before", "change", "result")])
+def test_rows_may_be_parquet(run, tmp_path, packed):
+    arrow = pytest.importorskip("pyarrow", reason="the extra `training` is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    spec, some = spec_of(tmp_path, toolkit().to_openapi()), [each.to_row() for each in rows(200)]
+    (folder := tmp_path / "rows").mkdir()
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps(each) + "\n" for each in [*some, {"v": 1}]))
+    kept = [{key: json.dumps(each) if key in packed else each for key, each in row.items()} for row in some]
+    (folder / "a.jsonl").write_text("".join(json.dumps(each) + "\n" for each in some[:90]))
+    parquet.write_table(arrow.Table.from_pylist(kept[90:]), folder / "b.parquet")
+    with (folder / "c.jsonl").open("w") as stream:
+        stream.write('{"v": 1}\n')
+    made = []
+    for number, source in enumerate((tmp_path / "all.jsonl", folder, f"{folder}/*")):
+        target = tmp_path / f"{number}.contracts.yaml"
+        code, _, err = run("learn", spec, source, "-o", target)
+        assert (code, "no usable `tool`" in err) == (0, True)
+        made.append(target.read_text("utf-8"))
+    assert made[0] == made[1] == made[2]
+
+
 def test_the_file_is_named_as_contracts_are(run, tmp_path):
     assert run("learn", "api.yaml", "calls.jsonl", "-o", tmp_path / "x.txt")[0] == 2
 

@@ -10,7 +10,7 @@ from gecko_graph import GeckoError
 from gecko_graph.cli import main
 from gecko_graph.models import cache
 from gecko_graph.training.probe import run_maker
-from gecko_graph.training.rows import LARGEST
+from gecko_graph.values.rows import LARGEST
 from tests.training.killing import content
 from tests.training.loops import build, read, row
 from tests.training.shelf import call

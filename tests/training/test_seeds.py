@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from itertools import count, islice
 from pathlib import Path
+from platform import node
 from threading import Barrier
 from typing import Any
 
@@ -243,10 +244,10 @@ class Moody(Player):
         return {"items": [{"id": "label", "status": "failed" if "Sing me" in text else "success"}]}
 
 
-def _make_some(folder: Path, workers: int, n: int = 3) -> tuple[Counter[str], int]:
+def _make_some(folder: Path, workers: int, n: int = 3, shards: int | None = None) -> tuple[Counter[str], int]:
     """Return what came of it, and how many questions were asked."""
     model = Moody(asked=count())
-    given = {"tools": "t.yaml", "model": model, "map": threads(workers)}
+    given = {"tools": "t.yaml", "model": model, "map": threads(workers), "shards": shards}
     return make_dialogues(toolkit(), folder, n, **given), next(model.asked)
 
 
@@ -272,11 +273,37 @@ def test_dialogues_are_held_at_once(tmp_path: Path) -> None:
     assert make_dialogues(toolkit(), tmp_path, 2, tools="t.yaml", model=Waiting(), map=threads(2))["kept"] == 2
 
 
-def test_killed_anywhere_dialogues_end_in_the_same_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize("shards", [None, 2])
+def test_killed_anywhere_dialogues_end_in_the_same_files(tmp_path: Path, shards: int | None) -> None:
     def work(folder: Path) -> object:
-        return _make_some(folder, 3)
+        return _make_some(folder, 3, shards=shards)
 
     assert kill_and_go_on(tmp_path, work, range(1, 400, 53), [(Moody, "_reply")]) > 50
+
+
+def test_shards_of_dialogues_hold_the_same_rows_and_complete_ones_are_not_played_again(tmp_path: Path) -> None:
+    whole, asked = _make_some(tmp_path / "whole", 1, n=4)
+    played: list[int] = []
+
+    def stop(kept: int, made: int) -> None:
+        played.append(made)
+        if kept == 3 and len(played) == made:
+            raise KeyboardInterrupt
+
+    given: Any = {"tools": "t.yaml", "shards": 2, "tell": stop}
+    with pytest.raises(KeyboardInterrupt):
+        make_dialogues(toolkit(), tmp_path / "parts", 4, model=Moody(asked=count()), **given)
+    (tmp_path / "parts" / f"dialogues.replies.{node()}").unlink()  # so that what is played again asks again
+    model, done = Moody(asked=count()), len(played)
+    assert make_dialogues(toolkit(), tmp_path / "parts", 4, model=model, **given) == whole
+    first = json.loads((tmp_path / "parts" / "samples" / "manifest.json").read_text())["files"][0]
+    assert played[done] == sum(first["counts"]["dialogues"].values()) + 1
+    assert next(model.asked) < asked
+    texts = [each.read_text() for each in sorted((tmp_path / "parts" / "samples").glob("*.jsonl"))]
+    assert len(texts) == 2
+    assert "".join(texts) == (tmp_path / "whole" / "samples.jsonl").read_text()
+    assert first["counts"]["dialogues"]["kept"] == 2
+    assert first["counts"]["rows"] == texts[0].count("\n")
 
 
 def test_killed_anywhere_tools_end_in_the_same_file(tmp_path: Path) -> None:

@@ -336,12 +336,13 @@ class TestTasks:
 
 
 class TestFolder:
-    def test_killed_anywhere_it_ends_in_the_same_bytes(self, tmp_path, monkeypatch):
+    @pytest.mark.parametrize("shards", [None, 2])
+    def test_killed_anywhere_it_ends_in_the_same_bytes(self, tmp_path, monkeypatch, shards):
         monkeypatch.setattr("gecko_graph.training.tasks.SHARD", 1)
         document = (FOLDER.parent / "shop" / "shop.openapi.yaml").read_text()
 
         def save(folder):
-            save_tasks(folder, SHOP.tools, [SHOP.state], 2, tools="shop.yaml")
+            save_tasks(folder, SHOP.tools, [SHOP.state], 2, tools="shop.yaml", shards=shards)
 
         assert kill_and_go_on(tmp_path, save, range(2, 99, 9)) > 8
         found = [task.to_json() for task in read_tasks(tmp_path / "whole", SHOP.tools)]
@@ -349,17 +350,32 @@ class TestFolder:
         (tmp_path / "whole" / "shop.yaml").write_text(document)
         assert Scenario.load(next((tmp_path / "whole").glob("*.gecko.yaml"))).goal.milestones
 
-    def test_a_complete_shard_is_not_made_again(self, tmp_path, monkeypatch):
+    def test_shards_hold_the_same_rows_in_folders_with_a_manifest(self, tmp_path):
+        for name, shards in (("whole", None), ("parts", 3)):
+            save_tasks(tmp_path / name, SHOP.tools, [SHOP.state], 4, tools="shop.yaml", shards=shards)
+        for name in ("tasks", "samples"):
+            folder = tmp_path / "parts" / name
+            known = json.loads((folder / "manifest.json").read_text())["files"]
+            assert [each["file"] for each in known] == [f"part-{at:05}-of-00003.jsonl" for at in range(3)]
+            texts = [(folder / each["file"]).read_text() for each in known]
+            key = "tasks" if name == "tasks" else "rows"
+            assert [each["counts"] for each in known] == [*({key: text.count("\n")} for text in texts[:2]), None]
+            assert "".join(texts) == (tmp_path / "whole" / f"{name}.jsonl").read_text()
+        assert len(sorted((tmp_path / "parts").glob("*.gecko.yaml"))) == 4
+
+    @pytest.mark.parametrize("shards", [None, 2])
+    def test_a_complete_shard_is_not_made_again(self, tmp_path, monkeypatch, shards):
         monkeypatch.setattr("gecko_graph.training.tasks.SHARD", 2)
+        more = {"tools": "shop.yaml", "shards": shards}
 
         def stop(done, wanted, tried):
             if done == 3:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            save_tasks(tmp_path, SHOP.tools, [SHOP.state], 4, tools="shop.yaml", progress=stop)
+            save_tasks(tmp_path, SHOP.tools, [SHOP.state], 4, progress=stop, **more)
         walks = []
-        save_tasks(tmp_path, SHOP.tools, [SHOP.state], 4, tools="shop.yaml", progress=lambda *at: walks.append(at[2]))
+        save_tasks(tmp_path, SHOP.tools, [SHOP.state], 4, progress=lambda *at: walks.append(at[2]), **more)
         assert min(walks) > int(made(2)[1].name.rpartition("-")[2])
 
     def test_processes_make_the_same_tasks(self):

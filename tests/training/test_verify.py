@@ -117,7 +117,7 @@ def test_files_folders_and_globs_go_to_shards_with_a_manifest(tmp_path):
     whole = read(tmp_path / "whole.jsonl")
     assert [row["verdict"] for row in made] == [row["verdict"] for row in whole]
     known = json.loads((tmp_path / "out" / "manifest.json").read_text())["files"]
-    assert [each["counts"]["rows"] for each in known] == [8, 11, 8, 3]
+    assert [each["counts"]["rows"] for each in known] == [8, 8, 8, 6]
     assert known[0]["sha256"] == hashlib.sha256((tmp_path / "out" / files[1]).read_bytes()).hexdigest()
     with pytest.raises(GeckoError, match="no rows there"):
         verify_samples(f"{folder}/*.csv", tmp_path / "out")
@@ -133,7 +133,7 @@ def test_other_settings_or_another_file_begin_anew(tmp_path):
 
 def stop_at(number):
     def tell(done):
-        if done == number:
+        if done >= number:
             raise RuntimeError
 
     return tell
