@@ -59,21 +59,22 @@ def serve(options: Options) -> int:
             service.store.close()
             _supervise(options, listening, ready)
         else:
-            asyncio.run(_run(service.app, listening, ready))
+            _run(service.app, listening, ready)
     return 0
 
 
-async def _run(app: Any, listening: socket.socket, ready: Callable[[], object]) -> None:
-    """Serve until a signal ends it; `ready` is called once it answers."""
+def _run(app: Any, listening: socket.socket, ready: Callable[[], object]) -> None:
+    """Serve until a signal ends it, by uvloop if it is installed; `ready` is called once it answers."""
     import uvicorn
 
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on"))
-    running = asyncio.ensure_future(server.serve(sockets=[listening]))
-    while not server.started and not running.done():
-        await asyncio.sleep(0.01)
-    if server.started:
-        ready()
-    await running
+    class _Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.started:
+                ready()
+
+    config = uvicorn.Config(app, log_level="warning", access_log=False, proxy_headers=False, lifespan="on")
+    _Server(config).run(sockets=[listening])
 
 
 def _supervise(options: Options, listening: socket.socket, ready: Callable[[], object]) -> None:
@@ -107,7 +108,7 @@ def _work(options: Options, listening: socket.socket, started: Any) -> None:
 
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
-        asyncio.run(_run(_Service(options).app, listening, started.set))
+        _run(_Service(options).app, listening, started.set)
     except GeckoError as error:
         sys.exit(f"gecko-graph serve: {error}")
 

@@ -99,8 +99,8 @@ class Claims(NamedTuple):
         row: JsonObject = {
             "v": VERSION, "rev": 1, "key": key, "call": call, "turn": self.turn, "tries": 1,
             "run": self.standing.run, "task": self.task, "started_at": time.time(),
-        } | (yield from self._place()) | _begun(timeout_s)  # fmt: skip
-        if (yield from self._own(row, self.ledger.claim, self.standing.thread_id, key, OPEN + self.path, row)):
+        }  # fmt: skip
+        if (yield from self._own(row, timeout_s, self.ledger.claim, key, OPEN + self.path)):
             return row, True
         known = yield from self.look(key)
         if known["status"] == "paused":  # the tool has asked something by an interrupt of its own
@@ -115,12 +115,11 @@ class Claims(NamedTuple):
         """The part of a row on a call about which a question of this thread was answered: both are saved."""
         return {"root": self.standing.root, "saved": bool(self.standing.root), "deleted": False}
 
-    def _place(self) -> Steps:
+    def _place(self) -> JsonObject:
         """Return the checkpoint that a call begins from, and whether it is saved: then only with its thread it goes."""
         if isinstance(self.ledger, MemoryLedger) or not self.standing.root:  # its rows go with the thread, or have none
             return self.here | {"saved": False}
-        is_sync = self.standing.durability == "sync"
-        return self.here | {"saved": is_sync or (yield from use(is_saved_at, self.standing))}
+        return self.here | {"saved": self.standing.durability == "sync" or is_saved_at(self.standing)}
 
     def _find_deleted(self, rows: Sequence[JsonObject]) -> Steps:
         """Return the keys of calls that were made before the thread was deleted: no saver knows of their rows."""
@@ -135,11 +134,19 @@ class Claims(NamedTuple):
             yield from self.close(deleted)
         return [row for row in rows if row["key"] not in deleted]
 
-    def _own(self, row: JsonObject, write: Any, *args: Any) -> Steps:
+    def _own(self, row: JsonObject, timeout_s: float, write: Any, *place: str) -> Steps:
         """Return whether a row was written that begins a call; if not, or nobody knows, none is under way here."""
-        is_ours = False
+        row["owner"], is_ours = f"{OWN[0]} {uuid4().hex}", False
+
+        def begin() -> bool:  # one thread waits for the checkpoint and writes
+            row.update(self._place(), status="claimed", began=time.time())
+            row["until"] = row["began"] + timeout_s + MARGIN_S
+            written: bool = write(self.standing.thread_id, *place, row)
+            return written
+
+        RUNNING.add(row["owner"])  # before others can find the row
         try:
-            is_ours = yield from use(write, *args)
+            is_ours = yield from use(begin)
         finally:
             if not is_ours:
                 RUNNING.discard(row["owner"])
@@ -153,9 +160,8 @@ class Claims(NamedTuple):
 
     def retake(self, row: JsonObject, timeout_s: float, *, tries: int = 1) -> Steps:
         """Claim the call of a row once more. Raises StateError if another run has done so."""
-        new = {**row, "rev": row["rev"] + 1, "tries": row["tries"] + tries} | (yield from self._place())
-        new |= _begun(timeout_s)
-        if not (yield from self._own(new, self.ledger.swap, self.standing.thread_id, row["key"], new)):
+        new = {**row, "rev": row["rev"] + 1, "tries": row["tries"] + tries}
+        if not (yield from self._own(new, timeout_s, self.ledger.swap, row["key"])):
             yield from self.look(row["key"])
             raise StateError(UNDER_WAY.format(tool=row["call"]["name"], ago=0, left=timeout_s))
         return new
@@ -249,12 +255,6 @@ def check_over(row: JsonObject) -> None:
     if row["status"] == "claimed" and not row["gone"] and (now < row["until"] or row["owner"] in RUNNING):
         left, ago = max(row["until"] - now, 0), max(now - row["began"], 0)
         raise StateError(UNDER_WAY.format(tool=row["call"]["name"], ago=ago, left=left))
-
-
-def _begun(timeout_s: float) -> JsonObject:
-    now, owner = time.time(), f"{OWN[0]} {uuid4().hex}"
-    RUNNING.add(owner)  # before others can find the row
-    return {"status": "claimed", "owner": owner, "began": now, "until": now + timeout_s + MARGIN_S}
 
 
 def find_process(pid: int) -> str:

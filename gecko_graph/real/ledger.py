@@ -23,6 +23,7 @@ CREATE = (
     f"CREATE TABLE IF NOT EXISTS {TABLE} (thread_id TEXT NOT NULL, key TEXT NOT NULL, scope TEXT NOT NULL, "
     "rev INTEGER NOT NULL, type TEXT NOT NULL, value {blob} NOT NULL, PRIMARY KEY (thread_id, key))"
 )
+CHECKPOINT = "SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
 NO_LEDGER = (
     "{saver} has no ledger of real calls: use a saver of SQLite, Postgres or memory, or pass ledger=, an object with "
     "the methods of gecko_graph.real.ledger.CallLedger"
@@ -157,6 +158,20 @@ def find_ledger(saver: Any, given: CallLedger | None) -> CallLedger:
         if home in homes:
             return SqlLedger(saver, partial(run, saver), blob=blob)
     raise GeckoError(NO_LEDGER.format(saver=type(saver).__name__))
+
+
+def has_checkpoint(saver: Any, config: Any) -> bool:
+    """Return whether a checkpoint is saved; in a database it is looked up, and nothing of it is read.
+
+    Runs in a thread.
+    """
+    home, _, is_async = type(saver).get_tuple.__module__.partition(".aio")  # of a saver that reads in its own way: none
+    if home not in DATABASES:
+        return saver.get_tuple(config) is not None
+    run, arun, _ = DATABASES[home]
+    known = config["configurable"]
+    given = saver, CHECKPOINT, (known["thread_id"], known["checkpoint_ns"], known["checkpoint_id"])
+    return bool((_wait_for(arun, *given) if is_async else run(*given))[0])
 
 
 def _wait_for(run: Callable[..., Any], saver: Any, *given: Any) -> Any:

@@ -28,6 +28,7 @@ from langgraph.pregel._algo import _xxhash_str
 from langgraph.types import Interrupt, Send
 
 from ..errors import GeckoError
+from .ledger import has_checkpoint
 
 SOON_S = 1.0
 """How long a call waits for the checkpoint that it begins from."""
@@ -91,7 +92,7 @@ def is_saved_at(standing: Standing) -> bool:
     """
     config, deadline = standing.config(min(standing.checkpoints, key=len)), time.monotonic() + SOON_S
     pause = 0.0005  # mostly it is being written at this moment: every real call waits here
-    while not (is_saved := standing.saver.get_tuple(config) is not None) and time.monotonic() < deadline:
+    while not (is_saved := has_checkpoint(standing.saver, config)) and time.monotonic() < deadline:
         if standing.durability == "exit":
             break
         time.sleep(pause)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..conversation.score import find_status
 from ..conversation.user import Case
@@ -25,12 +27,14 @@ from ..tools.spec import HttpBinding
 from ..training.env import score_world, words_of
 from ..values.difference import make_patch
 from .guard import BodyTooLarge
-from .operations import HttpOperations, refuse
+from .operations import OURS, HttpOperations, refuse
 from .sessions import DEFAULT, HttpRefusal, Session, Sessions
 
 Handler = Callable[[Request], Awaitable[Response]]
 METHODS = ("GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE", "QUERY")
 _BEAT_S = 15.0
+_OPERATION = re.compile(rf"/s/(?P<session>[^/]+)/(?!mcp$).*|(?!(?:{'|'.join(map(re.escape, OURS))})(?:/|$))/.*")
+"""Paths that are the document's, whatever its operations are."""
 _STYLE = (Path(__file__).parents[1] / "page.css").read_text(encoding="utf-8")
 _PAGE = Path(__file__).with_name("page.html").read_text(encoding="utf-8").replace("/* page.css */", _STYLE)
 
@@ -51,8 +55,8 @@ class Server:
     case: Case | None = None
     notes: Sequence[str] = ()
 
-    def build(self, more: Sequence[BaseRoute] = (), lifespan: Any = None) -> Starlette:
-        """Return the application; `more` routes stand before the document's."""
+    def build(self, more: Sequence[BaseRoute] = (), lifespan: Any = None) -> ASGIApp:
+        """Return the application; `more` routes, at MCP's paths, stand before the document's."""
         one = "/_gecko/sessions/{id}"
         own: list[tuple[str, str, Handler]] = [
             ("GET", "/_gecko/", _show_page),
@@ -82,11 +86,21 @@ class Server:
         paths = ("/s/{session}/{rest:path}", "/{rest:path}")
         methods = sorted({*METHODS, *self.operations.methods})
         session, anything = (Route(path, safe(self._answer), methods=methods) for path in paths)
-        return Starlette(routes=[*more, session, *routes, anything], lifespan=lifespan)  # those asked most stand first
+        routed, answer = Starlette(routes=[*more, session, *routes, anything], lifespan=lifespan), safe(self._answer)
+
+        async def application(scope: Scope, receive: Receive, send: Send) -> None:
+            is_known = scope["type"] == "http" and scope["method"] in methods
+            if not is_known or (found := _OPERATION.fullmatch(scope["path"])) is None:
+                await routed(scope, receive, send)
+            else:  # past middleware and routes, which take longer than many calls
+                scope["path_params"] = found.groupdict()
+                await (await answer(Request(scope, receive)))(scope, receive, send)
+
+        return application
 
     async def _answer(self, request: Request) -> Response:
         path = request.scope["raw_path"].decode("latin-1").partition("?")[0]
-        if "session" in request.path_params:
+        if request.path_params.get("session"):
             path = "/" + path.split("/", 3)[3]
         if path == "/_gecko" or path.startswith("/_gecko/"):
             raise HttpRefusal(404, "there is no such route, or not with this method")

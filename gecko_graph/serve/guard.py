@@ -7,10 +7,9 @@ with its `Origin`: both headers are checked. No answer allows another origin to 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -51,7 +50,8 @@ class Guard:
         if scope["type"] != "http":  # there are no sockets to serve
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
+        pairs = reversed(scope["headers"])  # of equal names the first counts
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in pairs}
         if fault := self._find_fault(scope, headers):
             await HttpRefusal(*fault).respond()(scope, receive, send)
             return
@@ -67,7 +67,7 @@ class Guard:
 
         await self._app(scope, limited, send)
 
-    def _find_fault(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
+    def _find_fault(self, scope: Scope, headers: Mapping[str, str]) -> tuple[int, str] | None:
         host, origin = headers.get("host", ""), headers.get("origin")
         if self._hosts and _name_of(f"//{host}") not in self._hosts:
             return 403, "Host: this server does not answer under that name"
@@ -83,7 +83,7 @@ class Guard:
             return 413, f"a body holds at most {MAX_BODY} bytes"
         return None
 
-    def _has_token(self, path: str, headers: Headers) -> bool:
+    def _has_token(self, path: str, headers: Mapping[str, str]) -> bool:
         given = headers.get(TOKEN)
         is_own = path.startswith("/_gecko/") or path == "/mcp" or (path.startswith("/s/") and path.endswith("/mcp"))
         if given is None and is_own:

@@ -64,8 +64,8 @@ class HttpOperations:
 
     async def answer(self, request: Request, sessions: Sessions, name: str) -> Response:
         """Answer a request as the session's world does. Raises Refused."""
-        path = request.scope["raw_path"].decode("latin-1").partition("?")[0]
-        near = [one for one in self._all if one.pattern.fullmatch(request.scope.get("gecko_path", path))]
+        path = request.scope["gecko_path"]
+        near = [one for one in self._all if one.pattern.fullmatch(path)]
         if self._upstream is not None:
             return await self._pass_on(self._upstream, request, near, sessions, name)
         one = _choose(near, request.method)
@@ -77,11 +77,11 @@ class HttpOperations:
         request.scope["gecko_operation"] = one
         sent = await _read(request)
         _check_credentials(one, sent)
-        if "prefer" in request.headers and (made := _prefer(one, request.headers["prefer"])):
+        if "prefer" in sent.headers and (made := _prefer(one, sent.headers["prefer"])):
             return made
         unnamed: list[str] = []
         try:
-            args = await _arguments(one, sent, unnamed)
+            args = _arguments(one, sent, unnamed)
         except (CannotRead, ValueError, RecursionError) as error:
             why = str(error) if isinstance(error, CannotRead) else "its body cannot be read"
             if isinstance(error, CannotRead) and error.is_media:
@@ -105,7 +105,7 @@ class HttpOperations:
             base, wanted = one.base, wanted._replace(tool=one.tool)
             try:
                 sent.method = method
-                wanted = wanted._replace(args=await _arguments(one, sent, None))
+                wanted = wanted._replace(args=_arguments(one, sent, None))
             except (CannotRead, ValueError, RecursionError):
                 upstream.counts["unread"] += 1
         rest = path.removeprefix(base) if base and path.startswith(f"{base}/") else path
@@ -174,15 +174,15 @@ _url_of = lru_cache(maxsize=1_024)(httpx.URL)  # to parse one takes longer than 
 
 
 async def _read(request: Request) -> httpx.Request:
-    path, query = request.scope.get("gecko_path", ""), request.scope["query_string"].decode("latin-1")
-    url = f"http://gecko{path}" + (f"?{query}" if query else "")
+    path, query = request.scope["gecko_path"], request.scope["query_string"].decode("latin-1")
+    url, body = f"http://gecko{path}" + (f"?{query}" if query else ""), httpx.ByteStream(await request.body())
     try:
-        return httpx.Request(request.method, _url_of(url), headers=request.headers.raw, content=await request.body())
+        return httpx.Request(request.method, _url_of(url), headers=request.headers.raw, stream=body)
     except (httpx.InvalidURL, ValueError):
         raise HttpRefusal(400, "the address cannot be read") from None
 
 
-async def _arguments(one: _HttpOperation, sent: httpx.Request, unnamed: list[str] | None) -> JsonObject:
+def _arguments(one: _HttpOperation, sent: httpx.Request, unnamed: list[str] | None) -> JsonObject:
     if one.tool.binding is not None:
         return read_request(one.tool, one.base, sent, unnamed=unnamed)
     content = sent.read()

@@ -265,6 +265,7 @@ class Sessions:
     def _note_calls(self, session: Session, changes: Rows) -> None:
         if type(self.store) is Store and not self._listening:  # nobody reads what they are
             session.steps = session.world.count
+            return
         for record in session.world.records(session.steps):
             session.steps += 1
             if session.steps in session.drifts:
@@ -295,13 +296,15 @@ class Sessions:
         ):  # a database refuses some names, and with them all that its connection has claimed
             raise HttpRefusal(404, _ABSENT)
         with self._using(name) as session:
-            async with self._locked(session):
+            await self._lock(session)
+            try:
                 if self._all.get(name) is not session:
                     raise HttpRefusal(410, "the session was closed meanwhile")
-                found = await self.store.claim(name, session.seen)
+                found = await self.store.claim(name, session.seen) if self.store.is_shared else None
                 changes, begun, is_lost = Rows(), 0, False
                 try:
-                    self._renew(session, found)
+                    if found is not None:
+                        self._renew(session, found)
                     self._begin(session, first, changes)
                     begun = len(changes)
                     yield session, changes
@@ -310,12 +313,14 @@ class Sessions:
                     is_lost = self.store.is_shared and not isinstance(error, HttpRefusal)
                     raise
                 finally:
-                    await self._keep(session, changes)
+                    if changes or found is not None:
+                        await self._keep(session, changes)
                     if is_lost:  # memory may have more of it than the store
                         session.forget()
+            finally:
+                session.lock.release()
 
-    @asynccontextmanager
-    async def _locked(self, session: Session) -> AsyncIterator[None]:
+    async def _lock(self, session: Session) -> None:
         if session.late is not None:
             raise HttpRefusal(503, _LATE)
         try:
@@ -323,10 +328,6 @@ class Sessions:
                 await session.lock.acquire()
         except TimeoutError:
             raise HttpRefusal(503, _LATE) from None
-        try:
-            yield
-        finally:
-            session.lock.release()
 
     def _renew(self, session: Session, found: Found) -> None:
         """Bring a session to what others have made of it. Raises Refused."""

@@ -11,12 +11,14 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from typing import Any
 from urllib.parse import unquote, unquote_plus
 
 from ...schemas.complaints import find_faults
 from ...schemas.reading import Said
+from ...schemas.rules import Same
 from ...state import Json, JsonObject
 from ..spec import HttpBinding, ToolSpec
 from .request import DELIMITERS, FORMS, JSON_MEDIA, PATH_STYLES, SEQUENCES, field_style, format_scalar, is_text
@@ -47,7 +49,8 @@ class CannotRead(ValueError):
         self.is_media = is_media
 
 
-class Field(NamedTuple):
+@dataclass(frozen=True)
+class Field:
     """A schema within a tool's parameters, which hold what it refers to; of an argument with its name and style."""
 
     schema: Any
@@ -59,7 +62,7 @@ class Field(NamedTuple):
         """Return the schema and those that apply to the same value."""
         return Said(self.schema, self.root).parts()
 
-    @property
+    @cached_property
     def kinds(self) -> frozenset[str]:
         """The types that a value may have; none if the schema does not say."""
         found = set[str]()
@@ -189,7 +192,13 @@ class Field(NamedTuple):
 
 
 def fields_of(tool: ToolSpec, place: str) -> list[tuple[str, Field]]:
-    """Return the arguments that travel in a place, by their names there."""
+    """Return the arguments that travel in a place, by their names there; not to be changed."""
+    return _fields_of(Same(tool), place)
+
+
+@lru_cache(maxsize=4096)
+def _fields_of(key: Same, place: str) -> list[tuple[str, Field]]:
+    tool: ToolSpec = key.schema
     binding, found = tool.binding or HttpBinding("post", "/"), list[tuple[str, Field]]()
     for name, schema in tool.parameters.get("properties", {}).items():
         where, wire = binding.places.get(name, ("body", name))

@@ -11,6 +11,7 @@ import base64
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from email import message_from_bytes
 from email.policy import HTTP
 from email.utils import collapse_rfc2231_value
@@ -107,12 +108,13 @@ def _read_request(tool: ToolSpec, base: str, request: httpx.Request, unnamed: li
         sent = "&".join(filter(None, queries))
         args |= {each.name: each.read_query(sent) for _, each in whole if sent}
     else:
-        named, left = read_pairs(_pairs(queries), fields_of(tool, "query"), decode_query, tool)
+        named, left = read_pairs(_pairs(queries), fields_of(tool, "query"), decode_query, tool) if query else ({}, {})
         if left:
             raise CannotRead(f"a parameter that {tool.name} does not have: {min(left)}"[:120])
         args |= named
     args |= _read_headers(tool, request)
-    args |= read_pairs(_pairs(read_cookies(request)), fields_of(tool, "cookie"), decode_path)[0]
+    if crumbs := read_cookies(request):
+        args |= read_pairs(_pairs(crumbs), fields_of(tool, "cookie"), decode_path)[0]
     body, others = _read_body(tool, request)
     if unnamed is not None and not (tool.binding and tool.binding.body.get("closed")):
         unnamed += others
@@ -199,9 +201,9 @@ def _read_form(tool: ToolSpec, content: bytes, media: str, parts: Mapping[str, F
     """Return a form's fields by their names on the wire, those that the tool does not have as texts."""
     binding, whole = tool.binding or HttpBinding("post", "/"), parts.get("")
     names = {key: whole.inner(key, field_style(binding, key)) for key in whole.names()} if whole else {**parts}
-    names = {key: one._replace(name=key) for key, one in names.items()}
+    names = {key: replace(one, name=key) for key, one in names.items()}
     if media.lower().startswith(FORMS[1]):
-        names = {key: one._replace(style={}) for key, one in names.items()}
+        names = {key: replace(one, style={}) for key, one in names.items()}
         found, left = read_pairs(_read_parts(content, media), [*names.items()], as_it_is)
         decode: Decode = as_it_is
     else:
