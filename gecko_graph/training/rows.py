@@ -1,4 +1,4 @@
-"""Files of rows: JSON lines (also `.gz`), JSON lists and Parquet, read one by one and written whole or not at all."""
+"""Files of rows: JSON lines (also `.gz`), JSON lists and Parquet, read row by row and written atomically."""
 
 from __future__ import annotations
 
@@ -17,31 +17,30 @@ from ..state import Json, JsonObject
 from .calls import read_json
 
 LARGEST = 10_000_000
-"""Bytes of a row that is still read."""
+"""Most bytes of a row."""
 
 _BATCH = 1_000
 _ENDINGS = (".jsonl", ".jsonl.gz", ".parquet")
 _STRUCTURES = {"messages", "prompt", "completion", "chosen", "rejected", "conversations", "label"}
-"""Columns of Parquet whose lists of objects stay what they are, but for arguments."""
+"""Parquet columns that keep their lists of objects, except for arguments."""
 
 
 Row: TypeAlias = Mapping[str, Any] | str
-"""A row to be written, which may be JSON text already."""
+"""A row to write, possibly already JSON text."""
 
 
 class Unwritten(GeckoError):
-    """What was done could not be written; the same command goes on."""
+    """The result could not be written; running the same command again resumes the work."""
 
 
 class FileRow(NamedTuple):
-    """A row as its file has it: text, or of Parquet the row itself; `problem` says why it is neither."""
+    """A row as read from its file: JSON text, from Parquet an object; `problem` says why it is neither."""
 
     number: int
     content: bytes | JsonObject
     problem: str = ""
 
     def read(self) -> Any:
-        """Return the row. Raises ValueError."""
         if self.problem:
             raise ValueError(self.problem)
         if not isinstance(self.content, bytes):
@@ -54,10 +53,10 @@ class FileRow(NamedTuple):
 
 
 def find_files(source: str | Path, endings: Sequence[str] = _ENDINGS) -> list[Path]:
-    """Return the files of rows that a path, a folder (by `endings`) or a glob names, in the order of their names.
+    """Return the files of rows of a path, a folder (by `endings`) or a glob, sorted by name.
 
     Raises:
-        GeckoError: A folder or a glob has none.
+        GeckoError: The folder or glob has none.
     """
     place = Path(source)
     if place.is_dir():
@@ -67,12 +66,12 @@ def find_files(source: str | Path, endings: Sequence[str] = _ENDINGS) -> list[Pa
     else:
         return [place]
     if not found:
-        raise GeckoError(f"{source}: no rows there: expected files {', '.join(endings)}")
+        raise GeckoError(f"{source}: no files of rows: expected {', '.join(endings)}")
     return sorted(found)
 
 
 def read_lines(file: str | Path) -> Iterator[FileRow]:
-    """Yield the rows of a file, empty lines left out. Raises GeckoError if it cannot be read (any further)."""
+    """Yield the rows of a file without empty lines. Raises GeckoError if reading fails."""
     name = str(file)
     try:
         if name.endswith(".parquet"):
@@ -95,7 +94,7 @@ def read_lines(file: str | Path) -> Iterator[FileRow]:
 
 
 def _read_list(content: bytes) -> list[FileRow] | None:
-    """Return the rows of a JSON list; None if the file is none, but perhaps lines."""
+    """Return the rows of a JSON list, None if the content is no list."""
     with suppress(ValueError, RecursionError):
         found = json.loads(content)
         if isinstance(found, list):
@@ -125,28 +124,28 @@ def _read_parquet(file: str | Path) -> Iterator[FileRow]:
 
 
 def _without_nulls(value: Json) -> Any:
-    """Drop members that are null: Arrow gives each object of a column the keys of all of them."""
+    """Drop null members: Arrow gives each object of a column the union of all keys."""
     if isinstance(value, dict):
         return {key: _without_nulls(each) for key, each in value.items() if each is not None}
     return [_without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 def storable(value: Any) -> Any:
-    """Return JSON as a file holds it: half a surrogate pair is `?`."""
+    """Return JSON as a file can store it: a lone surrogate becomes `?`."""
     return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def check_target(file: Path) -> None:
-    """Raise GeckoError where files of this kind cannot be written here."""
+    """Raise GeckoError if files of this type cannot be written here."""
     if file.suffix == ".parquet":
         _arrow()
 
 
 def write_rows(file: str | Path, rows: Iterable[Row]) -> int:
-    """Write rows as JSON lines (also `.gz`), or as Parquet; the file is there whole or not at all. Returns how many.
+    """Write rows atomically as JSON lines (also `.gz`) or as Parquet; return their number.
 
     Raises:
-        Unwritten: It cannot be written.
+        Unwritten: The file cannot be written.
     """
     target = Path(file)
     new = target.with_name(target.name + ".new")
@@ -163,8 +162,8 @@ def write_rows(file: str | Path, rows: Iterable[Row]) -> int:
 
 def _write_json(file: Path, rows: Iterable[Row], ending: str) -> int:
     count = 0
-    told: Any = {"encoding": "utf-8", "errors": "replace"}  # half a surrogate pair is `?`
-    with gzip.open(file, "wt", **told) if ending == ".gz" else file.open("w", **told) as stream:
+    how: Any = {"encoding": "utf-8", "errors": "replace"}  # a lone surrogate becomes `?`
+    with gzip.open(file, "wt", **how) if ending == ".gz" else file.open("w", **how) as stream:
         for row in rows:
             stream.write((row if isinstance(row, str) else json.dumps(row, ensure_ascii=False)) + "\n")
             count += 1
@@ -173,7 +172,7 @@ def _write_json(file: Path, rows: Iterable[Row], ending: str) -> int:
 
 
 def _write_parquet(file: Path, rows: Iterable[Row]) -> int:
-    """Write all rows at once, by the types that they have: messages and calls as they are, the rest as JSON text."""
+    """Write all rows in one table: messages and calls keep their types, other values become JSON text."""
     pa, read = _arrow(), (json.loads(row) if isinstance(row, str) else row for row in rows)
     packed = [{name: _pack(name, value) for name, value in row.items()} for row in read]
     columns = dict.fromkeys(["id", *(name for row in packed for name in row)])
@@ -191,7 +190,7 @@ def _pack(name: str, value: Json) -> Json:
 
 
 def _pack_arguments(value: Any) -> Any:
-    """Return a message or a call whose arguments are JSON text: of objects, Arrow would merge the keys of all rows."""
+    """Return a message or call with its arguments as JSON text: Arrow would merge the keys of all rows' objects."""
     if isinstance(value, dict):
         return {key: _pack("", each) if key == "arguments" else _pack_arguments(each) for key, each in value.items()}
     return [_pack_arguments(each) for each in value] if isinstance(value, list) else value
