@@ -222,7 +222,7 @@ FINE = "Complete it.\n<!-- user -->\n{{ tool | fence('tool') }}"
     [
         ("converter.md", "no marker\n{{ tool }}", "converter.md: expected a line <!-- user -->"),
         ("converter.md", "{{ tool }}\n<!-- user -->\n{{ tool }}", "converter.md: the part before .* no variables"),
-        ("converter.md", "x\n<!-- user -->\ny", "converter.md: the variable 'tool' is missing: the converter cannot"),
+        ("converter.md", "x\n<!-- user -->\ny", "converter.md: the variable 'tool' is missing, but the converter"),
         ("converter.md", "x\n<!-- user -->\n{{ tool }}{{ tools }}", "unknown variable 'tools'; the converter has tool"),
         ("converter.md", "x\n<!-- user -->\n{{ tool", "converter.md: unexpected end"),
         ("converter.md", "x\n<!-- user -->\n{{ tool.a.b }}", "converter.md: 'str object' has no attribute 'a'"),

@@ -115,7 +115,7 @@ def test_no_case_is_written_over(folder, capsys):
 def test_ctrl_c_says_that_the_same_command_goes_on(folder, capsys, monkeypatch):
     monkeypatch.setattr("gecko_graph.cli.test.build_report", raise_interrupt)
     assert main(["test", "cases", "--agent", "my_agents:good", "--save", "done.jsonl"]) == 130
-    assert "the same command goes on" in capsys.readouterr().err
+    assert "rerun the same command to resume" in capsys.readouterr().err
 
 
 def raise_interrupt(records):
@@ -164,7 +164,7 @@ def test_a_stopped_run_goes_on(folder, capsys):
     (folder / "done.jsonl").write_text(lines[0] + "\n" + lines[1][:50], encoding="utf-8")
     assert len(read_finished(folder / "done.jsonl")) == 1
     assert main(arguments) == 0
-    assert "1 conversations were held before" in capsys.readouterr().out
+    assert "1 conversations are already finished" in capsys.readouterr().out
     (folder / "done.jsonl").write_text("no json\n{}\n", encoding="utf-8")
     assert main(arguments) == 2
     assert "line 1 is no finished conversation" in capsys.readouterr().err
