@@ -80,7 +80,7 @@ WRONG = [
     ("turns[0].replies.planer", "should be 'planner'", {"turns": turn(replies={"planer": []})}),
     ("turns[0].checklist[0]", "description", {"turns": turn(checklist=[{"id": "x"}])}),
     ("turns[0].checklist[0].chek", "did you mean check?", {"turns": turn(checklist=[{"chek": "true"}])}),
-    ("turns[0].checklist[1].id", "'pen' is given twice", {"turns": turn(checklist=[CHECK, CHECK])}),
+    ("turns[0].checklist[1].id", "'pen' is not unique", {"turns": turn(checklist=[CHECK, CHECK])}),
     ("turns[0].checklist[0].check", "'stat'", {"turns": turn(checklist=[{"check": "stat.box"}])}),
     *(
         (f"turns[0].replies.planner{at}", why, {"turns": turn(replies={"planner": [one]})})

@@ -114,7 +114,7 @@ class RunCase(Work[str, Record]):
 
     def lost(self, item: str) -> Record:
         """Return the record of a case that has killed two workers."""
-        return Record(item, "", {}, "failed", "its process died, twice", 0.0, "none", {})
+        return Record(item, "", {}, "failed", "its process died twice", 0.0, "none", {})
 
 
 def map_cases(suite: Suite, cases: Sequence[Case], how: Map, *, keep: Callable[[Record], object]) -> dict[str, Record]:

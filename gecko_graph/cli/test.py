@@ -21,7 +21,7 @@ from ..display.page import conversations_page
 from ..display.words import clean
 from ..errors import GeckoError
 from ..models.factory import Models
-from ..scenario.cases.batch import HoldCase, Planned, find_cases, load_agent, plan_cases, read_finished, run_cases
+from ..scenario.cases.batch import CaseWork, PlannedCase, find_cases, load_agent, plan_cases, read_finished, run_cases
 from ..scenario.cases.run import find_invented
 from ..state import JsonObject
 from ..values.mapping import threads
@@ -80,7 +80,7 @@ def read_models(options: Options) -> Models:
     return models
 
 
-def _make_work(options: Options, planned: Sequence[Planned], models: Models, console: Console) -> HoldCase:
+def _make_work(options: Options, planned: Sequence[PlannedCase], models: Models, console: Console) -> CaseWork:
     """Return the function that runs a conversation; mistakes in the setup are raised before the first."""
     read_agent(load_agent(options.agent), models)
     person = Person.at(console, "--play") if options.play else None
@@ -93,14 +93,14 @@ def _make_work(options: Options, planned: Sequence[Planned], models: Models, con
                 f"{each.scenario.where}: needs: list the tools that the task needs; the others are distractors"
             )
 
-    def greet(one: Planned) -> None:
+    def greet(one: PlannedCase) -> None:
         if person and one.scenario.user:
             person.greet(one.scenario.user, one.scenario.name)
 
-    return HoldCase(options.agent, models, user, greet if person else None)
+    return CaseWork(options.agent, models, user, greet if person else None)
 
 
-def _watch(records: Any, planned: Sequence[Planned], file: Path | None, console: Console, *, bar: bool) -> Any:
+def _watch(records: Any, planned: Sequence[PlannedCase], file: Path | None, console: Console, *, bar: bool) -> Any:
     """Yield the records, with progress on a terminal and a line for each conversation that did not pass."""
     if file is not None and (known := len(read_finished(file))):
         console.print(Text(f"{file}: {known} conversations are already finished", "dim"))

@@ -105,7 +105,7 @@ def test_what_is_invented_is_said_and_the_case_can_be_made_again(folder, says, r
     assert code == 0
     assert "the answers of book_slot, free_slots are invented" in out
     text = (folder / "a.gecko.yaml").read_text()
-    assert "# The milestones only say which calls are made: the answers of book_slot, free_slots" in text
+    assert "# The milestones only name the calls: the answers of book_slot, free_slots" in text
     assert [each.id for each in Scenario.load("a.gecko.yaml").goal.milestones] == ["free_slots_1", "book_slot_2"]
     assert run("test", "a.gecko.yaml", "--agent", "slot_agents:hasty")[0] == 1
     assert run(*NEW, "--from", "a.gecko.yaml", "-o", "b.gecko.yaml")[0] == 0

@@ -64,7 +64,7 @@ def test_a_thread_is_not_overwritten(run, tmp_path):
     words = ("run", SHOP, "--save", tmp_path / "runs.sqlite", "--thread", "monday")
     assert run(*words)[0] == 0
     message = mistake(run(*words))
-    assert all(part in message for part in ("'monday'", "already holds a run", "--resume", "--thread"))
+    assert all(part in message for part in ("'monday'", "already contains a run", "--resume", "--thread"))
 
 
 def test_another_programs_database_is_left_alone(run, tmp_path):
