@@ -94,9 +94,6 @@ def number(cell: str) -> float:
     return float(found[0].replace(",", "")) if found else 0.0
 
 
-PERCENT = [(0, "0 %"), (25, "25 %"), (50, "50 %"), (75, "75 %"), (100, "100 %")]
-
-
 def curves() -> dict[str, Curve]:
     """Return the pictures by file name."""
     retries = [(number(row[0]), number(row[1])) for row in rows("bfcl", r"\| \d retr")]

@@ -163,7 +163,7 @@ def test_nothing_is_overwritten_and_nothing_misleading_written(tmp_path):
     case = write_case(tmp_path, ["Lend me Dune."])
     before = case.read_text()
     for target, why in (
-        (case, "exists already"),
+        (case, "the file exists"),
         (tmp_path / "out", "expected the name of"),
         (tmp_path / "no" / "none.yaml", "cannot be written"),
         (tmp_path / "out.yaml", "not written: the run is incomplete"),

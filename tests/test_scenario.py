@@ -40,7 +40,7 @@ def test_tools_outside_the_scenarios_folder_are_read_only_where_that_is_allowed(
     (folder / "link.json").symlink_to(tmp_path / "api.json")
     tools = {"up": "../api.json", "absolute": str(tmp_path / "api.json"), "link": "link.json"}[kind]
     (folder / "case.yaml").write_text(yaml.safe_dump(case(tools=tools)))
-    with pytest.raises(ScenarioError, match=r"leads out of .* folder; .*--allow-outside"):
+    with pytest.raises(ScenarioError, match=r"is outside the scenario's folder; .*--allow-outside"):
         Scenario.load(folder / "case.yaml")
     with pytest.raises(ScenarioError, match="leads out"):
         Scenario.from_dict(case(tools=tools), folder=folder)
@@ -74,7 +74,7 @@ WRONG = [
     ("tools", "no such file", {"tools": "nowhere.yaml"}),
     ("tools", "no such file", {"tools": "https://example.org/api.yaml"}),
     ("state", "expected an object", {"state": [1]}),
-    ("turns", "is missing", {"turns": []}),
+    ("turns", "missing", {"turns": []}),
     ("turns[0].user", "is empty", {"turns": turn(user="\n")}),
     ("turns[0].reply", "did you mean replies?", {"turns": turn(reply={})}),
     ("turns[0].replies.planer", "should be 'planner'", {"turns": turn(replies={"planer": []})}),

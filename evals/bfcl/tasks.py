@@ -89,11 +89,6 @@ class Task:
         """Whether the classes are padded and give long answers."""
         return self.category == LONG_CONTEXT
 
-    @cached_property
-    def playable(self) -> bool:
-        """Whether today's classes have every tool that the ground truth calls; a tool of an old task may be gone."""
-        return all(self.read(call)["call"] in self.real.owners for turn in self.turns for call in turn.truth)
-
     def begin(self, turns: int) -> Task:
         """Return the task with its first turns only."""
         return replace(self, turns=self.turns[:turns])

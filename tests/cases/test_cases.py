@@ -130,7 +130,7 @@ def test_augmentations_and_trials(folder, capsys):
     held = [(one["file"], one["augmentation"], one["trial"]) for one in report["conversations"]]
     assert held == sorted(held)
     assert main(["test", "cases", "--agent", "my_agents:good", "--augment", "al_tools"]) == 2
-    assert "known are no_distraction_tools" in capsys.readouterr().err
+    assert "expected no_distraction_tools" in capsys.readouterr().err
 
 
 def test_a_model_for_simulated_tools_is_named(folder, capsys):
@@ -167,7 +167,7 @@ def test_a_stopped_run_goes_on(folder, capsys):
     assert "1 conversations are already finished" in capsys.readouterr().out
     (folder / "done.jsonl").write_text("no json\n{}\n", encoding="utf-8")
     assert main(arguments) == 2
-    assert "line 1 is no finished conversation" in capsys.readouterr().err
+    assert "line 1 is not a finished conversation" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
