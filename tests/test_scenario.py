@@ -42,7 +42,7 @@ def test_tools_outside_the_scenarios_folder_are_read_only_where_that_is_allowed(
     (folder / "case.yaml").write_text(yaml.safe_dump(case(tools=tools)))
     with pytest.raises(ScenarioError, match=r"is outside the scenario's folder; .*--allow-outside"):
         Scenario.load(folder / "case.yaml")
-    with pytest.raises(ScenarioError, match="leads out"):
+    with pytest.raises(ScenarioError, match="is outside"):
         Scenario.from_dict(case(tools=tools), folder=folder)
     assert Scenario.load(folder / "case.yaml", allow_outside=True).tools.names == ("put",)
 
