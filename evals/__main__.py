@@ -1,4 +1,4 @@
-"""`python -m evals SUITE [options]`: one small command for everything that is measured."""
+"""`python -m evals SUITE [options]`: one command for all measurements."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from .harness.suite import Suite
 SUITES = {
     "bfcl": "BFCL's single-turn and multi-turn tasks, checked by the official checker (--category)",
     "toolsandbox": "conversations on the phone; --scores: the scorer beside ToolSandbox's public code",
-    "fair": "good and bad agents in conversations: do good ones pass, bad ones fail? Lies in answers",
-    "undo": "ways back on the real classes, and plans that are undone (--only PART,...)",
+    "fair": "good and bad agents in conversations: do good ones pass and bad ones fail? False claims in answers",
+    "undo": "undoing single calls and whole plans on the real classes (--only PART,...)",
     "loop": "training data: ToolMatch, verify, spoilt labels, speed (--only PART,...)",
-    "golden": "what must not move: suites, documents and commands, beside the stored rows (--write)",
-    "gate": "forward execution, to the letter, without P or Q, on a lying service; refusals by category",
+    "golden": "results of suites, documents and commands compared with stored rows (--write)",
+    "gate": "forward execution, strict, without P or Q, on a service that answers falsely; refusals by category",
     "speed": "model calls, prompt tokens, own time, throughput, bytes checkpointed, import time",
     "validation": "recorded calls of real models against the argument rules, by error type",
     "tau": "real airline calls of gpt-4o through validator and state",
     "truth": "recorded turns of a strong model: the validator's questions, marks of verdicts (--only PART)",
     "misled": "rehearsals that could be fooled, and legitimate ones that differ by one step",
     "origins": "where the values of ground truths come from, by kind",
-    "reality": "an agent on a real service with faults, killed at random: is all done, and done once?",
+    "reality": "an agent on a real service with faults, killed at random: is everything done exactly once?",
     "milestones": "milestones derived from one conversation: successes accepted, failures caught",
-    "fidelity": "BFCL's recorded calls by contract beside the real classes, call by call",
-    "learn": "contracts learned from recorded calls, held beside calls of other tasks",
+    "fidelity": "BFCL's recorded calls by contract compared with the real classes, call by call",
+    "learn": "contracts learned from recorded calls, compared with calls of other tasks",
     "policy": "an airline's written policy as contracts: which clause stops which wrong write",
     "scale": "rows by map, processes and Ray: the same bytes, also killed; memory; tasks in parallel",
-    "serve": "the server: what kill -9 leaves, forks a second, CPU a request beside a bare echo",
-    "living": "a state derived from a document beside the real service, call by call; --documents: coverage",
-    "wild": "documents of others as published: operations that are loaded, calls that are read back",
-    "engines": "schema checks: where jsonschema-rs tells at once, and that both engines say the same",
-    "real_model": "a small real model in every role: does anything crash, hang, get lost, or is said done that is not?",
+    "serve": "the server: data after kill -9, forks per second, CPU per request compared with a bare echo server",
+    "living": "a state derived from a document compared with the real service, call by call; --documents: coverage",
+    "wild": "published documents of others: operations loaded, calls read back",
+    "engines": "schema checks: checks by jsonschema-rs alone, and agreement of both engines",
+    "real_model": "a small real model in every role: does anything crash, hang, get lost, or falsely count as done?",
     "retrieval": "the tools that a task needs, found among many: recall beside plain bm25s, and speed",
 }
-"""What each suite measures. Its module, imported when it is asked for, holds it as `SUITE`."""
+"""What each suite measures. A suite is the attribute `SUITE` of its module, which is imported on demand."""
 
 PACKAGES = {"bfcl", "toolsandbox", "fair", "undo", "loop", "golden"}
-"""Suites that are packages of their own; the others stand in `suites/`."""
+"""Suites that are packages; the others are modules in `suites/`."""
 
 HELP = """usage: python -m evals SUITE [options]
 
@@ -50,16 +50,16 @@ Measures gecko_graph on real tasks, real tools and real models' calls. Suites:
 {suites}
 
   python -m evals validation                                       without a model, a key or a network
-  python -m evals bfcl --model openai:gpt-5-mini --limit 20        a model plans and judges twenty tasks
+  python -m evals bfcl --model openai:gpt-5-mini --limit 20        a model plans and judges 20 tasks
   python -m evals validation --role-model validator=openai:gpt-5-mini      a model for one role
 
-A run that was stopped asks no model twice when the same command is given again. Cases and report lie under evals/out/.
+The same command resumes a stopped run and asks no model twice. Cases and report are written to evals/out/.
 `python -m evals SUITE --help` lists a suite's options; a suite of your own is `package.module:ClassName`.
-Exit code 0: all holds; 1: an expectation of the suite does not; 2: something is missing or wrong in the command."""
+Exit code 0: all expectations are met; 1: some are not; 2: the command is wrong or something is missing."""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run one suite; returns its exit code."""
+    """Run one suite and return its exit code."""
     if not argv or argv[0] in {"-h", "--help"}:
         width = max(map(len, SUITES))
         print(HELP.format(suites="\n".join(f"  {name:<{width}}  {about}" for name, about in SUITES.items())))
@@ -71,13 +71,13 @@ def main(argv: Sequence[str]) -> int:
         return 2
     if isinstance(suite, ModuleType):
         return int(suite.run(list(argv[1:])))
-    from .harness.command import run  # here, because a wrong name should be reported at once
+    from .harness.command import run  # imported here so that a wrong name is reported at once
 
     return run(suite, argv[1:], called=argv[0])
 
 
 def find(name: str) -> type[Suite] | ModuleType:
-    """Return the suite of this name, or a module with a `run(argv)` of its own.
+    """Return the suite of this name, or a module with its own `run(argv)`.
 
     Raises:
         EvalError: No suite has this name.
@@ -87,8 +87,8 @@ def find(name: str) -> type[Suite] | ModuleType:
     elif name in SUITES:
         module, attribute = f"evals.{name}" if name in PACKAGES else f"evals.suites.{name}", "SUITE"
     else:
-        near = "".join(f"; {each} is" for each in get_close_matches(name, SUITES, 1))
-        raise EvalError(f"no suite is called {name!r}{near}. Suites: {', '.join(SUITES)}")
+        near = "".join(f"; did you mean {each}?" for each in get_close_matches(name, SUITES, 1))
+        raise EvalError(f"unknown suite {name!r}{near}; suites: {', '.join(SUITES)}")
     try:
         loaded = import_module(module)
     except ModuleNotFoundError as error:

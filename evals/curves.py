@@ -1,4 +1,4 @@
-"""Draws the four curves of RESULTS.md from the reports' tables: `python -m evals.curves`."""
+"""Draw the curves of RESULTS.md from the reports' tables: `python -m evals.curves`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Curve:
     """One picture.
 
     Args:
-        title: What it shows.
+        title: Its title.
         x: The name of the horizontal axis.
         ticks: Marked values on both axes: `(value, label)`.
-        series: Points by the name that stands at the end of their line.
-        is_log: Both axes are logarithmic.
+        series: Points by the name at the end of their line.
+        is_log: Whether both axes are logarithmic.
     """
 
     title: str
@@ -37,7 +37,7 @@ class Curve:
     is_log: bool = False
 
     def place(self, x: float, y: float) -> tuple[float, float]:
-        """Return where a point stands in the picture."""
+        """Return a point's position in the picture."""
         share = []
         for value, ticks in ((x, self.ticks[0]), (y, self.ticks[1])):
             low, high, at = ticks[0][0], ticks[-1][0], value
@@ -47,7 +47,7 @@ class Curve:
         return LEFT + share[0] * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - share[1] * (HEIGHT - TOP - BOTTOM)
 
     def svg(self) -> str:
-        """Draw it."""
+        """Return the picture as SVG."""
         (across, up), first = self.ticks, (self.ticks[0][0][0], self.ticks[1][0][0])
         end = self.place(across[-1][0], up[-1][0])[0]
         parts = [f'<text class="title" x="{LEFT}" y="20">{escape(self.title)}</text>']
@@ -76,10 +76,10 @@ class Curve:
 
 
 def rows(report: str, pattern: str) -> list[list[str]]:
-    """Return the cells of the table rows of a report that match a pattern.
+    """Return the cells of a report's table rows that match a pattern.
 
     Raises:
-        LookupError: None does.
+        LookupError: No row matches.
     """
     lines = (REPORTS / f"{report}.md").read_text(encoding="utf-8").splitlines()
     found = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines if re.match(pattern, line)]
@@ -92,9 +92,6 @@ def number(cell: str) -> float:
     """Return the first number of a cell."""
     found = re.search(r"\d[\d,]*\.?\d*", cell)
     return float(found[0].replace(",", "")) if found else 0.0
-
-
-PERCENT = [(0, "0 %"), (25, "25 %"), (50, "50 %"), (75, "75 %"), (100, "100 %")]
 
 
 def curves() -> dict[str, Curve]:

@@ -1,7 +1,7 @@
-"""`python -m evals.mutants`: sixty faults, drawn by a seed, and whether the nearest tests notice each.
+"""`python -m evals.mutants`: sixty faults, drawn by a seed, and whether the nearest tests detect each.
 
-`evals/golden/mutants.json` holds them. They are found again by function and text, also where the code has moved since;
-what is not found is `gone`. `--draw` draws them anew.
+The faults are stored in `evals/golden/mutants.json`. They are located by function and text, so the code may move; a
+fault that is not found is `gone`. `--draw` draws new ones.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OTHER: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 
 class Mutant(NamedTuple):
-    """One fault: in this function, at this line, the text `was` becomes another."""
+    """One fault: in this function, at this line, the text `was` is replaced by `becomes`."""
 
     file: str
     qualname: str
@@ -48,11 +48,11 @@ class Mutant(NamedTuple):
 
 
 Site: TypeAlias = tuple[Mutant, int, int]
-"""A mutant, and from where to where its file is replaced, in bytes."""
+"""A mutant, and the start and end of the replaced bytes in its file."""
 
 
 def fault_of(node: ast.AST) -> tuple[ast.expr, str, str] | None:
-    """Return the expression of a node that can be made faulty, the kind of the fault, and what stands there then."""
+    """Return the expression of a node that can be made faulty, the kind of the fault, and the faulty code."""
     match node:
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
             return test, "negate", f"(not ({ast.unparse(test)}))"
@@ -69,7 +69,7 @@ def fault_of(node: ast.AST) -> tuple[ast.expr, str, str] | None:
 
 
 def walk(node: ast.AST, qualname: str = "") -> Iterator[tuple[ast.AST, str]]:
-    """Yield the nodes that run, with their function; what only types are, and f-strings (without places), are not."""
+    """Yield the nodes that run, with their function; not type annotations, nor f-strings, which have no positions."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         qualname = f"{qualname}.{node.name}".removeprefix(".")
     yield node, qualname
@@ -82,7 +82,7 @@ def walk(node: ast.AST, qualname: str = "") -> Iterator[tuple[ast.AST, str]]:
 
 
 def find_sites() -> Iterator[Site]:
-    """Yield every place of the package and of its example service that can be made faulty, in order."""
+    """Yield every place in the package and its example service that can be made faulty, in order."""
     for path in [*sorted(PACKAGE.rglob("*.py")), SERVICE]:
         source = path.read_bytes()
         starts = [0, *accumulate(map(len, source.splitlines(keepends=True)))]
@@ -96,13 +96,13 @@ def find_sites() -> Iterator[Site]:
 
 
 def room_of(file: str) -> str:
-    """Return the folder of a file, or the file itself where it stands on top."""
+    """Return the folder of a file, or the file's stem if it is at the top level."""
     path = Path(*Path(file).parts[1:])
     return path.parent.as_posix() if path.parent.name else path.stem
 
 
 def draw(number: int, seed: int = 0) -> list[Mutant]:
-    """Return so many mutants: one of each room, then more of the rooms that have the most to choose from."""
+    """Draw mutants: one per folder, then more from the folders with the most candidates."""
     rooms: dict[str, list[Mutant]] = {}
     for mutant, *_ in find_sites():
         rooms.setdefault(room_of(mutant.file), []).append(mutant)
@@ -116,13 +116,13 @@ def draw(number: int, seed: int = 0) -> list[Mutant]:
 
 
 def find_again(mutant: Mutant, sites: Sequence[Site]) -> Site | None:
-    """Return where a mutant stands now: the same text in a function of that name, best in the same file and near."""
+    """Return where a mutant is now: the same text in a function of that name, preferably nearby in the same file."""
     fits = [site for site in sites if site[0][1:2] + site[0][3:5] == mutant[1:2] + mutant[3:5]]
     return min(fits, key=lambda site: (site[0].file != mutant.file, abs(site[0].line - mutant.line)), default=None)
 
 
 def nearest_tests(file: str) -> list[str]:
-    """Return the tests of a file: its room's folder, else a few files that are named after its room or import it."""
+    """Return the tests of a file: its folder's, else a few files that are named after the folder or import it."""
     parts = Path(file).with_suffix("").parts[1:]
     for upto in range(len(parts), 0, -1):
         if ROOT.joinpath("tests", *parts[:upto]).is_dir():
@@ -136,9 +136,9 @@ def nearest_tests(file: str) -> list[str]:
 
 
 def first_failure(tree: Path, tests: Sequence[str], known: Iterable[str] = ()) -> str:
-    """Return the first test that fails in a copy of the repository, `time` where they do not end, else nothing.
+    """Return the first test that fails in a copy of the repository, `time` after a time-out, else an empty text.
 
-    Those that are known to fail are left out.
+    Tests that are known to fail are deselected.
     """
     left_out = [word for each in known for word in ("--deselect", each)]
     command = [sys.executable, "-m", "pytest", *OPTIONS, *left_out, *tests]
@@ -147,7 +147,7 @@ def first_failure(tree: Path, tests: Sequence[str], known: Iterable[str] = ()) -
         ran = subprocess.run(command, cwd=tree, env=env, capture_output=True, timeout=LIMIT_S, text=True)
     except subprocess.TimeoutExpired:
         return "time"
-    if ran.returncode in {0, 5}:  # 5: all of them are slow
+    if ran.returncode in {0, 5}:  # 5: all tests are slow
         return ""
     found = re.search(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", ran.stdout, re.MULTILINE)
     if found is None:
@@ -156,9 +156,10 @@ def first_failure(tree: Path, tests: Sequence[str], known: Iterable[str] = ()) -
 
 
 def try_all(mutants: Iterable[Mutant]) -> Iterator[tuple[Mutant, Mutant, str]]:
-    """Yield each mutant, as it was and as it stands now, with what caught it: `tests`, `time`, `no`, or `gone`.
+    """Yield each mutant, as stored and as found now, with what caught it: `tests`, `time`, `no`, or `gone`.
 
-    A mutant is caught where a test fails that passes without it; others that fail are told, and left out from then on.
+    A mutant is caught if a test fails that passes without it. Other failing tests are printed, and deselected from then
+    on.
     """
     sites, known = list(find_sites()), set[str]()
     with TemporaryDirectory(prefix="mutants-") as folder:
@@ -171,13 +172,13 @@ def try_all(mutants: Iterable[Mutant]) -> Iterator[tuple[Mutant, Mutant, str]]:
 
 
 def try_one(tree: Path, site: Site, known: set[str]) -> str:
-    """Return what catches a mutant; tests that also fail without it become known."""
+    """Return what catches a mutant; tests that also fail without it are added to `known`."""
     now, start, end = site
     tests, source = nearest_tests(now.file), (ROOT / now.file).read_bytes()
     while True:
         (tree / now.file).write_bytes(source[:start] + now.becomes.encode() + source[end:])
         failing = first_failure(tree, tests, known)
-        shutil.copy2(ROOT / now.file, tree / now.file)  # with its old time, so that no stale bytecode is taken
+        shutil.copy2(ROOT / now.file, tree / now.file)  # with its old time, so that stale bytecode is not used
         if failing in {"", "time"}:
             return failing or "no"
         if not first_failure(tree, [failing]):
@@ -187,10 +188,10 @@ def try_one(tree: Path, site: Site, known: set[str]) -> str:
 
 
 def main() -> None:
-    """Draw or read the mutants, try them, and keep what came."""
+    """Draw or read the mutants, try them, and save the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draw", type=int, metavar="N", help="draw so many anew")
-    parser.add_argument("--only", nargs="+", metavar="ROOM", default=[], help="try those of these rooms alone")
+    parser.add_argument("--draw", type=int, metavar="N", help="draw this many new ones")
+    parser.add_argument("--only", nargs="+", metavar="ROOM", default=[], help="try only those of these folders")
     given = parser.parse_args()
     rows = {each: "" for each in draw(given.draw)} if given.draw else read_rows()
     wanted = [each for each in rows if not given.only or room_of(each.file) in given.only]
@@ -200,9 +201,9 @@ def main() -> None:
         moved = f" (before: {rows[old]})" if rows[old] not in {"", caught} else ""
         print(f"{caught:5} {now.file}:{now.line} {now.qualname}: {now.kind}{moved}", flush=True)
         lines = [json.dumps([*each, word], ensure_ascii=False) for each, word in kept.values()]
-        STORED.write_text("[\n" + ",\n".join(lines) + "\n]\n", "utf-8")  # at once: a run may be broken off
+        STORED.write_text("[\n" + ",\n".join(lines) + "\n]\n", "utf-8")  # saved at once: a run may be interrupted
     count = Counter("caught" if kept[each][1] in CAUGHT else kept[each][1] for each in wanted)
-    print(f"{count['caught']} caught of {len(wanted) - count['gone']} that still stand; {count['gone']} are gone")
+    print(f"{count['caught']} caught of {len(wanted) - count['gone']} that still exist; {count['gone']} are gone")
 
 
 def read_rows() -> dict[Mutant, str]:

@@ -1,6 +1,6 @@
 """Rehearse an agent's tool calls before anything real is touched.
 
-The public names; each is imported when it is first used, so that `import gecko_graph` costs nothing.
+The public names. Each is imported on first use, so that `import gecko_graph` is fast.
 """
 
 from __future__ import annotations

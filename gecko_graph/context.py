@@ -1,4 +1,4 @@
-"""The knobs of one run. LangGraph Studio shows them as a form."""
+"""The knobs of one run; LangGraph Studio shows them as a form."""
 
 from __future__ import annotations
 
@@ -14,86 +14,84 @@ BAND = (0.2, 0.8)
 
 
 class GeckoContext(BaseModel):
-    """Per-run knobs, passed as `context=GeckoContext(...)`; every one has a default that works.
+    """Knobs of one run, passed as `context=GeckoContext(...)`; each has a default.
 
-    LangGraph keeps no context in its checkpoints: a run that is resumed is given the same one again. An embedded graph
-    sees its parent's: `class MyContext(GeckoContext)` as the parent's `context_schema` hands the knobs down beside
-    fields of its own; a context of any other class leaves the graph with the knobs it was created with.
+    LangGraph does not store the context in checkpoints: pass the same one again to resume a run. An embedded graph sees
+    its parent's context. A parent whose `context_schema` is a subclass of GeckoContext passes these knobs down; with
+    any other context the embedded graph uses the knobs that it was created with.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str | None = Field(
         default=None,
-        description="The model of every role in this run, in the place of the graph's: 'provider:name'.",
+        description="Model of every role in this run, instead of the graph's models: 'provider:name'.",
     )
-    # defaults by name: a type checker without Pydantic's plugin takes a field with a bare one for required
-    max_retries: int = Field(default=3, ge=0, description="Rounds after the first one (paper, section 6.1: 3).")
-    parallel_attempts: int = Field(default=1, ge=1, le=64, description="Attempts that run at once in each round.")
+    # a field with a bare default looks required to a type checker without Pydantic's plugin: defaults by keyword
+    max_retries: int = Field(default=3, ge=0, description="Retries after the first round (paper, section 6.1: 3).")
+    parallel_attempts: int = Field(default=1, ge=1, le=64, description="Attempts that run in parallel in each round.")
     band: tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(le=1)]] = Field(
         default=BAND,
-        description="Probabilities of a decision model that leave a question open, both ends included; "
-        "what is above is yes, what is below no.",
+        description="Interval of a decision model's probabilities, ends included, that leaves a question open; "
+        "above it the answer is yes, below it no.",
     )
-    max_steps: int = Field(default=20, ge=1, description="Tool calls in one attempt, refused ones included.")
+    max_steps: int = Field(default=20, ge=1, description="Most tool calls in one attempt, including refused ones.")
     target_score: float = Field(
-        default=1.0, ge=0, le=1, description="Retrying stops at this share of successful items."
+        default=1.0, ge=0, le=1, description="Retries stop once this share of checklist items succeeds."
     )
     semantic_validation: bool = Field(
-        default=True, description="Ask a model about arguments whose meaning no rule decides."
+        default=True, description="Ask a model whether arguments make sense if no rule decides it."
     )
     planner_view: Literal["tools", "summary"] = Field(
         default="tools",
-        description="What the planner sees: what real tools would show, or a summary of the task state as well.",
+        description="What the planner sees: the tools' results only, or also a summary of the task state.",
     )
     gate: Literal["note", "mask", "strict"] = Field(
         default="note",
-        description="Tools that the task state does not admit, whatever their arguments: noted for the planner, "
-        "left out of its tools, or also left out and refused if that cannot be evaluated.",
+        description="Tools whose preconditions fail in this task state for all arguments: noted for the planner, "
+        "hidden from it, or also hidden and refused if the preconditions cannot be evaluated.",
     )
     max_tools: int = Field(
-        default=64, ge=1, description="Tools that the planner is shown at most; of more it is shown those that fit."
+        default=64, ge=1, description="Most tools shown to the planner; of a larger toolkit the relevant ones."
     )
-    top_k: int = Field(default=10, ge=1, description="Tools that are found for a task, or by a search.")
+    top_k: int = Field(default=10, ge=1, description="Number of tools that a search returns for a task.")
     selection: Literal["greedy", "sample"] = Field(
         default="greedy",
-        description="How `create_toolgate` chooses among the tools for a need: by rank, or drawn by their probability.",
+        description="How `create_toolgate` chooses a tool for a need: the best, or one drawn by probability.",
     )
     ladder: tuple[str, ...] = Field(
-        default=LADDER, min_length=1, description="Names of the rungs that may answer a call, best first."
+        default=LADDER, min_length=1, description="Names of the rungs that may answer a call, in order of preference."
     )
     reads: Literal["simulated", "real"] = Field(
         default="simulated",
-        description="Whether tools run for real whose user has stated that they only read; `open` does so by name.",
+        description="Whether declared read-only tools run for real; `open` lists such tools by name.",
     )
     unclear: Literal["pass", "refuse"] | None = Field(
         default=None,
-        description="What becomes of a call whose condition cannot be evaluated; "
-        "by default it is refused if the contract answers, and marked if another rung does.",
+        description="Treatment of a call whose precondition cannot be evaluated; "
+        "by default the call is refused if its contract answers it, and marked if another rung does.",
     )
     parallel_calls: Literal["serial", "snapshot", "strict"] = Field(
         default="serial", description="How parallel tool calls of one planner message are applied to the task state."
     )
     simulation: Literal["fused", "separate"] = Field(
-        default="fused", description="Result and state change in one model reply, or in two as the paper does."
+        default="fused", description="Result and state change in one model reply, or in two (as in the paper)."
     )
-    view_chars: int = Field(default=6_000, ge=500, description="Characters of task state that one prompt may carry.")
-    token_budget: int | None = Field(
-        default=None, ge=1, description="Tokens that one turn may use, over all its attempts."
-    )
+    view_chars: int = Field(default=6_000, ge=500, description="Most characters of the task state in one prompt.")
+    token_budget: int | None = Field(default=None, ge=1, description="Most tokens of one turn, all attempts included.")
     time_budget_s: float | None = Field(
         default=None,
         gt=0,
-        description="Seconds that one turn may take, with its models' replies, over all its attempts.",
+        description="Longest duration of one turn in seconds, all attempts and model replies included.",
     )
     undo_s: float = Field(
         default=0.2,
         ge=0,
-        description="Seconds for which a way back is searched, for each write of a plan that a person is asked about; "
-        "0 for none.",
+        description="Seconds to search for calls that undo a write, for each write that a person is asked to approve; "
+        "0 to skip the search.",
     )
-    tool_timeout_s: float = Field(default=30.0, gt=0, description="Seconds that one Python tool may take to answer.")
-    seed: int = Field(default=0, description="Seed of everything that is made up: schema answers, new identifiers.")
+    tool_timeout_s: float = Field(default=30.0, gt=0, description="Timeout of one Python tool in seconds.")
+    seed: int = Field(default=0, description="Seed of generated values: answers from schemas, new identifiers.")
 
     @field_validator("band")
     @classmethod
@@ -102,20 +100,20 @@ class GeckoContext(BaseModel):
             raise ValueError("give the lower end first")
         return band
 
-    if not TYPE_CHECKING:  # pydantic's signature of the fields stays
+    if not TYPE_CHECKING:  # type checkers keep Pydantic's signature of the fields
 
         def __init__(self, **values: Any) -> None:
-            """Check the knobs.
+            """Validate the knobs.
 
             Raises:
-                GeckoError: An unknown knob, or a value that does not fit; each is named.
+                GeckoError: A knob is unknown or has an invalid value; the message names each.
             """
             try:
                 super().__init__(**values)
             except ValidationError as error:
                 raise GeckoError("; ".join(_format_mistake(found, type(self)) for found in error.errors())) from None
 
-        __init__.__pydantic_base_init__ = True  # `model_validate` goes past it, and raises pydantic's own error
+        __init__.__pydantic_base_init__ = True  # `model_validate` bypasses this method and raises Pydantic's own error
 
 
 def _format_mistake(found: Mapping[str, Any], kind: type[GeckoContext]) -> str:
@@ -128,8 +126,8 @@ def _format_mistake(found: Mapping[str, Any], kind: type[GeckoContext]) -> str:
 
 
 def context_of(given: Any, default: GeckoContext) -> GeckoContext:
-    """Return the run's knobs: `given` if it is a GeckoContext, else the ones bound when the graph was built.
+    """Return `given` if it is a GeckoContext, else the knobs that the graph was created with.
 
-    An embedded graph sees its parent's context object, of another type or None.
+    The context of an embedded graph is its parent's: possibly None or of another type.
     """
     return given if isinstance(given, GeckoContext) else default

@@ -1,4 +1,4 @@
-"""create_gecko, without its imports: LangGraph is imported when the first graph is created, not with the name."""
+"""`create_gecko` without its imports: LangGraph is imported when the first graph is created."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
 
     Args:
         toolkit: The tools that the planner may call.
-        model: The model of every role: `"provider:name"` or any chat model; or `Models`, by role. Roles that have none
-            are left to the rules.
-        context: Knobs of every run that brings no `context=GeckoContext(...)` of its own, as when embedded.
-        checkpointer: Keeps the snapshots. Leave it out if the graph is embedded: it then uses its parent's. A
-            thread's snapshots build on each other: delete threads whole, or the state is lost.
-        rungs: Further rungs, tried in the order of `context.ladder`, or directly after `real` if it does not name
-            them; one with the name of a built-in rung replaces it.
-        index: Finds tools if there are more than `context.max_tools`; one by their words if left out.
-        store: Keeps for all threads which tool has served which need. Leave it out if the graph is embedded.
+        model: The model of every role (`"provider:name"` or any chat model), or `Models` with a model per role. Roles
+            without a model use rules only.
+        context: Knobs of every run that passes no `context=GeckoContext(...)`, for example when embedded.
+        checkpointer: Stores the checkpoints. Omit it if the graph is embedded: it then uses its parent's. Checkpoints
+            of a thread depend on earlier ones: delete whole threads only, or the state is lost.
+        rungs: Further rungs, tried in the order of `context.ladder`, or directly after `real` if the ladder does not
+            name them. A rung with the name of a built-in rung replaces it.
+        index: Searches tools if there are more than `context.max_tools`; by default a search by words.
+        store: Remembers, for all threads, which tool served which need. Omit it if the graph is embedded.
         name: The graph's name, in traces and as a node of another graph.
-        derive: Whether tools of an OpenAPI document are simulated by what `derive_contracts` makes of it.
+        derive: Whether the tools of an OpenAPI document are simulated by contracts from `derive_contracts`.
 
     Returns:
         A graph from `{"messages", "task_state", "checklist"}` to `{"messages", "rehearsal", "task_state"}`.
@@ -52,7 +52,7 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
     Raises:
         ToolkitError: The toolkit is empty or not a Toolkit.
         ModelError: A model cannot be built, or the planner has none.
-        GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt cannot be used.
+        GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt is invalid.
     """
     from .graph import build_gecko
 

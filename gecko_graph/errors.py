@@ -1,22 +1,22 @@
-"""The errors of the package: a user's mistakes, and failures inside a run.
+"""The errors of the package: mistakes of the user, and failures inside a run.
 
 ```
-GeckoError              a user's mistake; the message names the problem, its place, and what to do
+GeckoError              a mistake of the user; the message names the problem, its place, and the remedy
 ├── ToolkitError        a source of tools cannot be read: names the document and the place in it
 │   └── ContractError   a contract or an expression in it cannot be loaded: file, tool and place
-├── ScenarioError       a scenario file is missing or wrong
-├── StateError          a task state that is not JSON
-├── TaskError           nothing to do: no messages, an empty task
-├── InDoubt             a real call whose effect is unknown: it was sent, and no usable answer came
-├── NotMade             a real call that was not sent: no connection, a missing credential, no graph around it
+├── ScenarioError       a scenario file is missing or invalid
+├── StateError          a task state is not JSON
+├── TaskError           no messages, or an empty task
+├── InDoubt             a real call with unknown effect: it was sent, and no usable answer came
+├── NotMade             a real call was not sent: no connection, a missing credential, no graph around it
 └── ModelError          an unknown model, a missing key
-    └── NoReply         a model's server that refuses the key, the address or the name
+    └── NoReply         a model's server refuses the key, the address or the name
 
-Refused                 raised by a tool itself: it has done nothing, and this is its error result
+Refused                 raised by a tool: it has done nothing, and this is its error result
 
-RunFailure              something inside a run did not work; a node turns it into data, no user sees it raised
-├── PatchConflict       a JSON Patch that does not apply; the document is untouched
-└── EvaluationFailed    an expression or contract that cannot be evaluated on this state, or went over its limits
+RunFailure              a failure inside a run; a node turns it into data, users never see it raised
+├── PatchConflict       a JSON Patch does not apply; the document is unchanged
+└── EvaluationFailed    an expression or contract cannot be evaluated on this state, or exceeded its limits
 ```
 """
 
@@ -29,14 +29,14 @@ from .masking import mask
 
 
 class _Masked(Exception):
-    """An error whose texts are masked, because a checkpoint stores an error's arguments."""
+    """An error whose messages are masked, because checkpoints store an error's arguments."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(mask(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class GeckoError(_Masked, ValueError):
-    """A user's mistake. The message names the problem, its place, and what to do.
+    """A mistake of the user. The message names the problem, its place, and the remedy.
 
     A ValueError, because a LangGraph server reports all other errors as "An internal error occurred".
     """
@@ -59,7 +59,7 @@ class StateError(GeckoError):
 
 
 class TaskError(GeckoError):
-    """A run without a task."""
+    """A run without a task: no messages, or an empty one."""
 
 
 class InDoubt(GeckoError):
@@ -67,7 +67,7 @@ class InDoubt(GeckoError):
 
 
 class NotMade(GeckoError):
-    """A real call that was certainly not made: a requirement is missing."""
+    """A real call that was certainly not sent: a requirement is missing."""
 
 
 class ModelError(GeckoError):
@@ -75,34 +75,34 @@ class ModelError(GeckoError):
 
 
 class NoReply(ModelError):
-    """A model whose server refuses every question: a wrong key, address or name. The run can be resumed."""
+    """A model whose server rejects every request: wrong key, address or name. The run can be resumed."""
 
 
 class Refused(_Masked):
-    """A tool's own word that a call has done nothing: `raise Refused("no such account")`, or any JSON value.
+    """Raised by a tool to state that the call has done nothing: `raise Refused("no such account")`, or any JSON value.
 
-    It becomes the call's error result. Whatever else a write raises leaves open whether it took effect.
+    It becomes the call's error result. After any other exception of a write it is unknown whether it took effect.
     """
 
 
 class RunFailure(_Masked):
-    """Something inside a run that did not work. Nodes turn it into data."""
+    """A failure inside a run. Nodes turn it into data."""
 
 
 class PatchConflict(RunFailure):
-    """A JSON Patch that does not apply. The document it was meant for is untouched."""
+    """A JSON Patch that does not apply. The document is unchanged."""
 
 
 class EvaluationFailed(RunFailure):
-    """An expression or contract that cannot be evaluated, or that went over its limits."""
+    """An expression or contract that cannot be evaluated, or that exceeded its limits."""
 
 
 class NotKnown(EvaluationFailed):
-    """A contract that says of a call that it does not know, by `pass`: another rung answers."""
+    """A contract declines to answer a call, by `pass`: another rung answers."""
 
 
 class NotRead(NotKnown):
-    """An expression needs a part of the state that only reads show, and none has been made."""
+    """An expression needs a part of the state that only a real read can show, and no such read was made."""
 
 
 def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
@@ -111,5 +111,5 @@ def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str
 
 
 def install(extra: str) -> str:
-    """Return how an extra is installed: the package is on no index."""
+    """Return the command that installs an extra; the package is on no index."""
     return f"pip install '.[{extra}]' in a checkout of gecko-graph"

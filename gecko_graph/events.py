@@ -7,19 +7,19 @@ Each is a plain dict `{"v": 1, "type": "gecko.<name>", "attempt": int, ...}`:
 | `gecko.state` | `supposed`, `state`, `unclear` | the made-up parts of the state, before all attempts (`attempt` 0) |
 | `gecko.checklist` | `items`, `failure` | the turn's checklist is known (attempt 0) |
 | `gecko.attempt` | `digest`, `feedback` | an attempt begins, from the state with this digest |
-| `gecko.need` | `need`, `candidates`, `rejections` | `create_toolgate`: the next step and its tools |
+| `gecko.need` | `need`, `candidates`, `rejections` | `create_toolgate`: the next step and candidate tools |
 | `gecko.call` | `call` | the planner made a call |
-| `gecko.complaint` | `call`, `complaints` | the validator refused it |
-| `gecko.result` | `call`, `status`, `result`, `rung`, `simulated`, `passed` | a rung answered it |
-| `gecko.change` | `call`, `patch`, `observed` | a change was booked or refused |
+| `gecko.complaint` | `call`, `complaints` | the validator refused the call |
+| `gecko.result` | `call`, `status`, `result`, `rung`, `simulated`, `passed` | a rung answered the call |
+| `gecko.change` | `call`, `patch`, `observed` | a state change was applied or refused |
 | `gecko.execute` | `call` | the agent makes a call for real (attempt 0, as the next two) |
-| `gecko.executed` | `call`, `status`, `result` | it was answered; `in_doubt` if nobody knows whether it took effect |
-| `gecko.sync` | `call`, `patch`, `drift` | the task state follows; what differed from the prediction |
+| `gecko.executed` | `call`, `status`, `result` | the real call was answered; `in_doubt` if its effect is unknown |
+| `gecko.sync` | `call`, `patch`, `drift` | the task state was updated; `drift`: differences from the prediction |
 | `gecko.verdict` | `verdict`, `answer`, `stop`, `stop_reason` (its message) | the judge has given its verdict |
 
-Results and changes also have the `notes` of their outcomes (`values/notes.py`), if there are any. A result whose call
-breaks clauses of contracts, and a change that is refused for them, also have `violations`. What is refused has the
-`status` and `result` that the call comes to instead: the answer before it is discarded.
+Results and changes carry the `notes` of their outcomes (`values/notes.py`), if any. A result whose call violates
+contract clauses, and a change that is refused for them, also carry `violations`. A refused change carries the new
+`status` and `result` of the call; the earlier answer is discarded.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import Any, Literal, TypeAlias
 from .state import VERSION, Step
 
 RESULT_MARKS = ("notes", "violations", "filled", "evidence")
-"""Further keys of `gecko.result`, if the outcome has them."""
+"""Optional keys of `gecko.result`."""
 
 EventType = Literal[
     "gecko.state",
@@ -51,12 +51,11 @@ Emit: TypeAlias = Callable[[dict[str, Any]], None]
 
 
 def event(type_: EventType, *, attempt: int, **fields: Any) -> dict[str, Any]:
-    """Build one event as the plain dict that is streamed."""
     return {"v": VERSION, "type": type_, "attempt": attempt, **fields}
 
 
 def change_event(step: Step, attempt: int) -> dict[str, Any] | None:
-    """Build the `gecko.change` of a step; None if it has changed nothing, and nothing was refused."""
+    """Build the `gecko.change` event of a step; None if nothing was changed or refused."""
     outcome = step.get("outcome")
     if not outcome:
         return None
@@ -70,12 +69,12 @@ def change_event(step: Step, attempt: int) -> dict[str, Any] | None:
 
 def stream_options(graph: Any) -> dict[str, Any]:
     """Return the arguments of `graph.stream` that a `Reader` needs."""
-    keys = graph.output_channels  # as `invoke` does
+    keys = graph.output_channels  # the keys that `invoke` uses
     return {"stream_mode": ["custom", "values"], "subgraphs": True, "version": "v2", "output_keys": keys}
 
 
 class Reader:
-    """Reads a graph's stream with `stream_options`: yields events, keeps the run's output in `output`."""
+    """Reads a graph's stream (with `stream_options`): passes events on, keeps the run's output in `output`."""
 
     def __init__(self, take: Emit) -> None:
         self.output: dict[str, Any] = {}
@@ -83,7 +82,7 @@ class Reader:
         self._before: Mapping[str, Any] | None = None
 
     def read(self, part: Mapping[str, Any]) -> None:
-        """Read one part of the stream; other custom events, such as those of users' tools, are ignored."""
+        """Read one part of the stream; custom events of other tools are ignored."""
         data = part["data"]
         if part["type"] == "values" and not part["ns"]:
             paused = part.get("interrupts")
@@ -94,11 +93,11 @@ class Reader:
 
     @property
     def rehearsal(self) -> Any:
-        """The rehearsal that this run has finished; None if it has not, even if the thread has an earlier one."""
+        """The rehearsal that this run finished; None if unfinished, even if the thread has an earlier one."""
         return self.new.get("rehearsal")
 
     @property
     def new(self) -> dict[str, Any]:
-        """The keys of the output that this run has written; a thread's earlier values are left out."""
+        """The output keys that this run wrote, without earlier values of the thread."""
         before = self._before or {}
         return {key: value for key, value in self.output.items() if value is not before.get(key)}

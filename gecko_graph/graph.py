@@ -1,4 +1,4 @@
-"""The two graphs of `create_gecko`: their nodes, edges and routers, and nothing else.
+"""The two graphs of `create_gecko`: their nodes, edges and routers.
 
 ```
 gecko:    START ── bootstrapper ── start_round ─┬─ attempt ────┬─ judge ── decide ──┬─ finish ── END
@@ -16,8 +16,8 @@ attempt:  START ── begin ── planner ──(no calls)── END
                               └──────────────────▲────────(calls left)────┘
 ```
 
-The judge is a node of the outer graph, behind all attempts and the checklist of a superstep: the planner never waits
-for the checklist, and no join edge is needed.
+The judge is a node of the outer graph. It runs after all attempts and the checklist of a superstep: the planner
+never waits for the checklist, and no join edge is needed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from .world.rung import Rung, find_gated
 from .world.world import check_setup
 
 Gecko: TypeAlias = CompiledStateGraph[Any, GeckoContext, Any, Any]
-"""Any graph of ours, for code that reads or runs all kinds."""
+"""Any graph of this package, for code that reads or runs all kinds."""
 
 NOTHING: Mapping[str, NodeFunction] = MappingProxyType({})
 
@@ -70,7 +70,7 @@ def build_gecko(
     derive: bool,
     **more: Any,
 ) -> Gecko:
-    """Return the graph that `create_gecko` returns; `more` are the other parts of `compose`."""
+    """Build the graph of `create_gecko`; `more` are further arguments of `compose`."""
     knobs, bound = check_setup(toolkit, context), Models.of(model)
     gecko = compose(with_derived(toolkit, derive=derive), models=bound, default=knobs, **more)
     bound.require("planner")
@@ -89,12 +89,12 @@ def compose(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     index: ToolIndex | None = None,
     is_alone: bool = True,
 ) -> Gecko:
-    """Build the graph; `replace` puts functions of `(state, scope)` in the place of nodes, by name, for ablations.
+    """Build the graph; `replace` maps node names to functions of `(state, scope)`, for ablations.
 
-    `is_alone` is False within an agent, whose claims take care of two runs of a thread at once.
+    `is_alone` is False within an agent, whose claims prevent two concurrent runs of a thread.
 
     Raises:
-        GeckoError: `replace` names a node that neither graph has; or the context's ladder an unknown rung.
+        GeckoError: `replace` names an unknown node, or the context's ladder an unknown rung.
     """
     search = ToolSearch(toolkit, index, default)
     attempt = create_attempt(toolkit, models, default, replace=replace, rungs=rungs, search=search)
@@ -129,7 +129,7 @@ def create_attempt(
     rungs: Iterable[Rung] = (),
     search: ToolSearch | None = None,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """Build the attempt graph; it uses its caller's checkpointer."""
+    """Build the attempt graph; it uses the caller's checkpointer."""
     by_name = rungs_of(rungs)
     ladder_of(default, by_name)
     kept = AttemptRecord.__annotations__
@@ -157,7 +157,7 @@ def _node(fn: NodeFunction, *, replace: Mapping[str, NodeFunction], **bound: Any
 
 
 def after_start_round(state: GeckoState) -> list[str | Send]:
-    """Return the attempts, one on the state itself or several on copies, and the checklist if it is missing."""
+    """Return the attempts (one on the state itself, or several on copies), and the checklist if it is missing."""
     first, kept = next_attempt(state), state["bookkeeping"]
     beside: list[str | Send] = ["checklist"] if state["items"] is None and not kept["real"] else []
     if kept["attempts_at_once"] == 1:
@@ -167,27 +167,26 @@ def after_start_round(state: GeckoState) -> list[str | Send]:
 
 
 def after_attempt(state: GeckoState) -> Literal["checklist", "judge"]:
-    """Return the next node: if reads are real the checklist, if it is missing: what only reads needs none."""
+    """Return the next node: with real reads the checklist follows the attempts, because a read-only plan needs none."""
     return "checklist" if state["bookkeeping"]["real"] and state["items"] is None else "judge"
 
 
 def after_decide(state: Kept) -> Literal["retry", "finish"]:
-    """Return the next node: another round, or the end."""
     return "finish" if state["bookkeeping"]["is_over"] else "retry"
 
 
 def after_planner(state: Pending) -> Literal["validator", "planner", "__end__"]:
-    """Return the next node: without calls the planner has searched, or answered, or the attempt was stopped."""
+    """Return the next node; without calls the planner has searched, has answered, or the attempt was stopped."""
     if state["pending"]:
         return "validator"
     return "__end__" if state.get("bookkeeping", {}).get("stop_reason") else "planner"
 
 
 def after_validator(state: Pending) -> Literal["simulator", "planner"]:
-    """Return the next node: calls that passed are answered, complaints alone go back to the planner."""
+    """Return the next node: valid calls are simulated; if there are complaints only, the planner is asked again."""
     return "simulator" if state["pending"] else "planner"
 
 
 def after_state_updater(state: Pending) -> Literal["simulator", "planner"]:
-    """Return the next node: the next call of the same message, or the planner again."""
+    """Return the next node: the next call of the same message, or the planner."""
     return "simulator" if state["pending"] else "planner"

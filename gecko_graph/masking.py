@@ -1,8 +1,8 @@
 """Masking of secrets: keys, passwords and tokens in error texts, endpoint settings, logs and reports.
 
-Stored data is never masked. Each pattern, of `masking.toml`, keeps its first group and replaces the rest of its
-match. Each one is linear: it begins at a fixed word, or where a run of its own characters begins, so that no character
-is read from many starts, and each repetition is possessive or bounded.
+Stored data is never masked. Each pattern of `masking.toml` keeps its first group and replaces the rest of its match.
+Each runs in linear time: a match begins at a fixed word or at the start of a run of characters, and each repetition is
+possessive or bounded.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from pathlib import Path
 
 MASK = "…"
 SHORT = 500
-"""Characters of a text that is remembered: a condition that cannot be evaluated fails alike at each step."""
+"""Longest text whose masked form is cached: the same error message recurs at each step."""
 
 _MARK = "\ufdd0"
-"""A character of no text, which stands behind each name while names and values are looked for: one scan for all."""
+"""A noncharacter that is inserted after each secret's name, so that one scan finds all names."""
 _TABLES = tomllib.loads(Path(__file__).with_name("masking.toml").read_text(encoding="utf-8"))
 _PARTS = {"MARK": _MARK, **{name: "".join(lines) for name, lines in _TABLES["parts"].items()}}
 
 
 def _compile(table: str) -> list[re.Pattern[str]]:
-    """Return the patterns of a table, with the parts that they name."""
+    """Return a table's patterns, with the named parts inserted."""
     sources = (re.sub(r"\{([A-Z]+)\}", lambda found: _PARTS[found[1]], "".join(lines)) for lines in _TABLES[table])
     return [re.compile(source, re.DOTALL) for source in sources]
 
@@ -33,7 +33,7 @@ _NAME = re.compile(rf"(?i:{_PARTS['NAMES']})")
 
 
 def mask(text: str) -> str:
-    """Return the text with `…` in place of likely secrets. Identifiers, hashes, numbers and dates stay."""
+    """Return the text with `…` in place of likely secrets. Identifiers, hashes, numbers and dates are kept."""
     return _mask_once(text) if len(text) <= SHORT else _mask(text)
 
 

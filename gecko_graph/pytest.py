@@ -1,7 +1,7 @@
-"""A plugin for pytest: `pytest -p gecko_graph.pytest` holds the conversations of `*.gecko.yaml` as tests.
+"""A pytest plugin: `pytest -p gecko_graph.pytest` runs the conversations of `*.gecko.yaml` as tests.
 
-The agent is named by `gecko_agent = module:factory` in the ini file, or `--gecko-agent`. The fixture `gecko_case` holds
-one in a test of your own.
+Name the agent by `gecko_agent = module:factory` in the ini file, or by `--gecko-agent`. The fixture `gecko_case` runs
+one conversation in a test of your own.
 """
 
 from __future__ import annotations
@@ -24,32 +24,31 @@ from .values.observation import Observer
 
 AGENT = "gecko_agent"
 UNKNOWN = 5
-"""The exit code if nothing failed, but a conversation is unknown: that of `gecko-graph test`."""
+"""The exit code if nothing failed but a conversation is unknown, as for `gecko-graph test`."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options."""
     about = "agent under test: module:factory (from tools to an agent), provider:name, or a server's address"
     parser.addini(AGENT, about)
     group = parser.getgroup("gecko-graph")
     group.addoption("--gecko-agent", metavar="AGENT", help=about)
-    told = "add a row for each real call of agents, middleware and worlds: against a sandbox, for gecko-graph learn"
-    group.addoption("--gecko-observe", metavar="FILE", help=told)
+    about_rows = "append a row per real call of agents, middleware and worlds (use a sandbox), for gecko-graph learn"
+    group.addoption("--gecko-observe", metavar="FILE", help=about_rows)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the real calls of the tests observed."""
+    """Record the real calls of the tests."""
     if file := config.getoption("--gecko-observe"):
         Observer.everywhere = Observer(Path(file).absolute())
 
 
 def pytest_unconfigure() -> None:
-    """Observe no more."""
+    """Stop recording."""
     Observer.everywhere = None
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect scenarios with a user."""
+    """Collect scenarios with a simulated user."""
     if file_path.name.endswith(".gecko.yaml"):
         collected: pytest.Collector = CaseFile.from_parent(parent, path=file_path)
         return collected
@@ -57,17 +56,13 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 class CaseFile(pytest.File):
-    """A file with one case."""
-
     def collect(self) -> Iterator[pytest.Item]:
         yield CaseItem.from_parent(self, name=self.path.name.removesuffix(".gecko.yaml"))
 
 
 class CaseItem(pytest.Item):
-    """A conversation as a test."""
-
     def runtest(self) -> None:
-        """Hold the conversation, and fail if it is no success."""
+        """Run the conversation; raise unless it succeeded."""
         scenario = Scenario.load(self.path)
         result = run_case(scenario, find_agent(self.config))
         if result.status == "unknown":
@@ -76,13 +71,12 @@ class CaseItem(pytest.Item):
             raise CaseFailed(result.explain())
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Return the conversation from the first missed milestone on; a user's mistake as its message."""
+        """Return the conversation from the first missed milestone on, or a GeckoError's message."""
         if isinstance(excinfo.value, CaseFailed | GeckoError):
             return clean(str(excinfo.value), lines=True)
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Return the case's file."""
         return self.path, None, self.name
 
 
@@ -96,34 +90,33 @@ class CaseUnknown(Skipped):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-    """Mark the report of an unknown conversation: pytest itself knows but passed, failed and skipped."""
+    """Mark the report of an unknown conversation: pytest itself only has passed, failed and skipped."""
     report = yield
     report.is_unknown = call.excinfo is not None and isinstance(call.excinfo.value, CaseUnknown)
     return report
 
 
 def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
-    """Name the outcome of an unknown conversation."""
     return ("unknown", "u", "UNKNOWN") if getattr(report, "is_unknown", False) else None
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Let a run in which nothing failed, but something is unknown, not end as one that passed."""
+    """Set the exit code of a run in which nothing failed but a conversation is unknown."""
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
     if session.exitstatus == pytest.ExitCode.OK and terminal and terminal.stats.get("unknown"):
         session.exitstatus = UNKNOWN
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print what could not be decided."""
+    """Print the conversations that could not be decided."""
     for report in terminalreporter.stats.get("unknown", ()):
         terminalreporter.section(f"unknown: {report.nodeid}")
         terminalreporter.write_line(clean(report.longrepr[2].partition(": ")[2], lines=True))
 
 
 def find_agent(config: pytest.Config) -> AgentLike:
-    """Return the agent under test. Raises GeckoError if none is named."""
+    """Return the agent under test. Raises GeckoError if none is configured."""
     name = config.getoption("--gecko-agent") or config.getini(AGENT)
     if not name:
         raise GeckoError("no agent to test: write gecko_agent = module:factory in the ini file, or --gecko-agent")
@@ -132,14 +125,14 @@ def find_agent(config: pytest.Config) -> AgentLike:
 
 @pytest.fixture
 def gecko_case(request: pytest.FixtureRequest) -> Callable[..., CaseResult]:
-    """Return a function that holds the conversation of a scenario's file: `gecko_case(path, agent=..., user=...)`.
+    """Return a function that runs the conversation of a scenario file: `gecko_case(path, agent=..., user=...)`.
 
-    Further arguments are those of `run_case`; the result has `score`, `milestones`, `transcript`, `passed` and
-    `explain()`. A relative path is read from the test's folder.
+    Further arguments are those of `run_case`. The result has `score`, `milestones`, `transcript`, `passed` and
+    `explain()`. A relative path is relative to the test's folder.
     """
 
-    def hold(path: str | Path, *, agent: AgentLike | None = None, **more: Any) -> CaseResult:
+    def run(path: str | Path, *, agent: AgentLike | None = None, **more: Any) -> CaseResult:
         scenario = Scenario.load(request.path.parent / path)
         return run_case(scenario, find_agent(request.config) if agent is None else agent, **more)
 
-    return hold
+    return run

@@ -1,10 +1,10 @@
-"""Records and channels: what is checkpointed, streamed and returned.
+"""Records and channels: the data that is checkpointed, streamed and returned.
 
-Everything here is plain JSON and messages, so that every checkpointer can keep it. The keys are public: a rename breaks
-the resume of somebody's run. Records carry `v`, their version.
+All of it is plain JSON and messages, so that every checkpointer can store it. The keys are public: renaming one breaks
+the resumption of stored runs. Records carry `v`, their version.
 """
 
-# annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
+# annotations are evaluated here, because LangGraph re-evaluates textual ones at each compilation
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, get_args
 
 from langchain_core.messages import AnyMessage
@@ -12,11 +12,11 @@ from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
 RUNTIME = "runtime_state"
-"""The key under which runtime variables stand: cwd, session, current user (paper, appendix A.5: flat)."""
+"""The state key of runtime variables: cwd, session, current user (paper, appendix A.5: flat)."""
 VERSION = 1
 
 LOST = "gecko_lost"
-"""The one key of what stands in the place of a value whose checkpoints are missing: the key's name in the graph."""
+"""The only key of the object that replaces a value whose checkpoints are missing; its value names the graph's key."""
 
 Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list or dict with text keys."""
@@ -38,12 +38,12 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 VerdictStatus = Literal["accepted", "needs_user", "failed"]
 ItemStatus = Literal["success", "failed", "unknown", "not_asked_for"]
-"""`not_asked_for`: the judge has struck an item that the task does not ask for; it does not count in the score."""
+"""`not_asked_for`: the judge has struck an item that the task does not require; it does not count in the score."""
 _Stop = Literal["answered", "empty_reply", "planner_failed", "max_steps", "token_budget", "time_budget"]
 StopCode = Literal[_Stop, "repeated_calls", "broken", "reasoner_failed", "no_candidate"]
 _Before = Literal["hallucinated_value", "schema", "state_dependency", "policy"]
 Category = Literal[_Before, "empty", "semantic", "state_update"]
-"""Why a call or its result was refused (ToolGate, table 3): the first before it runs, `policy` ours; others after."""
+"""Why a call or its result was refused (ToolGate, table 3); those of `_Before` before it ran. `policy` is ours."""
 CallStatus = Literal["ok", "error"]
 
 
@@ -54,15 +54,15 @@ class Call(TypedDict):
     name: str
     args: JsonObject
     malformed: NotRequired[str]
-    """The model's text in the place of arguments, if it is not a JSON object; `args` is then empty."""
+    """The model's text instead of arguments, if it is not a JSON object; `args` is then empty."""
 
 
 class Complaint(TypedDict):
-    """Why a call was refused before it ran. Never holds the right value (paper, appendix A.3)."""
+    """Why a call was refused before it ran. Never contains the right value (paper, appendix A.3)."""
 
     tool: str
     path: str
-    """JSON Pointer to the argument: `/items/0/quantity`; empty for the whole object."""
+    """JSON Pointer to the argument: `/items/0/quantity`; "" for the whole object."""
     expected: str
     got: str
     source: Literal["rule", "model"]
@@ -76,16 +76,16 @@ class PassedRung(TypedDict):
 
 
 class Violation(TypedDict):
-    """A clause that a call breaks."""
+    """A contract clause that a call violates."""
 
     clause: str
-    """The clause's `id`; without one its place, `requires[2]`."""
+    """The clause's `id`, or if it has none its place: `requires[2]`."""
     kind: str
     """`policy`, `tool` or `sense`."""
     part: Literal["requires", "ensures", "invariant", "state"]
     error: Json
     evidence: NotRequired[JsonObject]
-    """Of a learned clause: its `check`, and its evidence."""
+    """For a learned clause: its `check`, and its evidence."""
 
 
 NoteKind = Literal[
@@ -99,54 +99,52 @@ class Note(TypedDict):
 
     kind: NoteKind
     where: str
-    """JSON Pointer (RFC 6901) to the place in question, "" for all of it; of which value says the kind's `inside`."""
+    """JSON Pointer (RFC 6901) to the place in question, "" for the whole; the kind's `inside` names the document."""
     text: str
     """A sentence for people and models."""
     data: NotRequired[dict[str, Any]]
-    """The parts of it that code reads: those of its kind, and in a verdict the `call`, by its id, and the `tool`."""
+    """Machine-readable parts, by kind; in a verdict also the `call` (its id) and the `tool`."""
 
 
 class Filled(TypedDict, total=False):
-    """The parts that a contract has left open and another rung has filled."""
+    """The parts of a result that a contract left open and another rung filled."""
 
     rung: str
     invented: bool
     places: dict[str, str]
-    """The places in the result as JSON Pointers, "" for all of it or for an error's message, each with the reason."""
+    """JSON Pointers to those places in the result, each with the reason; "" for the whole or for an error's message."""
 
 
 class Outcome(TypedDict):
-    """The outcome of a call."""
-
     status: CallStatus
     result: Json
     patch: Patch | None
-    """The change of the task state; None if no rung has proposed one."""
+    """The change of the task state; None if no rung proposed one."""
     rung: str
     simulated: bool
     passed: list[PassedRung]
     invented: NotRequired[bool]
-    """True if a rung made it up."""
+    """True if a rung invented the result."""
     supposed: NotRequired[bool]
-    """True if a model has described the change, whoever answered."""
+    """True if a model described the change, whichever rung answered."""
     notes: NotRequired[list[Note]]
     """Doubts about the answer: `unclear`, `undocumented`, `may_refuse`, `overruled`, `refused`, `race`, `stale`."""
     undecided: NotRequired[bool]
-    """True for a real call's error that is no refusal: the service was too busy, or it may have taken effect."""
+    """True for a real call's error that is no refusal: the service was busy, or the call may have taken effect."""
     violations: NotRequired[list[Violation]]
-    """All clauses that the call breaks; the first one's error is the call's."""
+    """All clauses that the call violates; the first one's error is the call's."""
     category: NotRequired[Category]
-    """The kind of refusal: of a result that was not committed, or of a precondition in `create_toolgate`."""
+    """The kind of refusal: for a result that was not committed, or a precondition in `create_toolgate`."""
     observed: NotRequired[Patch]
-    """A call's observation of the task state, of a real read by its contract's `observes`: no change."""
+    """The parts of the task state that a real read has shown, by its contract's `observes`; not a change."""
     filled: NotRequired[Filled]
-    """The open parts of the contract's own answer, and the rung that has filled them."""
+    """The parts that the contract left open, and the rung that filled them."""
     media: NotRequired[list[JsonObject]]
-    """References to images, sounds and files that a real tool gave with its result (`values/media.py`)."""
+    """References to images, sounds and files that a real tool returned (`values/media.py`)."""
     evidence: NotRequired[str]
-    """Of a contract's answer that rests on evidence: `established`, `derived`, `proposed`, `refuted` or `unknown`."""
+    """For a contract's answer based on evidence: `established`, `derived`, `proposed`, `refuted` or `unknown`."""
     http: NotRequired[JsonObject]
-    """The `status` and `headers` that a contract chooses for the answer, if it goes out over HTTP."""
+    """The `status` and `headers` that a contract sets for the answer over HTTP."""
 
 
 class Step(TypedDict):
@@ -159,27 +157,25 @@ class Step(TypedDict):
 
 
 class ChecklistItem(TypedDict):
-    """One thing that must hold at the end."""
+    """A condition on the end of the task."""
 
     id: str
     description: str
     check: NotRequired[str]
     """An expression over `state`, `before`, `calls` and `answer` that decides the item without a model."""
     by: NotRequired[Literal["model"]]
-    """Set if a model wrote the item: the judge may strike it, a caller's never."""
+    """Set if a model wrote the item: the judge may strike it, but never a caller's item."""
 
 
 class JudgedItem(TypedDict):
-    """A checklist item with its judgement."""
-
     id: str
     description: str
     status: ItemStatus | Literal["unsure"]
-    """`unsure`: a decision model's probability is within the band, or it has given none; the user decides."""
+    """`unsure`: a decision model's probability is within the band, or missing; the user decides."""
     reason: str
     by: Literal["rule", "model", "nobody"]
     p: NotRequired[float]
-    """The probability that it holds, from 0 to 1, if a decision model was asked."""
+    """A decision model's probability that the condition holds, from 0 to 1."""
 
 
 Origin = TypedDict(
@@ -197,14 +193,17 @@ Origin = TypedDict(
         "tool": NotRequired[str],
     },
 )
-"""Where a value comes from: `path` is the JSON Pointer into the result of a `step` (number of the attempt's call, from
-1); a JSON Pointer into the task state, whose `step` wrote it there; or the id of a message. *Stated* stands there,
-*derived* follows by the one operation that is `shown` (`29 = 2 × 14.5`); nothing real supports what is *chosen*: by
-the step's rung, the model that wrote that place of the state, another agent, or the planner. `attempt` is the earlier
-one of a step. Of a place of the state (`blame`) also turn, call and tool are named."""
+"""The source of a value.
+
+`path` is, depending on `from`, the JSON Pointer into the result of a `step` (number of the call in the attempt, from
+1), the JSON Pointer into the task state (`step` is the call that wrote it), or a message's id. A *stated* value occurs
+there, a *derived* one follows by the one operation in `shown` (`29 = 2 × 14.5`), and a *chosen* one has no real source:
+it comes from the step's rung, the model that wrote that place of the state, another agent, or the planner. `attempt` is
+set for a step of an earlier attempt. For a place of the state (`blame`), turn, call and tool are named too.
+"""
 
 Origins: TypeAlias = dict[str, dict[str, list[Origin]]]
-"""Call id to the JSON Pointer of an argument to the origins of its value, all of them if several hold it."""
+"""Call id to JSON Pointer of an argument to the origins of its value: all of them if several contain it."""
 
 
 class Verdict(TypedDict):
@@ -214,18 +213,22 @@ class Verdict(TypedDict):
     score: float
     items: list[JudgedItem]
     feedback: str
-    """The judge's feedback, also if it accepts; after a failure the next attempt's planner is shown it."""
+    """The judge's feedback, also on acceptance; after a failure it is shown to the next attempt's planner."""
     notes: NotRequired[list[Note]]
-    """Doubts about the plan and the answer, also if it is accepted; a note on a call names it."""
+    """Doubts about the plan and the answer, also on acceptance; a note on a call names the call."""
     rests_on: NotRequired[dict[str, int]]
-    """How many calls of the plan rest on branches of contracts that are written, established, proposed, refuted or
-    unknown (another rung has answered, or filled a part), if a contract has learned or open ones."""
+    """Number of the plan's calls by the branch of contracts that they rely on.
+
+    Branches are written, established, proposed, refuted or unknown (another rung answered or filled a part). Set only
+    if a contract has learned or open branches.
+    """
 
 
 class RoleUsage(TypedDict):
     """One role's usage. `cost` is in US dollars, None if a price is unknown.
 
-    `estimated` is set if recorded replies are among the calls: their tokens are a quarter of the characters.
+    `estimated` is set if recorded replies are among the calls: their tokens are estimated as a quarter of the
+    characters.
     """
 
     calls: int
@@ -236,18 +239,17 @@ class RoleUsage(TypedDict):
 
 
 Usage: TypeAlias = dict[str, RoleUsage]
-"""Role to its usage."""
 
 
 class Taught(TypedDict):
-    """A need in somebody's words, and a tool that has served it."""
+    """A need in somebody's words, and a tool that served it."""
 
     need: str
     tool: str
 
 
 class SupposedFact(TypedDict):
-    """An invention of a simulated read; shared by the attempts of a turn, never part of the task state."""
+    """An invented answer of a simulated read; shared by the attempts of a turn, never part of the task state."""
 
     tool: str
     args: JsonObject
@@ -255,22 +257,22 @@ class SupposedFact(TypedDict):
     result: Json
     rung: str
     digest: str
-    """Digest of the task state in which it was supposed."""
+    """Digest of the task state at the time of the answer."""
     undecided: NotRequired[bool]
-    """As an outcome's, for a real result."""
+    """As in `Outcome`, for a real result."""
     notes: NotRequired[list[Note]]
-    """As an outcome's: `may_refuse`, of a tool of unknown effect."""
+    """As in `Outcome`: `may_refuse`, for a tool of unknown effect."""
 
 
 class SupposedState(TypedDict):
-    """The made-up parts of the state that the turn's attempts begin from."""
+    """The made-up parts of the state from which the turn's attempts start."""
 
     paths: list[str]
     """JSON Pointers into the task state."""
     state: JsonObject
-    """The root keys that are made up, as they are before the first attempt."""
+    """The root keys that are made up, with their values before the first attempt."""
     notes: NotRequired[list[Note]]
-    """`unclear`: why contracts cannot be evaluated on it, after a repair."""
+    """`unclear`: why contracts cannot be evaluated on the state, even after a repair."""
 
 
 class Stop(TypedDict):
@@ -281,7 +283,7 @@ class Stop(TypedDict):
 
 
 class UnjudgedAttempt(TypedDict):
-    """From one start to the planner's final answer."""
+    """An attempt before its verdict: from one start state to the planner's final answer."""
 
     v: int
     number: int
@@ -290,12 +292,12 @@ class UnjudgedAttempt(TypedDict):
     steps: list[Step]
     answer: str
     change: Patch
-    """The net change of the task state, from the known part of its start (`observed`) to the attempt's end."""
+    """The net change of the task state, from its known start (`observed`) to the attempt's end."""
     observed: NotRequired[Patch]
-    """The parts of the task state at the attempt's start that real reads have shown: facts, not changes."""
+    """The parts of the start state that real reads have shown: facts, not changes."""
     usage: Usage
     stop_reason: str
-    """`answered`, or why the attempt ended before the planner's answer: the message of `stop`."""
+    """`answered`, or the message of `stop` if the attempt ended before the planner answered."""
     stop: NotRequired[Stop]
 
 
@@ -304,7 +306,7 @@ class Attempt(UnjudgedAttempt):
 
     verdict: Verdict
     origins: NotRequired[Origins]
-    """Where the values of its plan come from."""
+    """Where the values of the attempt's plan come from."""
 
 
 class Rehearsal(TypedDict):
@@ -318,26 +320,26 @@ class Rehearsal(TypedDict):
     attempts: list[Attempt]
     checklist: NotRequired[list[ChecklistItem]]
     chosen: int
-    """Number of the attempt that plan, verdict and answer come from."""
+    """Number of the attempt whose plan, verdict and answer these are."""
     usage: Usage
     supposed_state: NotRequired[SupposedState]
     """The parts of the state that were made up before the first attempt, if any."""
     search_words: NotRequired[list[str]]
-    """The task, and the words that a model searched tools by."""
+    """The task, and the words that a model used to search tools."""
     origins: NotRequired[Origins]
     """Where the values of the plan come from."""
     changes: NotRequired[list[str]]
-    """An accepted attempt's changes of the task state, a line each: `replace /fuel 5.0 → 45.0`."""
+    """The changes of the task state by an accepted attempt, one line each: `replace /fuel 5.0 → 45.0`."""
     observed: NotRequired[Patch]
-    """The observations of an accepted attempt's real reads: written back as well."""
+    """The observations of an accepted attempt's real reads; also written back to the task state."""
 
 
 class RehearsalState(TypedDict):
-    """Mixin for a parent graph that embeds the rehearsal.
+    """Mixin for the state of a parent graph that embeds the rehearsal.
 
-    A parent that states what must hold adds `checklist: list[ChecklistItem]` (a text alone is an item) and writes it
-    before each rehearsal; without one the model writes it. `messages` and `task_state` begin the next rehearsal where
-    the last one ended. `rehearsal` is the last one: a parent that runs several at once, as with `Send`, calls the graph
+    A parent that sets its own conditions adds `checklist: list[ChecklistItem]` (a plain text is an item too) and writes
+    it before each rehearsal; otherwise a model writes the checklist. `messages` and `task_state` carry over to the next
+    rehearsal. `rehearsal` is the last one. A parent that runs several at once, for example with `Send`, calls the graph
     in a node of its own and writes the results to a key with a reducer.
     """
 

@@ -5,9 +5,9 @@ run = gecko.stream_events(task, version="v3", transformers=[Rehearsing])
 for step in run.extensions["steps"]: ...
 ```
 
-Pass `Rehearsing` at the start of the run, even to a graph that embeds ours: LangGraph ignores what an
-embedded graph was compiled with. An agent with `GeckoMiddleware` has it already. Over a server each stream is the
-channel `custom:<name>`. A stream holds the run's own steps, and nothing of the turn before.
+Pass `Rehearsing` at the start of the run, also to a graph that embeds ours: LangGraph ignores the transformers that an
+embedded graph was compiled with. An agent with `GeckoMiddleware` has it already. On a server each stream is the
+channel `custom:<name>`. A stream contains the steps of its own run, none of earlier turns.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from .state import Json, Step
 STREAMS = ("rehearsals", "attempts", "steps", "changes", "verdicts", "questions")
 _EVENTS = {"gecko.attempt": "attempts", "gecko.verdict": "verdicts"}
 _STEPPING = ("arguments", "validator", "state_updater")
-"""Nodes of an attempt that write new `steps`; `begin` repeats those of the turn's real calls."""
+"""Nodes of an attempt that write new `steps`; `begin` only repeats those of the turn's real calls."""
 
 
 class Question(TypedDict):
-    """A question that a run waits for: `Command(resume={id: answer})` continues it."""
+    """A question on which a run is paused: `Command(resume={id: answer})` continues it."""
 
     id: str
     value: Json
     namespace: list[str]
-    """Where it was asked, in LangGraph's form: `["agent:<task id>"]`."""
+    """The graph that asked, as LangGraph names it: `["agent:<task id>"]`."""
 
 
 class Rehearsing(StreamTransformer):
-    """The streams of rehearsed, simulated and real calls, wherever in the run's graphs.
+    """Streams of rehearsed, simulated and real calls, at any depth of the run's graphs.
 
     - `attempts`: an attempt begins, as the event `gecko.attempt`.
-    - `steps`: a `Step` when it is over, as the record keeps it: refused, answered and committed, or real; with the
-      number of its `attempt`, 0 for a real call and where there are no attempts.
-    - `changes`: a step's changes, or why they were refused, as the event `gecko.change`; of a real call
-      also its `drift`.
+    - `steps`: a finished `Step`, as in the record: refused, answered and committed, or real; with the number of its
+    `attempt`, 0 for a real call and outside attempts.
+    - `changes`: a step's changes, or why they were refused, as the event `gecko.change`; for a real call also its
+    `drift`.
     - `verdicts`: an attempt was judged, as the event `gecko.verdict`.
-    - `rehearsals`: a `Rehearsal` is over.
+    - `rehearsals`: a finished `Rehearsal`.
     - `questions`: a `Question` to a person.
     """
 
@@ -59,11 +59,10 @@ class Rehearsing(StreamTransformer):
         self._asked: set[str] = set()
 
     def init(self) -> dict[str, Any]:
-        """Return the streams by name."""
         return self._streams
 
     def process(self, event: ProtocolEvent) -> bool:
-        """Read one event; all are kept."""
+        """Read one event; all events are kept in the main stream."""
         read: dict[str, Callable[..., None]]
         read = {"custom": self._read_custom, "values": self._read_values, "tasks": self._read_task}
         if event["method"] in read:
@@ -75,17 +74,17 @@ class Rehearsing(StreamTransformer):
             self._streams[name].push(dict(data))
 
     def _read_values(self, _: Any, namespace: tuple[str, ...], params: Mapping[str, Any]) -> None:
-        """Read the questions: a client over a server reads nothing after the values that end the run."""
+        """Read the questions: a client of a server reads nothing after the values that end the run."""
         for task in filter(None, self._lines.pop(namespace, {}).values()):
             self._read_result(task)
         for asked in params.get("interrupts", ()):
-            if asked.id not in self._asked:  # the graphs around its own repeat it
+            if asked.id not in self._asked:  # the enclosing graphs repeat it
                 self._asked.add(asked.id)
                 question: Question = {"id": asked.id, "value": asked.value, "namespace": [*namespace]}
                 self._streams["questions"].push(question)
 
     def _read_task(self, task: Mapping[str, Any], namespace: tuple[str, ...], *_: Any) -> None:
-        """Read a task; an agent's tools in the order of its calls, those behind one made before at the end."""
+        """Read a task. An agent's tool calls are read in the order of its message."""
         if "result" not in task:
             if task["name"] in _STEPPING:
                 self._numbers[task["id"]] = _number_of(task["input"])
@@ -106,12 +105,12 @@ class Rehearsing(StreamTransformer):
             if change := change_event(step, attempt):
                 drift = drifts.get(step["call"]["id"])
                 self._streams["changes"].push({**change, "drift": drift} if drift else change)
-        if task["name"] == "finish" and _holds(result.get("rehearsal"), "plan", "verdict", "attempts"):
+        if task["name"] == "finish" and _has_keys(result.get("rehearsal"), "plan", "verdict", "attempts"):
             self._streams["rehearsals"].push(result["rehearsal"])
 
 
 def _number_of(given: Any) -> int:
-    """Return the number of the attempt whose node is given this."""
+    """Return the attempt number in a node's input, 0 outside attempts."""
     kept = given.get("bookkeeping") if isinstance(given, Mapping) else None
     return kept.get("number", 0) if isinstance(kept, Mapping) else 0
 
@@ -120,7 +119,7 @@ def _list_steps(node: str, result: Mapping[str, Any]) -> Iterator[Any]:
     """Return the new steps in a node's update: of an attempt, an agent, middleware or a conversation."""
     if node in _STEPPING:
         yield from _as_list(result.get("steps"))
-    elif node == "sync":  # an agent's are written whole
+    elif node == "sync":  # an agent writes its steps as a whole list
         for kept in _writes(result, "bookkeeping"):
             yield from _as_list(kept.get("steps"))[-1:]
     records = [record for done in _writes(result, "gecko_done") for record in done.values()]
@@ -129,13 +128,13 @@ def _list_steps(node: str, result: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _find_drifts(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the drifts of real calls in a node's update, by the id of the call."""
+    """Return the drifts of real calls in a node's update, by call id."""
     entries = [*_as_list(result.get("journal")), *_as_list(result.get("gecko_journal"))]
-    return {each["call"]["id"]: each.get("drift") for each in entries if _holds(each, "call", "status", "key")}
+    return {each["call"]["id"]: each.get("drift") for each in entries if _has_keys(each, "call", "status", "key")}
 
 
 def _writes(result: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
-    """Return the writes to a key that are objects; LangGraph gathers several under `$writes`."""
+    """Yield the objects written to a key; LangGraph collects several writes under `$writes`."""
     write = result.get(key)
     several = write.get("$writes") if isinstance(write, Mapping) else None
     yield from (each for each in _as_list(several or [write]) if isinstance(each, Mapping))
@@ -146,9 +145,9 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _is_step(value: Any) -> TypeGuard[Step]:
-    """Return whether this is a step, not a value of a user's node under the same key."""
-    return _holds(value, "v", "call") and (_holds(value.get("outcome"), "status") or "complaints" in value)
+    """Return whether this is a step, and not a value of a user's node under the same key."""
+    return _has_keys(value, "v", "call") and (_has_keys(value.get("outcome"), "status") or "complaints" in value)
 
 
-def _holds(value: Any, *keys: str) -> bool:
+def _has_keys(value: Any, *keys: str) -> bool:
     return isinstance(value, Mapping) and value.keys() >= {*keys}

@@ -1,15 +1,15 @@
 """The graphs that `langgraph dev` opens in LangGraph Studio; `GeckoContext` is their form.
 
-`gecko` rehearses the shipped file-system scenario with its recorded replies: type any message. Task state and
-checklist, if the form omits them, come from the scenario. `agent` does the same with the order scenario, pauses with
-its preview, and carries it out against a small real service that it starts here. `toolgate` makes the calls of the
-first one as verified steps. Environment variables:
+`gecko` rehearses the shipped file-system scenario with recorded replies: type any message. If the form omits task state
+and checklist, the scenario's are used. `agent` does the same with the order scenario, pauses with a preview, and
+carries the plan out against a small real service that it starts. `toolgate` makes the calls of the file-system scenario
+as verified steps. Environment variables:
 
 - `GECKO_SCENARIO`: path of a scenario for `gecko`, run with its recorded replies, or with `GECKO_MODEL`.
 - `GECKO_TOOLS` and `GECKO_MODEL` (and `GECKO_BASE_URL`): your OpenAPI document and the model that plans and simulates.
-- `GECKO_SERVER`: where the agent's calls go, instead of the document's server; `GECKO_AUTH_<SCHEME>`: a credential.
+- `GECKO_SERVER`: the server of the agent's calls, instead of the document's; `GECKO_AUTH_<SCHEME>`: a credential.
 
-The server keeps the checkpoints: the graphs are compiled without a saver, or the server would refuse them.
+The graphs are compiled without a checkpointer, because the LangGraph server brings its own and refuses others.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def create_studio() -> Gecko:
     """Return the rehearsal that the environment variables configure.
 
     Raises:
-        GeckoError: The scenario, document or model they name cannot be used.
+        GeckoError: The named scenario, document or model cannot be used.
     """
     tools, model, base_url = _read_environment()
     if tools:
@@ -57,40 +57,40 @@ def create_studio() -> Gecko:
 
 
 def create_studio_agent() -> Gecko:
-    """Return the agent that the environment variables configure; by default with a service that it starts.
+    """Return the agent that the environment variables configure; by default it calls a service started here.
 
     Raises:
-        GeckoError: The document or model they name cannot be used, or no address is known if its tools are real.
+        GeckoError: The named document or model cannot be used, or its tools are real and no address is known.
     """
     tools, model, base_url = _read_environment()
     if tools:
         toolkit = Toolkit.from_openapi(tools, server=os.environ.get("GECKO_SERVER") or None, auth="env:GECKO_AUTH_")
         if all(tool.real is None for tool in toolkit):
-            raise ToolkitError(f"{tools} names no server: set GECKO_SERVER to the address that the agent is to call")
+            raise ToolkitError(f"{tools} names no server: set GECKO_SERVER to the address that the agent shall call")
         return create_gecko_agent(toolkit, model=Models(model, base_url=base_url))
-    scenario, service = shipped("order"), order_service().__enter__()  # it lives as long as the server
+    scenario, service = shipped("order"), order_service().__enter__()  # the service runs as long as the server
     models = Models(model, base_url=base_url) if model else scenario.models()
     agent = create_gecko_agent(service.toolkit(), model=models, context=scenario.limits)
 
-    first: Any = agent.builder.nodes["open_turn"]
-    opened = first.runnable
+    node: Any = agent.builder.nodes["open_turn"]
+    open_runnable = node.runnable
 
     def open_turn(state: AgentChannels, config: RunnableConfig) -> dict[str, Any]:
         if not state.get("bookkeeping"):
-            service.reset()  # the recorded replies are of a task on the first books
+            service.reset()  # the recorded replies belong to the initial database
         filled = _fill(state, scenario, recorded=model is None)
         given = {key: filled[key] for key in ("task_state", "checklist") if key in filled}
-        return {**opened.invoke(filled, config), **given}
+        return {**open_runnable.invoke(filled, config), **given}
 
-    first.runnable = RunnableLambda(open_turn)
+    node.runnable = RunnableLambda(open_turn)
     return agent.builder.compile(name=agent.name)
 
 
 def create_studio_toolgate() -> Gecko:
-    """Return the forward execution that the environment variables configure; by default of the shipped scenario.
+    """Return the forward execution that the environment variables configure; by default of the file-system scenario.
 
     Raises:
-        GeckoError: The document or model they name cannot be used.
+        GeckoError: The named document or model cannot be used.
     """
     tools, model, base_url = _read_environment()
     if tools:
@@ -122,7 +122,7 @@ def play(
 
 
 def _fill(state: GeckoState | AgentChannels, scenario: Scenario, *, recorded: bool) -> dict[str, Any]:
-    """Return a state with the scenario's task state and checklist of the turn if it has none."""
+    """Return the input, with the scenario's task state and checklist of the turn if they are missing."""
     turn = human_turns(state.get("messages", [])) - 1
     if recorded and turn >= len(scenario.turns):
         turns = len(scenario.turns)
@@ -135,17 +135,17 @@ def _fill(state: GeckoState | AgentChannels, scenario: Scenario, *, recorded: bo
 
 
 def stream_transformers() -> list[type[Rehearsing]]:
-    """Return the transformer for the streams `custom:steps` and its like of all graphs here."""
+    """Return the transformers that provide the streams `custom:steps` etc. of all graphs here."""
     return [Rehearsing]
 
 
 async def agent() -> Gecko:
-    """Return the agent, which is made when it is first opened."""
+    """Return the agent, created on first use."""
     return await asyncio.to_thread(_agent)
 
 
 async def toolgate() -> Gecko:
-    """Return forward execution, which is made when it is first opened."""
+    """Return the forward execution, created on first use."""
     return await asyncio.to_thread(_toolgate)
 
 

@@ -37,9 +37,9 @@ def recorded(*turns: Mapping[str, Any], **roles: Any) -> RecordedModel:
 
 
 def scripted(*replies: Mapping[str, Any]) -> BaseChatModel:
-    """Return an agent that gives these replies in their order, whatever it is asked; after the last it says nothing.
+    """Return a model that gives these replies in order, whatever the prompt; after the last one it says "".
 
-    The number of its messages in the conversation decides which comes next, so that a fork repeats it.
+    The number of its messages in the conversation selects the reply, so that a forked conversation repeats it.
 
     Args:
         replies: `{"call": name, "args": {...}}`, `{"calls": [...]}` or `{"say": text}`.
@@ -53,8 +53,6 @@ def failing(error: Exception) -> BaseChatModel:
 
 
 class Driven(NamedTuple):
-    """The result of driving a node."""
-
     update: Any
     asks: list[AnyAsk]
     events: list[dict[str, Any]]
@@ -72,12 +70,12 @@ def drive(
 
     Args:
         node: A plain function or a generator of asks, as for `AskNode`.
-        state: The state it is called with.
-        replies: The reply to each ask, in order: a `Reply`; an object or a message; JSON, which becomes an
-            object of the ask's reply class, or for the planner a message (`{"call": ...}`, `{"say": ...}`); an
-            exception, which becomes a failure.
+        state: The node's input.
+        replies: The reply to each ask, in order: a `Reply`; an object or a message; JSON, which becomes an object of
+            the ask's reply class, or for the planner a message (`{"call": ...}`, `{"say": ...}`); an exception, which
+            becomes a failure.
         context: The knobs; defaults if omitted.
-        roles: Which roles have a model.
+        roles: The roles that have a model.
 
     Returns:
         The node's update, its asks and its events.
@@ -107,7 +105,7 @@ def drive(
 
 
 def reply_to(ask: AnyAsk, reply: Any) -> Reply:
-    """Return a `Reply` made of one of the forms that `drive` accepts."""
+    """Return a `Reply` made from one of the forms that `drive` accepts."""
     if isinstance(reply, Reply):
         return reply
     usage = count_tokens(0, 0, model_name="")
@@ -121,7 +119,7 @@ def reply_to(ask: AnyAsk, reply: Any) -> Reply:
 
 
 class _FakeModel(BaseChatModel):
-    """A model that gives replies in their order, or raises an error, whatever it is sent and whatever is bound."""
+    """A model that gives replies in order, or raises an error, whatever the prompt and the bound tools."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
     replies: tuple[Mapping[str, Any], ...] = ()

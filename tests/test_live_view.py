@@ -179,7 +179,7 @@ def test_the_picture_may_be_asked_for_while_a_line_is_printed():
     view, printed = LiveTree(shown), shown.print
 
     def print_slowly(*args, **kwargs):
-        asking = Thread(target=view._picture, daemon=True)
+        asking = Thread(target=view._render, daemon=True)
         asking.start()
         asking.join(5)
         assert not asking.is_alive()

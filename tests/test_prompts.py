@@ -221,8 +221,8 @@ FINE = "Complete it.\n<!-- user -->\n{{ tool | fence('tool') }}"
     ("name", "source", "words"),
     [
         ("converter.md", "no marker\n{{ tool }}", "converter.md: expected a line <!-- user -->"),
-        ("converter.md", "{{ tool }}\n<!-- user -->\n{{ tool }}", "converter.md: the part before .* no variables"),
-        ("converter.md", "x\n<!-- user -->\ny", "converter.md: the variable 'tool' is missing: the converter cannot"),
+        ("converter.md", "{{ tool }}\n<!-- user -->\n{{ tool }}", "the part before .* must not have variables"),
+        ("converter.md", "x\n<!-- user -->\ny", "converter.md: the variable 'tool' is missing, but the converter"),
         ("converter.md", "x\n<!-- user -->\n{{ tool }}{{ tools }}", "unknown variable 'tools'; the converter has tool"),
         ("converter.md", "x\n<!-- user -->\n{{ tool", "converter.md: unexpected end"),
         ("converter.md", "x\n<!-- user -->\n{{ tool.a.b }}", "converter.md: 'str object' has no attribute 'a'"),
@@ -230,7 +230,7 @@ FINE = "Complete it.\n<!-- user -->\n{{ tool | fence('tool') }}"
         ("converter.md", "x\n<!-- user -->\n{{ 1 // (tool | length) }}", "converter.md: .*zero"),
         ("converter.md", "x\n<!-- user -->\n{{ tool }}\udcff", "converter.md: 'utf-8' codec"),
         ("converter.md", f"{FINE}\n<!-- questions -->\na\n{{{{ tool }}}}", "converter.md: 'tool' is undefined"),
-        ("converters.md", FINE, "converters.md is not the prompt of a role; these are: planner.md, "),
+        ("converters.md", FINE, "converters.md is not the prompt of a role; expected planner.md, "),
         ("judge.txt", FINE, "judge.txt is not the prompt of a role"),
     ],
 )

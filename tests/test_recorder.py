@@ -163,10 +163,10 @@ def test_nothing_is_overwritten_and_nothing_misleading_written(tmp_path):
     case = write_case(tmp_path, ["Lend me Dune."])
     before = case.read_text()
     for target, why in (
-        (case, "exists already"),
+        (case, "the file exists"),
         (tmp_path / "out", "expected the name of"),
         (tmp_path / "no" / "none.yaml", "cannot be written"),
-        (tmp_path / "out.yaml", "not written, since the run is not whole"),
+        (tmp_path / "out.yaml", "not written: the run is incomplete"),
     ):
         with pytest.raises(ScenarioError, match=why):
             record(case, target, model=recorded(planner=[[]]))

@@ -40,9 +40,9 @@ def test_tools_outside_the_scenarios_folder_are_read_only_where_that_is_allowed(
     (folder / "link.json").symlink_to(tmp_path / "api.json")
     tools = {"up": "../api.json", "absolute": str(tmp_path / "api.json"), "link": "link.json"}[kind]
     (folder / "case.yaml").write_text(yaml.safe_dump(case(tools=tools)))
-    with pytest.raises(ScenarioError, match=r"leads out of .* folder; .*--allow-outside"):
+    with pytest.raises(ScenarioError, match=r"is outside the scenario's folder; .*--allow-outside"):
         Scenario.load(folder / "case.yaml")
-    with pytest.raises(ScenarioError, match="leads out"):
+    with pytest.raises(ScenarioError, match="is outside"):
         Scenario.from_dict(case(tools=tools), folder=folder)
     assert Scenario.load(folder / "case.yaml", allow_outside=True).tools.names == ("put",)
 
@@ -74,13 +74,13 @@ WRONG = [
     ("tools", "no such file", {"tools": "nowhere.yaml"}),
     ("tools", "no such file", {"tools": "https://example.org/api.yaml"}),
     ("state", "expected an object", {"state": [1]}),
-    ("turns", "is missing", {"turns": []}),
+    ("turns", "missing", {"turns": []}),
     ("turns[0].user", "is empty", {"turns": turn(user="\n")}),
     ("turns[0].reply", "did you mean replies?", {"turns": turn(reply={})}),
     ("turns[0].replies.planer", "should be 'planner'", {"turns": turn(replies={"planer": []})}),
     ("turns[0].checklist[0]", "description", {"turns": turn(checklist=[{"id": "x"}])}),
     ("turns[0].checklist[0].chek", "did you mean check?", {"turns": turn(checklist=[{"chek": "true"}])}),
-    ("turns[0].checklist[1].id", "'pen' is given twice", {"turns": turn(checklist=[CHECK, CHECK])}),
+    ("turns[0].checklist[1].id", "'pen' is not unique", {"turns": turn(checklist=[CHECK, CHECK])}),
     ("turns[0].checklist[0].check", "'stat'", {"turns": turn(checklist=[{"check": "stat.box"}])}),
     *(
         (f"turns[0].replies.planner{at}", why, {"turns": turn(replies={"planner": [one]})})

@@ -70,7 +70,7 @@ def test_a_role_that_nobody_answers_for(role, changes):
 def test_a_thread_is_used_once(tmp_path):
     read, saver = Scenario.from_dict(case()), InMemorySaver()
     run_scenario(read, checkpointer=saver, thread_id="t")
-    with pytest.raises(ScenarioError, match="thread 't' already holds a run"):
+    with pytest.raises(ScenarioError, match="thread 't' already contains a run"):
         run_scenario(read, checkpointer=saver, thread_id="t")
     assert len(run_scenario(read, checkpointer=saver, thread_id="u")) == 1
 

@@ -251,7 +251,7 @@ def test_what_was_changed_since_is_left_as_it_is(desk):
 def test_what_reality_did_otherwise_is_not_searched_for(desk):
     desk.odd = {"moved": True}
     out, _ = run(agent_of(desk, [PLAN[1], PLAN[-1]]))
-    assert out["execution"]["undo"][0]["reason"] == "reality did otherwise than was predicted"
+    assert out["execution"]["undo"][0]["reason"] == "the real result differed from the prediction"
 
 
 def test_a_rejected_undo_is_not_asked_again(desk):

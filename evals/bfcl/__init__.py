@@ -1,4 +1,4 @@
-"""`python -m evals bfcl --category ...`: the benchmark's categories, single-turn and multi-turn, behind one command."""
+"""`python -m evals bfcl --category ...`: one command for the benchmark's single-turn and multi-turn categories."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ LONG_CONTEXT = "multi_turn_long_context"
 MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", LONG_CONTEXT)
 
 ALL_MULTI_TURN = "multi_turn"
-"""Short for those whose tasks are in the shared data: all but the long context."""
+"""Short for all multi-turn categories in the shared data, that is, all but the long context."""
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run the suite that the categories belong to; returns its exit code."""
+    """Run the suite of the given categories and return its exit code."""
     from ..harness.command import run as run_suite
 
     try:
@@ -40,10 +40,10 @@ def categories(argv: Sequence[str]) -> list[str]:
 
 
 def suite_of(named: Sequence[str]) -> type[Suite]:
-    """Return the suite for these categories; the multi-turn one where none is named.
+    """Return the suite for these categories; by default the multi-turn one.
 
     Raises:
-        EvalError: A category is none, or single-turn and multi-turn ones are mixed.
+        EvalError: A category is unknown, or single-turn and multi-turn ones are mixed.
     """
     from .single import ALL, CATEGORIES
 

@@ -1,9 +1,9 @@
-"""The rehearsal with a part taken out (the paper, section 6.3 and figure 4).
+"""The rehearsal with one part removed (the paper, section 6.3 and figure 4).
 
-- without validation: neither rules nor a model look at arguments. A call that no tool could be given is refused all the
-  same: of a tool that does not exist, or with arguments that are not a JSON object.
-- without state: no change of the task state is kept or estimated, and the judge sees none; the start state stays.
-- without feedback: any call counts as success and none as failure. There is no checklist and no judge.
+- without validation: neither rules nor a model check arguments. Calls that cannot be made at all are still refused: of
+unknown tools, or with arguments that are not a JSON object.
+- without state: no change of the task state is kept or estimated, and the judge sees none; the start state remains.
+- without feedback: making any call counts as success. There is no checklist and no judge.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Unruled:
 
 
 def unvalidated(state: AttemptState, scope: NodeScope, *, toolkit: Toolkit) -> Any:
-    """Let every call through that a tool can be given at all; no model is asked."""
+    """Let every call through that can be made at all, without asking a model."""
     silent = replace(scope, context=scope.context.model_copy(update={"semantic_validation": False}))
     return validator(state, silent, toolkit=Unruled(toolkit))
 
 
 def forgetful(state: AttemptState, scope: NodeScope, *, toolkit: Toolkit) -> Any:
-    """Answer the planner, and forget what the calls have changed; no model is asked what it was."""
+    """Answer the planner and drop the changes of the calls, without asking a model to estimate them."""
     mute = replace(scope, has_model=lambda role: False)
     update = yield from state_updater(state, mute, toolkit=toolkit)
     steps = [{**step, "outcome": {**step["outcome"], "patch": []}} for step in update["steps"]]
@@ -54,18 +54,18 @@ def forgetful(state: AttemptState, scope: NodeScope, *, toolkit: Toolkit) -> Any
 
 
 def stateless_judge(state: GeckoState, scope: NodeScope) -> Any:
-    """Return the judge with the calls and their results for evidence, and an empty task state."""
+    """Judge from the calls and their results, with an empty task state."""
     blind: Any = {**state, "task_state": {}}
     return judge(blind, scope)
 
 
 def unasked(state: Any, scope: NodeScope) -> dict[str, Any]:
-    """Return one item in the place of a model's checklist, so that a failed attempt is followed by another."""
+    """Return one item instead of a model's checklist, so that a failed attempt is followed by another."""
     return {"items": [CALLS_WERE_MADE], "bookkeeping": {"items_failure": ""}}
 
 
 def naive_judge(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
-    """Accept an attempt if it has made any call; otherwise do not say what is missing."""
+    """Accept an attempt if it has made any call; the feedback does not say what is missing."""
     unjudged = state["bookkeeping"]["attempts_to_judge"]
     return {"attempts": [{**each, "verdict": naive_verdict(each)} for each in unjudged]}
 
@@ -79,7 +79,7 @@ def naive_verdict(attempt: UnjudgedAttempt) -> Verdict:
 
 
 def nodes_without(part: str, toolkit: Toolkit) -> Mapping[str, NodeFunction]:
-    """Return the functions in the place of the nodes that are taken out with one of `PARTS`."""
+    """Return replacements for the graph's nodes that remove one of `PARTS`."""
     if part == "validation":
         return {"validator": partial(unvalidated, toolkit=toolkit)}
     if part == "state":

@@ -1,7 +1,7 @@
-"""A multi-turn task through the agent: each turn rehearsed on simulations, then carried out on the real classes.
+"""Play a multi-turn task with the agent: each turn is rehearsed on simulations, then carried out on the real classes.
 
-The rehearsal's file system is `examples/files` by contract, its other classes are copies made from the task state; the
-real tools are the methods of instances that the benchmark has loaded and that only execution touches.
+In the rehearsal the file system is simulated by the contracts of `examples/files`, the other classes by copies made
+from the task state. The real tools are methods of separate instances, which only the execution changes.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ NOTE = (
     "accepted carried out on the benchmark's own instances."
 )
 ALLOWED = [{"tool": "*", "then": "allow"}]
-"""The review: a plan may rest on what its planner made up, as the benchmark's truths do; doubts are approved."""
+"""The review policy: doubtful plans are approved, because the benchmark's ground truths also make up values."""
 MOST_SHOWN = 5
-"""Differences and drifts that a record keeps of a turn."""
+"""Differences and drifts that a record lists per turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Acted:
-    """What became of one turn.
+    """The result of one turn.
 
     Args:
         played: The last rehearsal, with the state that it predicts.
-        execution: The agent's record of what was done.
+        execution: The agent's record of its real calls.
         state: The agent's task state afterwards.
         real: The state of the real instances afterwards, in the same layout.
     """
@@ -60,7 +60,7 @@ class Acted:
 
 
 async def act(stage: Stage, player: Player) -> list[Acted]:
-    """Play a task, turn after turn, on one thread of the agent."""
+    """Play a task turn by turn on one thread of the agent."""
     task, saver = stage.task, InMemorySaver()
     config: RunnableConfig = {"configurable": {"thread_id": task.id}}
     instances, state = task.real.load(), stage.start
@@ -91,15 +91,15 @@ async def act(stage: Stage, player: Player) -> list[Acted]:
 
 
 def really(tool: ToolSpec, call: Callable[..., Json]) -> ToolSpec:
-    """Return the tool with its real function; with a contract, errors written as answers become errors.
+    """Return the tool with its real function; if it has a contract, error results become errors.
 
-    The real classes answer an error where they have done nothing.
+    The real classes return an error instead of raising it; they then have changed nothing.
     """
     return replace(tool, real=call if tool.contract is None else partial(with_errors, call), refuses=True)
 
 
 def with_errors(call: Callable[..., Json], **args: Any) -> Any:
-    """Return what a call of the real classes answers: an error as one, nothing as nothing."""
+    """Return the answer of a real class's method, with an error result as an error and the text `None` as None."""
     answer = call(**args)
     if isinstance(answer, dict) and "error" in answer:
         return ToolMessage([{"type": "text", "text": json.dumps(answer)}], tool_call_id="", status="error")
@@ -109,7 +109,7 @@ def with_errors(call: Callable[..., Json], **args: Any) -> Any:
 
 
 def record_of(stage: Stage, acted: Sequence[Acted]) -> JsonObject:
-    """Return the record: the rehearsals, what was carried out with the official verdict on it, and each turn."""
+    """Return the record: the rehearsals, the executed calls with the official verdict, and each turn."""
     done = [
         [[write_call(each["call"]["name"], each["call"]["args"])] for each in made(turn.execution)] for turn in acted
     ]
@@ -132,10 +132,10 @@ def made(execution: Execution) -> list[ExecutedCall]:
 
 
 def turns_of(stage: Stage, acted: Sequence[Acted], done: Sequence[list[list[str]]]) -> Iterator[JsonObject]:
-    """Yield what a record keeps of each turn.
+    """Yield the record of each turn.
 
-    `valid` is the official word on the plan, after what was really done before; None once a turn was not carried out,
-    or not valid: from there on reality is elsewhere.
+    `valid` is the official verdict on the turn's plan after the really executed calls before. It is None after the
+    first turn that was not executed or not valid, because the real state then differs from the expected one.
     """
     counts = True
     for number, each in enumerate(acted):
@@ -168,7 +168,7 @@ def _of_turn(stage: Stage, acted: Acted) -> JsonObject:
 
 
 def summary(records: Sequence[Record], notes: Sequence[str]) -> Summary:
-    """Return states and verdicts by task and by class, and every turn that was not as it should be."""
+    """Return states and verdicts by task and by class, and a line for every turn with a difference."""
     done = [record for record in records if record.done]
     in_step = all(turn["in_step"] for each in done for turn in each.values["acted"])
     expected = [Expectation("after each turn the agent's task state is the real one", in_step)]
@@ -193,12 +193,12 @@ def _by_category(records: Sequence[Record]) -> Table:
 
 
 def is_carried_out(turn: Mapping[str, Any]) -> bool:
-    """Return whether any call of a turn was made, or about to be."""
+    """Return whether any call of a turn was made, or attempted."""
     return bool(turn["calls"] or turn["departures"])
 
 
 def is_agreed(turn: Mapping[str, Any]) -> bool:
-    """Return whether the verdict on a turn is the official one on its plan."""
+    """Return whether the verdict on a turn agrees with the official verdict on its plan."""
     return bool((turn["status"] == "accepted") == turn["valid"])
 
 
@@ -224,7 +224,7 @@ def _by_class(done: Sequence[Record]) -> Table:
 
 
 def differing(done: Sequence[Record]) -> Iterator[str]:
-    """Yield a line for each turn that was not as it should be."""
+    """Yield a line for each turn with a wrong state, a wrong verdict or a departure."""
     for record in done:
         for number, turn in enumerate(record.values["acted"], 1):
             wrong = [word for word in ("as_rehearsed", "in_step") if not turn[word] and is_carried_out(turn)]

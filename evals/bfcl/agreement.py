@@ -1,7 +1,7 @@
-"""The verdict beside the official score: turn by turn, each judged alone on the truth of the turns before.
+"""Compare verdicts with the official score, turn by turn, each turn judged alone after the truth of the turns before.
 
-The plan of a rehearsal is run on the real classes. A turn's official word is the checker's on its plan where the truth
-has led, whatever came of the turns before.
+The plan of a rehearsal is run on the real classes. A turn's official verdict is the checker's on its plan, in the state
+that the ground truth of the turns before leads to, whatever the plans of those turns did.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _UNITS = ("turns", "tasks")
 
 
 def by_turn(stage: Stage, played: Sequence[Played]) -> list[JsonObject]:
-    """Return what a record keeps of each turn.
+    """Return the record of each turn.
 
     Returns:
-        For each turn the verdict's `status`, `valid` (by the official checker, alone on the truth of the turns before),
-        `marks` (the notes of the verdict, by kind), `rungs`, `filled` results, `classes` of its calls.
+        For each turn the verdict's `status`, `valid` (the official checker's verdict, alone after the truth of the
+        turns before), `marks` (the notes of the verdict, by kind), `rungs`, `filled` results, `classes` of its calls.
     """
     owners, records = stage.task.real.owners, list[JsonObject]()
     for task, each in zip(apart(stage.task), played, strict=False):
@@ -111,7 +111,7 @@ def _marks(record: Record) -> set[str]:
 
 
 Facts = Mapping[str, Sequence[tuple[bool, bool, set[str]]]]
-"""Whether each turn, and each task, was accepted and is right, and the marks that it bears."""
+"""Whether each turn or task was accepted, whether it is right, and its marks."""
 
 
 def _by_verdict(facts: Facts) -> Table:
@@ -162,7 +162,7 @@ def _parts(turns: Sequence[JsonObject]) -> Iterator[tuple[str, list[JsonObject]]
 
 
 def is_right(task: Task, calls: Sequence[str]) -> bool:
-    """Return whether a turn's calls alone are officially valid; where the truth has none, they must change nothing."""
+    """Return whether a turn's calls alone are officially valid; if the truth has no calls, they must change nothing."""
     if task.turns[0].truth:
         return check(task, [[[call] for call in calls]]).valid
     with Replay(task) as real:

@@ -1,6 +1,6 @@
-"""How a multi-turn task is played: by the truth, by the truth spoilt, by a recorded model, by a live one.
+"""The ways to play a multi-turn task: the ground truth, a corrupted ground truth, a recorded model, a live model.
 
-Each but the spoilt truth on real or on simulated tools (`Stage`); the plan that comes out runs on the real classes.
+All but the corrupted truth use real or simulated tools (`Stage`); the resulting plan is run on the real classes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DONE = {"say": "Done."}
 
 
 async def by_truth(stage: Stage, options: Options) -> JsonObject:
-    """Play with the ground truth as planner; rule checks judge, or on simulated tools a given model."""
+    """Play with the ground truth as planner; rule checks judge, or, on simulated tools, a given model."""
     task = stage.task
     turns = [[*map(task.read, turn.truth), _DONE] for turn in task.turns]
     seen = seen_of(task, None)
@@ -50,12 +50,12 @@ async def by_truth(stage: Stage, options: Options) -> JsonObject:
 
 
 async def spoilt(task: Task, options: Options, *, first: int) -> JsonObject:
-    """Play on the real classes with the ground truth as planner, each turn's first attempt spoilt, the others right.
+    """Play on the real classes with the ground truth as planner, corrupted in each turn's first attempt only.
 
     Args:
         task: The task.
-        options: The seed of the choices; how many attempts may follow the first (1), and which part is taken out.
-        first: Number of the kind of sabotage that the first turn begins with.
+        options: The seed of the choices, the number of attempts after the first (1), and the part to remove.
+        first: Number of the corruption that the first turn starts with.
     """
     truth = truth_of(task)
     ways = spoilt_turns(task, truth, first=first, seed=options.seed)
@@ -77,10 +77,10 @@ async def spoilt(task: Task, options: Options, *, first: int) -> JsonObject:
 
 
 async def by_record(stage: Stage, options: Options, *, row: Mapping[str, Any]) -> JsonObject:
-    """Play with a recorded model as planner: its calls as they were, one attempt a turn.
+    """Play with a recorded model as planner: its calls unchanged, one attempt per turn.
 
     Args:
-        stage: The task in the form that the model was given, and whose tools answer.
+        stage: The task in the form that the model was given, and the tools that answer.
         options: The knobs.
         row: The recorded trajectory.
     """
@@ -99,7 +99,7 @@ async def by_record(stage: Stage, options: Options, *, row: Mapping[str, Any]) -
 
 
 async def by_model(stage: Stage, options: Options) -> JsonObject:
-    """Play with a live model as planner; the options name who writes the checklist and judges."""
+    """Play with a live model as planner; the options name the models that write the checklist and judge."""
     context = options.context(**stage.knobs)
 
     def player(stage: Stage, _: int) -> Player:
@@ -109,11 +109,11 @@ async def by_model(stage: Stage, options: Options) -> JsonObject:
 
 
 async def _played(stage: Stage, player: Callable[[Stage, int], Player]) -> Sequence[Played]:
-    """Return the turns as played, one after the other or each alone, with the real identifiers.
+    """Return the played turns, in one conversation or each alone, with the real identifiers.
 
     Args:
         stage: The task with its tools.
-        player: Who plays it from a turn on, by number from 0; in the conversation each turn has its place even alone.
+        player: Returns the player from a turn on, numbered from 0; a turn that is played alone keeps its number.
     """
     if not stage.alone:
         return stage.real(await play(stage.task, player(stage, 0)))
@@ -131,7 +131,7 @@ def _written(
     toolkit: Callable[[int], Toolkit],
     real_checks: Callable[[], Checklist],
 ) -> Player:
-    """Return a player whose words are written down, one attempt a turn; judged by rule where no model judges."""
+    """Return a player with recorded messages, one attempt per turn, judged by rules if no model judges."""
     models = judging(options)
     checks = None if "judge" in models else real_checks() if stage.kind == "real" else ruled(stage.task)
     models |= speaker(turns, fill=stage.redrawn.fill)
@@ -139,7 +139,10 @@ def _written(
 
 
 def seen_of(task: Task, row: Mapping[str, Any] | None) -> list[Seen]:
-    """Return what the writer of a plan has seen, by turn: of the truth, or of a recorded trajectory."""
+    """Return, by turn, the calls and results that the plan's author has seen.
+
+    The author is the ground truth, or the model of a recorded trajectory.
+    """
     calls: Sequence[Sequence[str]] = [turn.truth for turn in task.turns]
     results: Sequence[Sequence[Json]]
     if row is None:
@@ -154,7 +157,7 @@ def seen_of(task: Task, row: Mapping[str, Any] | None) -> list[Seen]:
 
 
 def judging(options: Options) -> dict[Role, BaseChatModel]:
-    """Return the models beside a written planner: a judge without a checklist's model writes its own."""
+    """Return the models used with a recorded planner; a judge without a checklist model writes the checklist itself."""
     models = options.speakers()
     models.pop("planner", None)
     if "judge" in models:
@@ -163,12 +166,12 @@ def judging(options: Options) -> dict[Role, BaseChatModel]:
 
 
 def _strict(truth: Truth) -> Checklist:
-    """Return rule checks of the whole real end state, what the official checker does not compare included."""
+    """Return rule checks of the whole real end state, including what the official checker does not compare."""
     return lambda turn, before, seen: checklist(before, truth.states[turn], truth.answers[turn], seen=seen)
 
 
 def ruled_by_record(task: Task) -> Checklist:
-    """Return rule checks of what the official checker looks at: it asks nothing of turns without a truth."""
+    """Return rule checks of what the official checker compares; turns without a truth have none."""
     oracle = truth_of(task)
 
     def checks(turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
@@ -180,12 +183,12 @@ def ruled_by_record(task: Task) -> Checklist:
 
 
 def speaker(turns: Sequence[Sequence[JsonObject]], **given: Any) -> dict[Role, BaseChatModel]:
-    """Return the planner whose messages are written down, by turn."""
+    """Return a planner with recorded messages, by turn."""
     return {"planner": RecordedModel(turns=[{"planner": [[*turn]]} for turn in turns], **given)}
 
 
 def knobs(options: Options, max_retries: int, **given: Any) -> GeckoContext:
-    """Return the knobs of a written planner: room for its longest turn, and no check of what its arguments mean."""
+    """Return the knobs of a recorded planner: enough steps for its longest turn, and no semantic validation."""
     return options.context(max_retries=max_retries, max_steps=MOST_CALLS, semantic_validation=False, **given)
 
 
@@ -197,12 +200,12 @@ def recorded_steps(task: Task, turn: Mapping[str, Any]) -> list[JsonObject]:
 
 
 def _record(stage: Stage, played: Sequence[Played], options: Options, *, live: bool = False) -> JsonObject:
-    """Return what every record keeps: the rehearsal, its plan in the official format, and the official verdict."""
+    """Return the part of the record that all ways share: rehearsal, plan in the official format, official verdict."""
     plan = plan_of(played)
     verdict = check(stage.task, plan)
     record = rehearsed(*(each.rehearsal for each in played))
     if not live:
-        record["usage"].pop("planner", None)  # a planner whose words are written down costs nothing
+        record["usage"].pop("planner", None)  # recorded messages cost nothing
     if not record["usage"] or not options.model_names():
         del record["usage"]
     return {

@@ -1,4 +1,4 @@
-"""A task's calls one after another on the state that learned contracts have predicted, gaps filled by the schema."""
+"""Run a task's calls in sequence on the state that learned contracts predict; the schema fills unknown results."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from .fidelity import Recorded
 CONTEXT = GeckoContext(ladder=("contract", "schema"), semantic_validation=False)
 
 
-def roll(toolkit: Toolkit, calls: Sequence[Recorded]) -> JsonObject:
-    """Return how many of a class's calls in a task are answered as known on the predicted state, and how many right.
+def play_calls(toolkit: Toolkit, calls: Sequence[Recorded]) -> JsonObject:
+    """Return how many of a class's calls in a task are predicted on the predicted state, and how many correctly.
 
-    Where a change is not known, what the tool has ever touched is not either, and no answer that needs it.
-    Identifiers that a right answer has drawn take the real names, as a caller would go on with those.
+    If a change is unknown, every key that the tool has ever changed becomes unknown, and with it each answer that reads
+    such a key. Identifiers that a right answer has drawn are replaced by the real ones, which a caller would use next.
 
     Returns:
-        `calls`; `known`: result and change by contract, in a known state; `right`: of these like the real tool's,
-        with the state; `gaps`: changes known and the result filled; `gaps_right`: of these outcome and state.
+        `calls`; `known`: result and change by contract, in a known state; `right`: of these those with the real result
+        and state; `gaps`: change known and result filled in; `gaps_right`: of these those with the real outcome and
+        state.
     """
     counts = dict.fromkeys(("calls", "known", "right", "gaps", "gaps_right"), 0)
     state, lost = calls[0].before.get(calls[0].kind, {}), set[str]()
@@ -32,7 +33,7 @@ def roll(toolkit: Toolkit, calls: Sequence[Recorded]) -> JsonObject:
     for one in calls:
         tool = toolkit.get(one.name)
         if tool is None or find_complaints(tool, one.args):
-            lost |= set() if one.fails else {*state}  # the document refuses it; the real tool has done it
+            lost |= set() if one.fails else {*state}  # the document refuses a call that the real tool has made
             continue
         counts["calls"] += 1
         if tool.contract is None or tool.contract.state_keys & lost:
@@ -49,13 +50,13 @@ def roll(toolkit: Toolkit, calls: Sequence[Recorded]) -> JsonObject:
         counts["right" if kind == "known" else "gaps_right"] += right
         wrong += [] if right else [one.name]
         if one.has_leaked:
-            break  # the recorded states after it hold what Python's default lists have kept
+            break  # the recorded states after it contain values that Python's shared default lists have kept
         state = {**one.after.get(one.kind, {}), **{key: world.state[key] for key in lost}} if right else world.state
     return {**counts, "wrong": wrong}
 
 
 def _touches(tool: ToolSpec, state: JsonObject) -> set[str]:
-    """Return the parts of the state that calls of the tool have ever changed; all of them where none was seen."""
+    """Return the keys of the state that calls of the tool have ever changed; all keys if no change was seen."""
     data: Any = tool.contract.data if tool.contract is not None else {}
     return {*data.get("evidence", {}).get("touches", state)}
 

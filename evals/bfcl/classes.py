@@ -1,8 +1,8 @@
-"""The benchmark's executable classes as the `python` rung: each call on an instance made from the task state's JSON.
+"""The benchmark's executable classes as the `python` rung: each call runs on an instance made from the task state.
 
-The task state is `{class: its attributes, ..., "runtime_state": {...}}`. An instance is made afresh for each call from
-that JSON, called, and read back; nothing outlives the call but the JSON. What the classes keep beside their attributes
-(private ones, the place of the random source, sets and numbers as keys, shared folders) stands in the runtime state.
+The task state is `{class: its attributes, ..., "runtime_state": {...}}`. For each call a fresh instance is made from
+that JSON, called, and read back; only the JSON is kept. The runtime state has what the classes keep besides their
+public attributes: private ones, the position of the random source, sets and numbers as keys, shared folders.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Classes:
     """The classes of one task, with its initial configuration.
 
     Args:
-        names: The classes; where two have a method of one name, the later one's is called, as in the benchmark.
-        config: Class to its initial configuration.
-        long_context: Load it with the benchmark's padding, and have long answers.
+        names: The classes; if two have a method of the same name, the later one's is called, as in the benchmark.
+        config: Initial configuration by class.
+        long_context: Whether to load the benchmark's padding, which makes answers long.
 
     Raises:
         EvalError: The official package is missing.
@@ -50,7 +50,7 @@ class Classes:
         self.owners = {tool: name for name in names for tool in methods(name)}
 
     def load(self) -> dict[str, Any]:
-        """Return fresh instances with the task's configuration, loaded as the benchmark loads them."""
+        """Return new instances with the task's configuration, loaded as the benchmark loads them."""
         stateless = package.load(package.BACKENDS).STATELESS_CLASSES
         made = {name: kind() for name, kind in self._kinds.items()}
         for name, instance in made.items():
@@ -61,14 +61,14 @@ class Classes:
         return made
 
     def read(self, instances: Mapping[str, Any]) -> JsonObject:
-        """Return the task state of these instances, made here or by the benchmark."""
+        """Return the task state of instances made here or by the benchmark."""
         state: JsonObject = {}
         for name, instance in instances.items():
             self._read_one(name, instance, state)
         return state
 
     def instances(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """Return fresh instances in this task state."""
+        """Return new instances in this task state."""
         return {name: self._make(name, state) for name in self.names}
 
     def simulate(self, tool: str) -> Callable[..., Json]:
@@ -84,7 +84,7 @@ class Classes:
         return run
 
     def real(self, tool: str, instances: Mapping[str, Any]) -> Callable[..., Json]:
-        """Return the tool on these instances, which it changes."""
+        """Return the tool as a function on these instances, which it changes."""
         owner = self.owners[tool]
 
         def run(**args: Any) -> Json:
@@ -110,7 +110,7 @@ class Classes:
         return instance
 
     def _read_one(self, name: str, instance: Any, state: JsonObject) -> None:
-        """Write an instance's attributes into the task state; parts that did not change stay as they are."""
+        """Write an instance's attributes into the task state."""
         kinds: Kinds = {}
         values = {key: value for key, value in vars(instance).items() if key not in _LEFT_OUT and key != "root"}
         made = encode(values, kinds)
@@ -130,13 +130,14 @@ class Classes:
 
 
 def told(method: Callable[..., Any], args: Mapping[str, Any]) -> Json:
-    """Return a method's answer in the benchmark's words: an object stays one, the rest is text, also an exception.
+    """Return a method's answer as the benchmark writes it: objects unchanged, anything else and exceptions as text.
 
-    The benchmark knows no errors beside answers: a method that raises may have changed its instance, and that stays.
+    The benchmark has no errors apart from answers: a method that raises may have changed its instance, and the change
+    stays.
     """
     try:
         answer = method(**args)
-    except Exception as error:  # noqa: BLE001 - the boundary to the benchmark's classes, which raise anything
+    except Exception as error:  # noqa: BLE001 - the benchmark's classes raise anything
         return f"Error during execution: {error}"
     if not isinstance(answer, dict):
         return str(answer)
@@ -149,18 +150,18 @@ def told(method: Callable[..., Any], args: Mapping[str, Any]) -> Json:
 
 @cache
 def methods(name: str) -> dict[str, Callable[..., Any]]:
-    """Return the public methods of a class, bound to an instance that was never given a scenario."""
-    shared_defaults(name)  # seen before the first call
+    """Return the public methods of a class, bound to an instance without a scenario."""
+    shared_defaults(name)  # recorded before the first call changes them
     found = inspect.getmembers(class_of(name)(), predicate=inspect.ismethod)
     return {key: method for key, method in found if not key.startswith("_")}
 
 
 @cache
 def shared_defaults(name: str) -> dict[str, dict[str, Any]]:
-    """Return by method the parameters with a mutable default, such as `tags=[]`, each as it was written.
+    """Return, by method, the parameters with a mutable default such as `tags=[]`, each with its original value.
 
-    Python makes such a default once: what one instance puts into it, every later one finds there. An attempt that leaks
-    into another is what must not be, so each call is given a copy, and `forget` sets them back.
+    Python creates such a default once and shares it between all instances. Attempts must not affect each other, so each
+    call gets a copy, and `forget` restores the originals.
     """
     found: dict[str, dict[str, Any]] = {}
     for method, function in inspect.getmembers(class_of(name), predicate=inspect.isfunction):
@@ -175,12 +176,12 @@ def shared_defaults(name: str) -> dict[str, dict[str, Any]]:
 
 
 def unshared(name: str, method: str) -> dict[str, Any]:
-    """Return a method's defaults that can be changed, a copy of each."""
+    """Return copies of a method's mutable defaults."""
     return copy.deepcopy(shared_defaults(name).get(method, {}))
 
 
 def forget(names: Iterable[str]) -> None:
-    """Set the classes' defaults back to what was written, as in a new process."""
+    """Restore the classes' original defaults, as in a new process."""
     for name in names:
         for method, given in shared_defaults(name).items():
             function = getattr(class_of(name), method)
@@ -203,18 +204,18 @@ def class_of(name: str) -> Any:
     return getattr(module_of(name), name)
 
 
-# values of Python as JSON and back without loss: what JSON cannot represent is noted in `kinds`, by JSON pointer
+# Python values as JSON and back without loss; types that JSON cannot represent are noted in `kinds`, by JSON pointer
 
 
 Kinds = dict[str, str]
-"""JSON pointer to what stands there, `set` or `tuple`; after a `#`, where the last token is a number: `int`."""
+"""Type by JSON pointer: `set` or `tuple`; with the prefix `#`, `int` if the last token is a number."""
 
 
 def encode(value: Any, kinds: Kinds, *, place: tuple[str | int, ...] = ()) -> Json:
-    """Return the value as JSON; what JSON cannot represent is added to `kinds`.
+    """Return the value as JSON and add the types that JSON cannot represent to `kinds`.
 
     Raises:
-        TypeError: It holds something else than Python's own containers and scalars.
+        TypeError: The value contains something other than Python's built-in containers and scalars.
     """
     if isinstance(value, dict):
         return _encode_object(value, kinds, place)
@@ -233,7 +234,7 @@ def _encode_object(value: Mapping[Any, Any], kinds: Kinds, place: tuple[str | in
     for key, item in value.items():
         name = key
         if not isinstance(key, str):
-            # 1 and "1" may both be keys: the class reads old ones from JSON and adds new ones itself
+            # 1 and "1" may both be keys: the class reads old keys from JSON and adds new ones
             name = f"{key} (int)" if str(key) in value else str(key)
             kinds[f"#{pointer((*place, name))}"] = "int"
         made[name] = encode(item, kinds, place=(*place, name))
@@ -241,7 +242,7 @@ def _encode_object(value: Mapping[Any, Any], kinds: Kinds, place: tuple[str | in
 
 
 def decode(value: Json, kinds: Mapping[str, str], *, place: tuple[str | int, ...] = ()) -> Any:
-    """Return the value that `encode` was given; shares nothing with the JSON."""
+    """Return the original value of `encode`, sharing nothing with the JSON."""
     if isinstance(value, dict):
         return {
             _key(name, kinds.get(f"#{pointer((*place, name))}")): decode(item, kinds, place=(*place, name))
@@ -258,14 +259,14 @@ def _key(name: str, kind: str | None) -> str | int:
     return int(name.removesuffix(" (int)")) if kind == "int" else name
 
 
-# a random source whose place can be given as one number, so that it fits into a task state
+# a random source whose position is one number, so that it fits into a task state
 
 
 class CountedRandom(random.Random):
-    """Draws as `random.Random` does and counts the 32-bit words that it has drawn.
+    """Draws like `random.Random` and counts the 32-bit words drawn.
 
     Args:
-        start: State of the source that it takes the place of, at its beginning.
+        start: Start state of the source that it replaces.
         drawn: Words drawn since.
     """
 
@@ -277,27 +278,27 @@ class CountedRandom(random.Random):
         self.drawn = drawn
 
     def random(self) -> float:
-        """Draw as the base class does; two words."""
+        """Draw as the base class does, using two words."""
         self.drawn += 2
         return super().random()
 
     def getrandbits(self, k: int, /) -> int:
-        """Draw as the base class does; a word for each 32 bits begun."""
+        """Draw as the base class does, using a word for each 32 bits or part of them."""
         self.drawn += -(-k // 32)
         return super().getrandbits(k)
 
 
 def words_drawn(source: random.Random, start: Any) -> int:
-    """Return how many words a source has drawn since it stood at `start`, where it had just been seeded.
+    """Return how many words a source has drawn since `start`, its state right after seeding.
 
     Raises:
-        ValueError: It was seeded otherwise, or has drawn more words than can be counted.
+        ValueError: It was seeded differently, or has drawn more words than can be counted.
     """
     if isinstance(source, CountedRandom):
         return source.drawn
     state = source.getstate()
-    # its last number is the place in a block of 624 words; a fresh source stands at the end of a block
+    # the last number is the position in a block of 624 words; a new source is at the end of a block
     drawn = 0 if state == start else int(state[1][-1])
     if CountedRandom(start, drawn).getstate() != state:
-        raise ValueError("the random source is none that began here, or has drawn more than 624 words")
+        raise ValueError("the random source has another start, or has drawn more than 624 words")
     return drawn

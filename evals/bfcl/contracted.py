@@ -1,4 +1,4 @@
-"""The eight multi-turn classes by contract: each class's tools, their state below the class's name."""
+"""The toolkits of the eight multi-turn classes with contracts; each class's state is below the class's name."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ CLASSES = (
 
 @cache
 def class_toolkit(name: str) -> Toolkit:
-    """Return the tools of a class as they are documented, with contracts; mathematics is computed.
+    """Return the documented tools of a class, with contracts; the mathematics is computed.
 
-    The file system's are those of `examples/files`. A class without a file of contracts has none.
+    The file system's tools are those of `examples/files`. A class without a contract file has no contracts.
     """
     if name == "GorillaFileSystem":
         return Toolkit.from_tools(Toolkit.from_openapi(FILES).mount(name), title=name)
@@ -44,7 +44,7 @@ def class_toolkit(name: str) -> Toolkit:
 
 @cache
 def learned_toolkit(name: str, folder: Path) -> Toolkit:
-    """Return the tools of a class as they are documented, with the contracts that were learned of it."""
+    """Return the documented tools of a class with the contracts learned for it."""
     plain = Toolkit.from_tools(documents(name).values(), title=name)
     return plain.with_contracts(folder / f"{name}.yaml", at=name)
 

@@ -1,7 +1,7 @@
-"""Random calls on the real classes beside the contracts, state by state.
+"""Make random calls both on the real classes and by contract, and compare the states.
 
-Each call begins in the real class's state: one difference does not lead to others. Arguments fit the tool's document;
-their values are those of recorded calls, of the state, and odd ones.
+Each call starts from the real class's state, so differences do not accumulate. Arguments fit the tool's document; their
+values are taken from recorded calls, from the state, and from a list of odd values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .contracted import class_toolkit
 from .fidelity import Recorded, compared, simulated
 
 LONGEST = 20
-"""Calls of one sequence."""
+"""Most calls of one sequence."""
 
 ODD: Sequence[Json] = (
     "", " ", ".", "..", "/", "a/b", "new.txt", "A b", "é", "x" * 30, "2024-09-01", "12/30", "none", 0, 1, 2, 3, 5, -1,
@@ -29,7 +29,7 @@ ODD: Sequence[Json] = (
 )  # fmt: skip
 
 DATES = ("2024-02-30", "2024-02-29", "2023-02-29", "2024-1-5", "2024-13-01", "2024/01/01", "24-01-01", "9999-12-31")
-"""Odd values of arguments whose name has the word date."""
+"""Odd values of arguments with "date" in their name."""
 
 TYPES: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
@@ -44,7 +44,7 @@ Step = tuple[str, JsonObject]
 
 
 class Start(NamedTuple):
-    """Where a sequence begins: a class in the configuration of a task."""
+    """The start of a sequence: a class in a task's configuration."""
 
     kind: str
     task: str
@@ -59,7 +59,7 @@ class Values:
 
     @classmethod
     def of(cls, calls: Iterable[Recorded]) -> Values:
-        """Return the values that recorded calls hold."""
+        """Return the values of recorded calls."""
         known: dict[tuple[str, str], list[Json]] = defaultdict(list)
         for one in calls:
             for key, value in one.args.items():
@@ -68,7 +68,7 @@ class Values:
         return cls(known)
 
     def draw(self, source: Random, tool: str, key: str, rule: JsonObject, state: JsonObject) -> Json:
-        """Return a value of the rule's type: often the state's own under this name, one recorded or one around."""
+        """Return a value of the rule's type: mostly from the state or from recorded calls, rarely an odd one."""
         kinds = TYPES.get(str(rule.get("type")), (str, int))
         here = list(values_of(state))
         pools = [
@@ -86,7 +86,7 @@ class Values:
 
 
 def values_of(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
-    """Yield everything in a state with the key it stands under; keys of objects as values, too."""
+    """Yield all values of a state with their keys; keys of objects count as values too."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield name, key
@@ -101,7 +101,7 @@ def values_of(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
 
 
 def near(state: JsonObject) -> Iterator[str]:
-    """Yield names in the file system's working folder."""
+    """Yield the names in the file system's working folder."""
     for files in state.values():
         if isinstance(files, dict) and "cwd" in files:
             here = {"contents": files["tree"]}
@@ -111,7 +111,7 @@ def near(state: JsonObject) -> Iterator[str]:
 
 
 def random_step(source: Random, kind: str, values: Values, state: JsonObject) -> Step:
-    """Return a call of a class's tool whose arguments fit its document."""
+    """Return a call of one of the class's tools whose arguments fit its document."""
     tools = list(class_toolkit(kind))
     while True:
         tool = source.choice(tools)
@@ -123,7 +123,7 @@ def random_step(source: Random, kind: str, values: Values, state: JsonObject) ->
 
 
 class Real:
-    """A class beside its contracts, from one start."""
+    """A class and its contracts, from one start."""
 
     def __init__(self, start: Start) -> None:
         self.start = start
@@ -133,10 +133,10 @@ class Real:
         self.hidden: Mapping[str, JsonObject] = {name: part.get("private", {}) for name, part in runtime.items()}
 
     def step(self, step: Step) -> JsonObject:
-        """Answer a call on both sides; the state is the real one afterwards.
+        """Make a call on both sides and keep the real state.
 
         Raises:
-            ValueError: The class's state cannot be represented in JSON: a folder holds itself.
+            ValueError: The class's state cannot be represented in JSON because a folder contains itself.
         """
         name, args = step
         instances = self.classes.instances(self.state)
@@ -150,22 +150,22 @@ class Real:
 
 
 def answered(method: Callable[..., Any], args: JsonObject) -> tuple[Json, str | None]:
-    """Return what a method answers as JSON, other values as text; and what it raises."""
+    """Return a method's answer as JSON, or as text if it is not JSON; and what it raises."""
     try:
         return json.loads(json.dumps(method(**args), default=str)), None
-    except Exception as error:  # noqa: BLE001 - the boundary to the benchmark's classes, which raise anything
+    except Exception as error:  # noqa: BLE001 - the benchmark's classes raise anything
         return None, f"{type(error).__name__}: {error}"
 
 
 def public(state: JsonObject) -> JsonObject:
-    """Return a state without what the classes keep beside their attributes."""
+    """Return a state without its runtime state."""
     return {name: part for name, part in state.items() if name != RUNTIME}
 
 
 def compare_random(start: Start, *, seed: str, values: Values) -> tuple[list[JsonObject], int]:
-    """Return how the calls of a random sequence came out.
+    """Return the comparisons for a random sequence of calls.
 
-    The second value counts sequences that ended early, in a state that is no JSON.
+    The second value counts sequences that ended early because the state could not be represented in JSON.
     """
     source, real = Random(seed), Real(start)
     made: list[JsonObject] = []

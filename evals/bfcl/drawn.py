@@ -1,4 +1,4 @@
-"""Values that a class draws at random: compared as placeholders, and those of a simulation beside the real ones."""
+"""Values that a class draws at random: comparing them as placeholders, and mapping simulated ones to real ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Place = tuple[str, ...]
 
 
 class Drawn(NamedTuple):
-    """A place where a drawn value stands, and its shape.
+    """A place with a random value, and the value's shape.
 
     Args:
         place: Below `result`, or below `state` and the class; `*` is any key, `-` any item of a list.
@@ -61,24 +61,24 @@ DRAWN: Mapping[str, Sequence[Drawn]] = {
     "book_flight": (
         Drawn("result/booking_id", r'"[1-9]\d{6}"'),
         Drawn("result/transaction_id", r'"[1-9]\d{7}"'),
-        Drawn("result/error", r'"Invalid travel class.*"'),  # a set, in an order that differs from process to process
+        Drawn("result/error", r'"Invalid travel class.*"'),  # a set, printed in another order by each process
     ),
     "purchase_insurance": (Drawn("result/insurance_id", r'"[1-9]\d{8}"'),),
     "get_outside_temperature_from_google": (Drawn("result/outsideTemperature", (-10.0, 40.0)),),
     "get_current_speed": (Drawn("result/currentSpeed", (0.0, 120.0)),),
 }
-"""Method to the places of what it draws. Each method's name is unique among the classes."""
+"""The random values of each method. Method names are unique among the classes."""
 
 SETS = ("generated_ids",)
-"""Attributes that are sets: their order means nothing. A recording has them as Python prints them."""
+"""Attributes that are sets, compared without order. A recording has them as Python prints them."""
 
 
 def placeholders(tool: str, result: Json, state: Json, before: Json) -> Json:
-    """Return `{result, state}` with the same words in the place of values that a call has drawn.
+    """Return `{result, state}` with placeholders for the values that a call has drawn.
 
-    A value counts as drawn where it stands in one of the tool's places, was not there before, and has the shape. The
-    same value elsewhere is replaced too where it is new, so that a result must name what the state holds. What an
-    earlier place has drawn may by chance be what was there before.
+    A value counts as drawn if it is in one of the tool's places, is new there, and has the shape. The same value
+    elsewhere is replaced too if it is new there, so that result and state must agree. A value drawn at an earlier place
+    may by chance equal an old value.
     """
     whole: Json = {"result": result, "state": state}
     old: Json = {"result": None, "state": before}
@@ -95,7 +95,7 @@ def placeholders(tool: str, result: Json, state: Json, before: Json) -> Json:
 def drawn_values(
     tool: str, result: Json, state: Json = None, before: Json = None, *, shaped: bool = True
 ) -> dict[str, list[Json]]:
-    """Return the values that a call has drawn, by place, in their order there; `shaped`: only those of their shape."""
+    """Return the drawn values of a call by place, in order; with `shaped` only values of the expected shape."""
     whole, old = {"result": result, "state": state}, {"result": None, "state": before}
     return {
         one.place: [
@@ -108,15 +108,15 @@ def drawn_values(
 
 
 def normal(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a recorded state with lists for sets, which a recording has as text."""
+    """Return a recorded state with lists for the sets that the recording has as text."""
     return {name: {key: _listed(key, value) for key, value in part.items()} for name, part in state.items()}
 
 
 def split_hidden(state: Mapping[str, Any]) -> tuple[JsonObject, JsonObject]:
-    """Return a state as a recording shows it, and the private attributes that it leaves out, each by class.
+    """Return the part of a state that recordings show, and the private attributes that they omit, both by class.
 
-    How hard the car's brake is pressed decides later calls, and no recorded patch holds it: a contract keeps it below
-    the class's own name for it.
+    Some private attributes decide later calls, such as how hard the brake is pressed; a contract keeps them under the
+    class's own name for them.
     """
     shown, hidden = (
         {
@@ -143,14 +143,14 @@ def _unordered(whole: Any) -> Json:
 
 
 def _without(old: Json, place: Place) -> Json:
-    """Return a state with nothing at a place; a place with `*` or `-` stays as it is."""
+    """Return a state with None at a place; a place with `*` or `-` is unchanged."""
     if isinstance(old, dict) and place[0] in old:
         return {**old, place[0]: _without(old[place[0]], place[1:]) if place[1:] else None}
     return old
 
 
 def _at(value: Json, old: Json, place: Place) -> Iterator[tuple[Json, Json]]:
-    """Yield the values at a place, each with what stood there before; of a list, what was not in it."""
+    """Yield the values at a place, each with its old value; for a list only items that are new."""
     if not place:
         yield value, old
     elif isinstance(value, list) and place[0] == "-":
@@ -178,21 +178,21 @@ def _replaced(value: Json, old: Json, words: Mapping[str, str]) -> Json:
     return words.get(json.dumps(value), value)
 
 
-# a written plan names the real identifiers: it is given the simulation's in their place, as a model would that reads
-# results; what comes out is scored with the real ones put back
+# a recorded plan contains real identifiers: they are replaced by the simulation's, as a model would that reads
+# results;\nthe resulting plan is scored with the real ones put back
 
 Seen = Sequence[tuple[str, Json]]
-"""A turn's calls as a plan was written: the tool's name and the result that its writer saw."""
+"""A turn's calls as seen by the plan's author: the tool's name and its result."""
 
 
 @dataclass(slots=True)
 class Redrawn:
-    """What a task's simulation has drawn so far, and what stands for it elsewhere.
+    """The identifiers that a task's simulation has drawn so far, and their real or recorded counterparts.
 
     Args:
         task: The task.
-        seen: The plan's calls by turn; empty where the plan is not written down.
-        instance: The state of the real classes, to which `advance` carries out each turn's plan.
+        seen: The recorded plan's calls by turn; empty for a live planner.
+        instance: The state of the real classes, on which `advance` runs each turn's plan.
     """
 
     task: Task
@@ -203,12 +203,12 @@ class Redrawn:
     _turn: int = 0
 
     def fill(self, reply: Json, where: str, attempt: int) -> Json:
-        """Return a written reply with the simulation's identifiers in the place of those that its writer saw."""
+        """Return a recorded reply with the simulation's identifiers instead of those that its author saw."""
         calls = made_calls(NODE_STATE.get(), attempt)
         return exchanged(reply, {**self._ours, **self._pairs((call["name"], call["result"]) for call in calls)})
 
     def _pairs(self, calls: Iterable[tuple[str, Json]]) -> dict[str, Json]:
-        """Return what a turn's writer saw with what its calls have drawn: each tool's calls in their order."""
+        """Return the values that a turn's author saw, mapped to those that its calls have drawn, by tool and order."""
         waiting: dict[str, list[dict[str, list[Json]]]] = defaultdict(list)
         for name, result in self.seen[self._turn] if self._turn < len(self.seen) else ():
             waiting[name].append(drawn_values(name, result))
@@ -219,7 +219,7 @@ class Redrawn:
         return found
 
     def advance(self, played: Played) -> None:
-        """Carry out a turn's plan on the real classes, and note what both sides have drawn."""
+        """Run a turn's plan on the real classes, and record what both sides have drawn."""
         answered = [step for step in played.chosen["steps"] if "outcome" in step]
         self._ours |= self._pairs((step["call"]["name"], step["outcome"]["result"]) for step in answered)
         self._turn += 1
@@ -234,7 +234,7 @@ class Redrawn:
                 self._real |= _matched(ours, drawn_values(name, answer, self.instance, was))
 
     def real(self, played: Sequence[Played]) -> list[Played]:
-        """Return turns with the real identifiers in the place of the simulation's."""
+        """Return turns with the real identifiers instead of the simulation's."""
         return [
             replace(
                 each, **{key: exchanged(getattr(each, key), self._real) for key in ("rehearsal", "before", "after")}
@@ -249,7 +249,7 @@ def _matched(some: Mapping[str, list[Json]], others: Mapping[str, list[Json]]) -
 
 
 def exchanged(value: Json, words: Mapping[str, Json]) -> Json:
-    """Return a value with others in the place of drawn ones, also inside texts and as keys."""
+    """Return a value with drawn values exchanged, also inside texts and as keys."""
     if not words:
         return value
     texts = {json.loads(one): other for one, other in words.items() if one.startswith('"') and isinstance(other, str)}
@@ -267,4 +267,4 @@ def exchanged(value: Json, words: Mapping[str, Json]) -> Json:
 
 
 SHORT = 5
-"""Texts of so many characters or less are replaced only where they stand alone."""
+"""Texts of at most this length are replaced only as whole values."""

@@ -1,4 +1,4 @@
-"""A call of a real tool beside the same call by contract, in the same state: outcome, result, state."""
+"""Compare a real tool's call with the same call by contract, in the same state: outcome, result, state."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .drawn import normal, placeholders, split_hidden
 from .tasks import widened
 
 RUNGS = ("contract", "python", "validator")
-"""Whose answer may be right: a call that is left to another rung counts as wrong."""
+"""Rungs whose answer may be right; a call answered by another rung counts as wrong."""
 
 
 class Recorded(NamedTuple):
-    """A recorded call: the state of all classes before it and after, and what the real tool made of it."""
+    """A recorded call: the state of all classes before and after it, and the real tool's result or exception."""
 
     kind: str
     name: str
@@ -35,12 +35,15 @@ class Recorded(NamedTuple):
 
     @property
     def fails(self) -> bool:
-        """Whether the real tool raised, or answered with the key `error`: BFCL's tools give their errors so."""
+        """Whether the real tool raised, or answered with the key `error`, as BFCL's tools do."""
         return bool(self.raised) or is_error(self.result)
 
 
 class Simulated(NamedTuple):
-    """What became of a call in a `World`. `fails` also where the validator refused it; `hidden` as `split_hidden`."""
+    """The result of a call in a `World`.
+
+    `fails` is also true if the validator refused the call; `hidden` as in `split_hidden`.
+    """
 
     fails: bool
     rung: str
@@ -53,19 +56,22 @@ class Simulated(NamedTuple):
 
 
 def is_error(result: Any) -> bool:
-    """Return whether a result is an error in BFCL's words: an object with `error`, such an object or text in a list."""
+    """Return whether a result is one of BFCL's errors: an object with `error`, or such an object or text in a list."""
     if isinstance(result, list) and len(result) == 1:
         return is_error(result[0]) or str(result[0]).startswith("Error: ")
     return isinstance(result, dict) and "error" in result
 
 
 def is_kept_out(task: str) -> bool:
-    """Return whether a task is kept out while contracts are written: by its number, as its forms share the calls."""
+    """Return whether a task is held out while contracts are written.
+
+    It is chosen by the task's number, because variants of a task share calls.
+    """
     return hashlib.sha256(task.rpartition("_")[2].encode()).digest()[0] % 2 == 1
 
 
 def recorded_calls(task: Mapping[str, Any]) -> Iterator[Recorded]:
-    """Yield the calls of a recorded task that are of a class, with the states that their recorded patches give."""
+    """Yield the recorded calls of a task that belong to a class, with the states from the recorded patches."""
     world = task["initial_state"]
     for step in (step for turn in task["turns"] for step in turn):
         before, world = world, apply_patch(world, step["patch"])
@@ -77,9 +83,9 @@ def recorded_calls(task: Mapping[str, Any]) -> Iterator[Recorded]:
 
 
 def without_leaks(one: Recorded) -> Recorded:
-    """Return a recorded `post_tweet` with nothing in the lists that it was not given.
+    """Return a recorded `post_tweet` with empty lists for arguments that it was not given.
 
-    Their defaults are lists that Python makes once: what `mention` adds to one stood in later tasks' tweets, too.
+    Python creates their default lists once: what `mention` added to one also appeared in later tasks' tweets.
     """
     missing = [key for key in ("tags", "mentions") if key not in one.args]
     if one.name != "post_tweet" or one.fails or not any(one.result[key] for key in missing):
@@ -92,12 +98,12 @@ def without_leaks(one: Recorded) -> Recorded:
 
 
 def simulated(toolkit: Toolkit, one: Recorded, hidden: Mapping[str, JsonObject] = MappingProxyType({})) -> Simulated:
-    """Answer a call in a world in the state before it; values that its document forbids reach the contract too.
+    """Make a call in a world with the state before it, even if its document forbids the arguments' values.
 
     Args:
         toolkit: The class's tools.
         one: The call.
-        hidden: What the task's calls before have left that recordings do not show.
+        hidden: Private attributes that the task's earlier calls have left and that recordings do not show.
     """
     is_wide = False
     if one.name in toolkit:
@@ -116,9 +122,9 @@ def simulated(toolkit: Toolkit, one: Recorded, hidden: Mapping[str, JsonObject] 
 
 
 def compared(one: Recorded, got: Simulated) -> JsonObject:
-    """Return how a simulated call came out beside the real one: outcome, result, state, and all three.
+    """Return how a simulated call compares with the real one in outcome, result, state, and all three.
 
-    Of a call that raised there is no result to compare with.
+    For a call that raised, there is no result to compare.
     """
     real, ours = (placeholders(one.name, each.result, each.after, one.before) for each in (one, got))
     same = {

@@ -1,7 +1,7 @@
-"""The benchmark's file system as JSON: a readable tree and cwd, and the exact objects where they are not a plain tree.
+"""The benchmark's file system as JSON: a readable tree and cwd, and the exact objects if these are not a plain tree.
 
-Copied and moved folders share files, and their children keep the old folder as parent: `cd ..` from one of them leads
-where no path leads. Such a state is written out as a graph of its objects (`links`), beside the tree.
+Copied and moved folders share files, and their children keep the old folder as parent, so that `cd ..` leads to a
+folder that no path names. Such a state is also written as a graph of its objects (`links`).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from gecko_graph.state import JsonObject
 
 
 def read_folders(system: Any, module: ModuleType) -> tuple[JsonObject, JsonObject | None]:
-    """Return `{"tree", "cwd"}` of a file system, and its links where these do not suffice.
+    """Return `{"tree", "cwd"}` of a file system, and its links if these are not enough.
 
     Args:
         system: The GorillaFileSystem.
         module: Its module, for `File` and `Directory`.
 
     Raises:
-        ValueError: A folder holds itself (`cp a a` makes one), and so the class itself goes round for ever in it.
+        ValueError: A folder contains itself, as after `cp a a`; the class itself would not terminate on it.
     """
     plain: JsonObject = {"tree": {system.root.name: _node(system.root, module)}, "cwd": _path(system)}
     links = _links(system, module)
@@ -33,7 +33,7 @@ def read_folders(system: Any, module: ModuleType) -> tuple[JsonObject, JsonObjec
 
 
 def write_folders(system: Any, state: JsonObject, links: JsonObject | None, module: ModuleType) -> None:
-    """Give a file system the root and the current folder of `read_folders`."""
+    """Set a file system's root and current folder from the values of `read_folders`."""
     if links is not None:
         _relink(system, links, module)
         return
@@ -64,7 +64,7 @@ def _folder(name: str, node: JsonObject, parent: Any, module: ModuleType) -> Any
 
 
 def _path(system: Any) -> list[str]:
-    """Return the current folder's path from the root where it can be reached, else the path that its parents give."""
+    """Return the current folder's path from the root if there is one, else the path given by its parents."""
     found = _search(system.root, system._current_dir)
     if found is not None:
         return [system.root.name, *found]
@@ -85,7 +85,7 @@ def _search(folder: Any, wanted: Any) -> list[str] | None:
 
 
 def _links(system: Any, module: ModuleType) -> JsonObject:
-    """Return all objects that the root and the current folder lead to: each once, numbered in the order found."""
+    """Return all objects reachable from the root and the current folder, each once, numbered in the order found."""
     nodes: list[Any] = []
     shelves: list[Any] = []
     numbers: dict[int, int] = {}

@@ -1,6 +1,6 @@
-"""For forward execution: a service that answers wrongly on purpose, and models that speak calls that were written down.
+"""For forward execution: a service that gives wrong answers on purpose, and models that replay recorded calls.
 
-Of the service contracts and classes answer, and some of their answers are made wrong.
+The service answers by contracts and classes, and makes some of the answers wrong.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LIES = ("empty", "of another call", "a field missing", "an old state")
 
 
 def emptied(result: Json) -> Json:
-    """Return a result of the same form with nothing in it."""
+    """Return a result of the same form without values."""
     if isinstance(result, dict):
         return {key: emptied(each) for key, each in result.items()}
     return [] if isinstance(result, list) else "" if isinstance(result, str) else None
@@ -44,11 +44,11 @@ def lacking(result: JsonObject) -> Json:
 
 @dataclass(slots=True)
 class Service:
-    """The service of one task's run: which answers were wrong, by the call's id.
+    """The service of one task's run; `said` tells which answers were wrong, by the call's id.
 
     Args:
-        seed: Of what is answered wrongly.
-        share: Of the answers that are made wrong.
+        seed: Seed of the choice of wrong answers.
+        share: Share of the answers that are made wrong.
     """
 
     seed: str
@@ -58,7 +58,7 @@ class Service:
 
     @property
     def rungs(self) -> Rungs:
-        """The ladder's rungs, of which those that know a tool answer by this service."""
+        """The ladder's rungs, with `contract` and `python` answered by this service."""
         made = {name: Rung(name, self._answering(RUNGS[name].answer)) for name in ("contract", "python")}
         return {**RUNGS, **made}
 
@@ -82,7 +82,7 @@ class Service:
         return wrong[1] or right
 
     def _lie(self, kind: str, request: RungRequest, right: Answer) -> Answer | None:
-        """Return the wrong answer of this kind; None where it would be the right one."""
+        """Return the wrong answer of this kind; None if it equals the right one."""
         made = right
         if kind == LIES[0]:
             made = replace(right, result=emptied(right.result))
@@ -103,7 +103,7 @@ class Service:
         return None if same else made
 
     def _outdated(self, request: RungRequest) -> ContractAnswer | None:
-        """Return what the contract answers in the state that the turn began in."""
+        """Return the contract's answer in the state at the start of the turn."""
         if request.tool.contract is None or not request.tool.contract.answers:
             return None
         run = open_contract(replace(request, state=request.before))
@@ -114,7 +114,7 @@ class Service:
 
 
 def stopped(said: Mapping[str, str], steps: list[Any]) -> dict[str, list[int]]:
-    """Return by kind of answer how many there were, and how many of them were refused."""
+    """Return, by kind of answer, how many there were and how many of them were refused."""
     counts: dict[str, list[int]] = {}
     for step in steps:
         if step["call"]["id"] in said and "outcome" in step:
@@ -125,20 +125,20 @@ def stopped(said: Mapping[str, str], steps: list[Any]) -> dict[str, list[int]]:
     return counts
 
 
-# calls that were written down as forward execution's models
+# recorded calls as forward execution's models
 
 
 class Follower(RecordedModel):
-    """Speaks for `reasoner`, `reranker` and `planner` by calls that were written down, one turn.
+    """Replays one turn of recorded calls as the roles `reasoner`, `reranker` and `planner`.
 
-    A need is the next call, once. Its candidates are the tools of the calls from there on, so that what was written
-    after a refused call, as other arguments or with another tool, is the next try.
+    A need is the next call, stated once. Its candidates are the tools of the calls from there on, so that the calls
+    recorded after a refused one (other arguments or another tool) are the next tries.
     """
 
     calls: list[JsonObject] = Field(default_factory=list)
     made: int = 0
     asked: int = -1
-    """The call that was needed last: one that was not made by then cannot be."""
+    """The index of the last needed call; if it was not made, it is skipped."""
 
     def _reply(
         self,

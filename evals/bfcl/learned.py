@@ -1,4 +1,4 @@
-"""What learned contracts say of real calls: refused, warned, lawful or unknown; result and state where they answer."""
+"""What learned contracts predict for real calls: refused, warned, lawful or unknown; result and state if known."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .fidelity import Recorded
 
 WARNED = "perhaps refused"
 OUTSIDE = "outside"
-"""A call that breaks its tool's document: the document refuses it, whatever was learned."""
+"""A call that breaks its tool's document, which refuses it independently of learned contracts."""
 
 
 def foreseen(toolkit: Toolkit, one: Recorded) -> JsonObject:
-    """Return what contracts say of a call in its own state, beside what it came to.
+    """Return a contract's prediction for a call in its own state, compared with the real outcome.
 
     Returns:
-        `outcome` (refused, lawful, warned, unknown or outside), `fails`; and where they say so `result` and `state`:
-        whether these are right.
+        `outcome` (refused, lawful, warned, unknown or outside), `fails`; and, if predicted, whether `result` and
+        `state` are right.
     """
     about: JsonObject = {"class": one.kind, "tool": one.name, "fails": one.fails, "outcome": "unknown"}
     tool = toolkit.get(one.name)
@@ -57,7 +57,7 @@ def foreseen(toolkit: Toolkit, one: Recorded) -> JsonObject:
 
 
 def tally(found: Iterable[Mapping[str, Any]]) -> JsonObject:
-    """Return counts over judged calls: how many, answered, right; lawful ones refused, refusals allowed."""
+    """Return counts over predictions: all, answered, right, lawful calls refused, refusals allowed and so on."""
     inside = [one for one in found if one["outcome"] != OUTSIDE]
     answered = [one for one in inside if one["outcome"] in ("refused", "lawful")]
     right = [one for one in answered if (one["outcome"] == "refused") == one["fails"]]

@@ -1,6 +1,6 @@
-"""What BFCL's mathematical tools answer where plain arithmetic does not do: pure functions, for the rung `python`.
+"""BFCL's mathematical tools that are beyond the language of contracts, as pure functions for the rung `python`.
 
-What they refuse stands in `contracts/MathAPI.yaml`.
+Their refusals are in `contracts/MathAPI.yaml`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ UNITS = {"km": 1000, "m": 1, "cm": 0.01, "mm": 0.001, "um": 1e-6, "nm": 1e-9}
 
 
 def logarithm(state: JsonObject, value: Any, base: Any, precision: Any) -> JsonObject:
-    """Return a logarithm, as text with so many digits."""
+    """Return a logarithm as text with `precision` digits."""
     return {"result": str(_logarithm(value, base, precision))}
 
 
@@ -28,26 +28,26 @@ def _logarithm(value: Any, base: Any, precision: Any) -> Any:
 
 
 def standard_deviation(state: JsonObject, numbers: Sequence[float]) -> JsonObject:
-    """Return the deviation of a whole population."""
+    """Return the population standard deviation."""
     mean = sum(numbers) / len(numbers)
     return {"result": math.sqrt(sum((each - mean) ** 2 for each in numbers) / len(numbers))}
 
 
 def si_unit_conversion(state: JsonObject, value: float, unit_in: str, unit_out: str) -> JsonObject:
-    """Return a length in another unit: first in metres."""
+    """Return a length in another unit, converted through metres."""
     return {"result": value * UNITS[unit_in] * (1 / UNITS[unit_out])}
 
 
 def power(state: JsonObject, base: float, exponent: float) -> JsonObject:
-    """Return a power; a complex one as text. Raises OverflowError for whole numbers that a task state cannot hold."""
+    """Return a power; a complex one as text. Raises OverflowError for integers that a task state cannot contain."""
     result = base**exponent
     if isinstance(result, int) and result.bit_length() > 63:
-        raise OverflowError("the result is a whole number of more than 64 bits")
+        raise OverflowError("the result is an integer of more than 64 bits")
     return {"result": str(result) if isinstance(result, complex) else result}
 
 
 def square_root(state: JsonObject, number: float, precision: int) -> JsonObject:
-    """Return a root, as text with so many digits."""
+    """Return a square root as text with `precision` digits."""
     return {"result": str(_square_root(number, precision))}
 
 
@@ -69,4 +69,4 @@ PRINTED: Mapping[str, Callable[..., str]] = {
     "logarithm": lambda state, **args: str({"result": _logarithm(**args)}),
     "square_root": lambda state, **args: str({"result": _square_root(**args)}),
 }
-"""The same where results are as the benchmark prints what is no JSON."""
+"""The same functions for stages whose results are texts as the benchmark prints them."""

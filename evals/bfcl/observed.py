@@ -1,4 +1,4 @@
-"""Observations of the eight classes: recorded calls, and random ones on the real classes, in the class's own state."""
+"""Observations of the eight classes: recorded calls, and random calls on the real classes in their own state."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from .fidelity import Recorded, recorded_calls
 from .tasks import documents
 
 HELD_OUT = 5
-"""One of so many tasks is held out, by its number: its forms share the calls."""
+"""One task of this many is held out, by its number, because variants of a task share calls."""
 
 
 def is_held_out(task: str) -> bool:
-    """Return whether a task is kept from the learner."""
+    """Return whether a task is held out from the learner."""
     return hashlib.sha256(f"learn:{task.rpartition('_')[2]}".encode()).digest()[0] % HELD_OUT == 0
 
 
 def plain_toolkit(kind: str) -> Toolkit:
-    """Return a class's tools as they are documented: no contract, nothing of their source."""
+    """Return a class's documented tools, without contracts or code."""
     return Toolkit.from_tools(documents(kind).values(), title=kind)
 
 
 def observe(one: Recorded, source: str = "") -> Observation:
-    """Return a recorded call as an observation, its state that of its class alone."""
+    """Return a recorded call as an observation, with the state of its class only."""
     before, after = (shown.get(one.kind, {}) for shown in (one.before, one.after))
     return Observation(
         tool=one.name,
@@ -47,7 +47,7 @@ def observe(one: Recorded, source: str = "") -> Observation:
 
 
 def journal(tasks: Iterable[Mapping[str, Any]], kinds: Iterable[str]) -> Iterator[tuple[str, Recorded]]:
-    """Yield the recorded calls of these classes with the task's id."""
+    """Yield the recorded calls of these classes, each with its task's id."""
     wanted = set(kinds)
     for task in tasks:
         for one in recorded_calls(task):
@@ -56,7 +56,7 @@ def journal(tasks: Iterable[Mapping[str, Any]], kinds: Iterable[str]) -> Iterato
 
 
 def random_calls(kind: str, starts: list[Start], values: Values, *, count: int, seed: str) -> Iterator[Recorded]:
-    """Yield calls whose arguments fit the documents, made on the real class in sequences from its tasks' states."""
+    """Yield calls with documented arguments, made on the real class in sequences from its tasks' states."""
     source, made = Random(seed), 0
     while made < count:
         start = source.choice(starts)
@@ -66,7 +66,7 @@ def random_calls(kind: str, starts: list[Start], values: Values, *, count: int, 
             try:
                 one, state = _call(classes, kind, state, *random_step(source, kind, values, public(state)))
             except ValueError:
-                break  # a folder that holds itself is no JSON
+                break  # a folder that contains itself cannot be represented in JSON
             made += 1
             yield one
 
@@ -80,7 +80,7 @@ def _call(classes: Classes, kind: str, state: JsonObject, name: str, args: JsonO
 
 
 def starts_of(tasks: Iterable[Mapping[str, Any]], kind: str) -> list[Start]:
-    """Return where random sequences of a class may begin."""
+    """Return the starts for random sequences of a class."""
     return [
         Start(kind, task["id"], task["initial_config"].get(kind, {}))
         for task in tasks

@@ -1,4 +1,4 @@
-"""The official multi-turn checker and the official replay, each on instances of its own that nothing else ever sees."""
+"""The official multi-turn checker and replay, each on private instances."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .classes import forget
 from .tasks import Task
 
 Plan = Sequence[Sequence[Sequence[str]]]
-"""The official result format, decoded: turns of steps of calls, each written as Python would."""
+"""The decoded official result format: turns of steps of calls, each written as a Python call."""
 
 _NUMBERS = count(1)
 _ALONE = Lock()
@@ -27,12 +27,12 @@ class Verdict(NamedTuple):
 
 
 def check(task: Task, plan: Plan, *, turns: int | None = None) -> Verdict:
-    """Return the official checker's verdict on a plan, after the task's past, as in a process that checks nothing else.
+    """Return the official checker's verdict on a plan after the task's past, independent of other checks.
 
     Args:
         task: The task.
-        plan: One entry a turn; too few are a forced end, as for the official evaluator.
-        turns: Check only the first so many turns.
+        plan: One entry per turn; a missing turn counts as a forced end, as in the official evaluator.
+        turns: If given, the number of first turns to check.
     """
     truth = [list(turn.truth) for turn in task.turns][:turns]
     if len(plan) < len(truth):
@@ -48,9 +48,9 @@ def check(task: Task, plan: Plan, *, turns: int | None = None) -> Verdict:
 
 
 class Replay:
-    """The real classes, called as the benchmark calls them, turn after turn. Use as a context manager.
+    """The real classes, called as the benchmark calls them, turn by turn. Use as a context manager.
 
-    They begin where the task's past has led; `past` holds their answers in it.
+    They start after the task's past, whose answers are in `past`.
     """
 
     def __init__(self, task: Task) -> None:
@@ -68,7 +68,7 @@ class Replay:
         self._open.__exit__(*error)
 
     def run(self, calls: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-        """Return answers to these calls, and the instances by class afterwards."""
+        """Return the answers to these calls, and the instances by class afterwards."""
         task, utils = self._task, package.load(package.UTILS)
         answers, instances = utils.execute_multi_turn_func_call(
             list(calls), task.config, list(task.classes), self._name, task.id, long_context=task.is_long
@@ -82,17 +82,17 @@ def same_state(instances: dict[str, Any], real: dict[str, Any]) -> bool:
 
 
 def really_done(task: Task, plan: Plan) -> bool:
-    """Return whether a plan's turns are valid and leave the real classes where the ground truth leaves them.
+    """Return whether a plan's turns are valid and lead to the same real state as the ground truth.
 
-    The official checker does not look at private attributes (the current folder, the place of the random source), with
-    which the next turn begins.
+    The official checker ignores private attributes (the current folder, the position of the random source), which the
+    next turn depends on.
     """
     truth: Plan = [[turn.truth] for turn in task.turns[: len(plan)]]
     return check(task, plan, turns=len(plan)).valid and _hidden(task, plan) == _hidden(task, truth)
 
 
 def _hidden(task: Task, plan: Plan) -> dict[str, Any]:
-    """Return the private attributes of the real classes after a plan, in a form that can be compared."""
+    """Return the private attributes of the real classes after a plan, in a comparable form."""
     with Replay(task) as real:
         _, instances = real.run([call for turn in plan for step in turn for call in step])
     found = {}
@@ -108,9 +108,9 @@ def _hidden(task: Task, plan: Plan) -> dict[str, Any]:
 
 @contextmanager
 def _private(task: Task) -> Iterator[str]:
-    """Yield an unused model's name: the official code keeps instances by it, for ever, in its module.
+    """Yield an unused model name; the official code keeps instances in its module by this name forever.
 
-    One at a time: a default argument that one instance changes is changed for all.
+    One at a time: a mutable default argument is shared by all instances.
     """
     utils = package.load(package.UTILS)
     name = f"gecko{next(_NUMBERS)}x"

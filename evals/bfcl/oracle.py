@@ -1,8 +1,8 @@
-"""The ground truth: rule checks of its end state, and its calls, spoilt. No part of the method's accuracy.
+"""The ground truth: rule checks of its end state, and corrupted calls; not part of the method's accuracy.
 
-The checks compare the whole task state with the one that the ground truth leads to: a part that the truth does not
-change with the state before, a part that it does with its value. And, as the official checker, they look for the
-truth's answers among those that the turns have got so far.
+The checks compare the whole task state with the state after the ground truth: a part that the truth does not change
+with the state before, a changed part with its value. Like the official checker, they look for the truth's answers among
+all answers so far.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NOTHING: ChecklistItem = {
     "description": "the official checker asks nothing of this turn",
     "check": "True",
 }
-"""What is asked of a turn whose ground truth is empty."""
+"""The checklist item of a turn with an empty ground truth."""
 
 _MOST_PARTS = 40
 _PIECE = 2_000
@@ -47,13 +47,13 @@ _MOST_VALUES = 300
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What the ground truth leads to, by turn.
+    """The results of the ground truth, by turn.
 
     Args:
         states: The task state after each turn.
-        answers: What the real classes answer in it.
+        answers: The real classes' answers in each turn.
         drawn: Values that the classes have drawn at random, as JSON.
-        past: What they have answered before the first turn.
+        past: Their answers before the first turn.
     """
 
     states: Sequence[JsonObject]
@@ -63,7 +63,7 @@ class Truth:
 
 
 def truth_of(task: Task) -> Truth:
-    """Call the ground truth on the real classes."""
+    """Run the ground truth on the real classes."""
     states, answers, drawn = [task.real.initial_state], [], set()
     with Replay(task) as real:
         for turn in task.turns:
@@ -78,7 +78,7 @@ def truth_of(task: Task) -> Truth:
 
 
 def apart(task: Task) -> list[Task]:
-    """Return each turn as a task of its own, with state and conversation as the truth of the turns before made them."""
+    """Return each turn as a separate task, with the state and conversation after the truth of the turns before."""
     truth = truth_of(task)
     states, tools = [task.real.initial_state, *truth.states], [*task.tools]
     said: list[MessageLikeRepresentation] = []
@@ -106,7 +106,7 @@ def _told(task: Task, number: int, answers: Sequence[Json]) -> Iterator[AnyMessa
 
 
 def public(state: Mapping[str, Any]) -> JsonObject:
-    """Return what of the task state the official checker compares: public attributes, and so no current folder."""
+    """Return the public attributes of a task state, which the official checker compares; no current folder."""
     return {
         name: {key: value for key, value in part.items() if key != "cwd"}
         for name, part in state.items()
@@ -115,7 +115,7 @@ def public(state: Mapping[str, Any]) -> JsonObject:
 
 
 def as_json(answer: str) -> Json:
-    """Return an official answer, which is text, as our rung gives it."""
+    """Return an official answer, which is text, as the `python` rung gives it."""
     if answer.startswith("{"):
         try:
             return json.loads(answer)
@@ -125,7 +125,7 @@ def as_json(answer: str) -> Json:
 
 
 def is_refusal(answer: Json) -> bool:
-    """Return True for the benchmark's words for a call that did not work, as text or read."""
+    """Return whether an answer, as text or parsed, is one of the benchmark's errors."""
     made = as_json(answer) if isinstance(answer, str) else answer
     return str(answer).startswith("Error during execution") or (isinstance(made, dict) and "error" in made)
 
@@ -141,11 +141,11 @@ def checklist(
     """Return the checks of one turn.
 
     Args:
-        before: The task state that the turn begins with.
-        after: The one that it must end with; what it does not have is not looked at.
-        answers: What the truth's calls answer.
-        seen: Answers of the turns before; one that is among them need not be got again.
-        drawn: Values, as JSON, that were drawn at random: others may stand in their place.
+        before: The task state at the start of the turn.
+        after: The required state at its end; parts that it lacks are not checked.
+        answers: The answers of the truth's calls.
+        seen: Answers of the turns before; these need not be repeated.
+        drawn: Values, as JSON, that were drawn at random and may differ.
     """
     items: list[ChecklistItem] = []
     for name, part in after.items():
@@ -159,12 +159,12 @@ def checklist(
 
 
 def _of_part(name: str, before: Any, after: Json, drawn: Drawn) -> Iterator[str]:
-    for key, value in after.items():  # one by one: the current folder may be left out, and private parts added
+    for key, value in after.items():  # key by key: the current folder may be missing and private parts may be added
         yield from compare((name, key), before.get(key, ABSENT) if before is not ABSENT else ABSENT, value, drawn)
 
 
 def compare(place: Place, before: Json, after: Json, drawn: Drawn = frozenset()) -> Iterator[str]:
-    """Yield checks that hold if, and only if, `state` has the value `after` at a place; of nothing, none holds."""
+    """Yield checks that hold exactly if `state` has the value `after` at a place."""
     here = f"state{path(place)}"
     if json.dumps(after) in drawn:
         yield f"defined({here})"
@@ -201,7 +201,7 @@ def _entries(value: Any) -> Iterator[tuple[str | int, Json]]:
 
 
 def answered(answers: Sequence[Json], seen: Sequence[Json], drawn: Drawn = frozenset()) -> Iterator[str]:
-    """Yield checks that each answer was got, as often as the truth gets it."""
+    """Yield checks that each answer was received, as often as the truth receives it."""
     if answers:
         yield "len(calls) > 0"
     distinct: list[Json] = []
@@ -215,9 +215,9 @@ def answered(answers: Sequence[Json], seen: Sequence[Json], drawn: Drawn = froze
 
 
 def _got(answer: Json, drawn: Drawn) -> Iterator[str]:
-    """Yield the calls with an answer.
+    """Yield expressions for the calls with an answer.
 
-    One that is too long for an expression, or holds drawn values, is looked for in pieces of its text.
+    An answer that is too long for an expression, or contains drawn values, is searched in pieces of its text.
     """
     text = json.dumps(answer, ensure_ascii=False)
     held = sorted((one for one in drawn if one in text), key=len, reverse=True)
@@ -231,7 +231,7 @@ def _got(answer: Json, drawn: Drawn) -> Iterator[str]:
 
 
 def bundles(checks: Sequence[str]) -> Iterator[str]:
-    """Yield the checks joined with `and`, as many as one expression may hold."""
+    """Yield the checks joined with `and`, as many as fit into one expression."""
     bundle: list[str] = []
     for check in checks:
         if bundle and (len(bundle) >= 10 or sum(map(len, bundle)) + len(check) > _SOURCE):
@@ -243,7 +243,7 @@ def bundles(checks: Sequence[str]) -> Iterator[str]:
 
 
 def parts(value: Json) -> int:
-    """Return how many values a value holds, itself included."""
+    """Return how many values a value contains, itself included."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return 1 + sum(map(parts, inner))
 
@@ -253,21 +253,21 @@ def path(place: Place) -> str:
     return "".join(f"[{token!r}]" for token in place)
 
 
-# the calls of the ground truth, spoilt: what an attempt may do wrong, or do differently without harm
+# corrupted calls of the ground truth: mistakes that an attempt may make, and harmless differences
 
 Calls = list[JsonObject]
-"""Calls as the recorded planner writes them: `{"call", "args"}`."""
+"""Calls in the form of recorded planner replies: `{"call", "args"}`."""
 
 
 class Scene(NamedTuple):
-    """The tools of a turn, and the task state that it begins with."""
+    """The tools of a turn, and the task state at its start."""
 
     tools: Toolkit
     state: Mapping[str, Any]
 
 
 Spoil = Callable[[Calls, Random, Scene], Calls | None]
-"""Makes other calls of a turn's right ones; None if it cannot."""
+"""Returns changed calls of a turn; None if the change is impossible."""
 
 
 def _at_one(make: Callable[[JsonObject], Calls]) -> Spoil:
@@ -281,7 +281,7 @@ def _at_one(make: Callable[[JsonObject], Calls]) -> Spoil:
 
 
 def _disordered(calls: Calls, dice: Random, scene: Scene) -> Calls | None:
-    """Let two different calls change places."""
+    """Swap two different calls."""
     pairs = [(i, j) for i in range(len(calls)) for j in range(i) if calls[i] != calls[j]]
     if not pairs:
         return None
@@ -292,7 +292,7 @@ def _disordered(calls: Calls, dice: Random, scene: Scene) -> Calls | None:
 
 
 def _extra_read(calls: Calls, dice: Random, scene: Scene) -> Calls | None:
-    """Put a read first that was not asked for: a tool without arguments that leaves the state as it is, when tried."""
+    """Put an unneeded read first: a tool without required arguments that, when tried, does not change the state."""
     reads = []
     for tool in scene.tools:
         if tool.parameters.get("required") or tool.simulate is None:
@@ -305,7 +305,7 @@ def _extra_read(calls: Calls, dice: Random, scene: Scene) -> Calls | None:
 
 
 def _changed(change: Callable[[Any, Mapping[str, Any]], Any], *, fits: bool) -> Spoil:
-    """Return a change of one argument, after which the call fits its schema, or does not."""
+    """Return a change of one argument after which the call fits its schema (`fits`) or breaks it."""
 
     def spoil(calls: Calls, dice: Random, scene: Scene) -> Calls | None:
         places = [(number, key) for number, call in enumerate(calls) for key in call["args"]]
@@ -323,7 +323,7 @@ def _changed(change: Callable[[Any, Mapping[str, Any]], Any], *, fits: bool) -> 
 
 
 def _other(value: Any, rule: Mapping[str, Any]) -> Any:
-    """Return another value of the same type; of an enum one that it lists."""
+    """Return another value of the same type; for an enum one of its values."""
     if rule.get("enum"):
         return next((each for each in rule["enum"] if each != value), value)
     if isinstance(value, bool):
@@ -352,18 +352,18 @@ KINDS: Mapping[str, Spoil] = {
 
 
 def spoil(calls: Calls, *, scene: Scene, first: int, seed: str) -> tuple[str, Calls]:
-    """Spoil a turn's calls in the first way that can be, beginning with kind number `first` and going round."""
+    """Corrupt a turn's calls in the first possible way, starting with kind number `first`."""
     kinds = list(KINDS.items())
     for step in range(len(kinds)):
         name, change = kinds[(first + step) % len(kinds)]
         made = change(copy.deepcopy(calls), Random(f"{seed}:{name}"), scene)
         if made is not None:
             return name, made
-    raise AssertionError("calls can always be left whole")
+    raise AssertionError("leaving calls unchanged is always possible")
 
 
 class SpoiltTurn(NamedTuple):
-    """A turn's calls, spoilt and right; without calls there is no kind."""
+    """A turn's calls, corrupted and right; a turn without calls has no kind."""
 
     kind: str
     spoilt: Calls
@@ -371,7 +371,7 @@ class SpoiltTurn(NamedTuple):
 
 
 def spoilt_turns(task: Task, truth: Truth, *, first: int, seed: int) -> list[SpoiltTurn]:
-    """Spoil the ground truth of each turn, each in the way that follows the one of the turn before."""
+    """Corrupt the ground truth of each turn, with the next kind for each next turn."""
     turns = []
     for number, turn in enumerate(task.turns):
         right, kind = [task.read(call) for call in turn.truth], ""

@@ -1,7 +1,7 @@
-"""The official package `bfcl-eval`: how it is reached, and what to do where it is missing.
+"""Access to the official package `bfcl-eval`, and instructions if it is missing.
 
-It is used in place: its data, its executable classes and its multi-turn checker; nothing of it is copied. Installed
-whole it brings 6.4 GB; what is used here needs the package itself and, for its MathAPI, mpmath: 20 MB, one command.
+Its data, its executable classes and its multi-turn checker are used in place; nothing is copied. A full installation
+takes 6.4 GB; only the package itself and, for its MathAPI, mpmath are needed here: 20 MB with one command.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from ..harness.options import EvalError
 
 NAME = "bfcl-eval"
 VERSION = "2026.3.23"
-"""The version that everything here was measured with."""
+"""The version that all measurements here use."""
 
 INSTALL = f"pip install --no-deps {NAME}=={VERSION} mpmath"
-"""The one command that makes the package usable here."""
+"""The command that installs what is needed here."""
 
 UTILS = "eval_checker.multi_turn_eval.multi_turn_utils"
 CHECKER = "eval_checker.multi_turn_eval.multi_turn_checker"
@@ -30,7 +30,7 @@ def version() -> str:
     """Return the installed version.
 
     Raises:
-        EvalError: The package is missing, or of a version that was not measured.
+        EvalError: The package is missing, or has another version.
     """
     try:
         found = metadata.version(NAME)

@@ -1,4 +1,4 @@
-"""A multi-turn task through the graph: each user turn one turn on one thread, its end state the next one's start."""
+"""Play a multi-turn task with the graph, turn by turn on one thread; each turn starts from the end state before."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from .tasks import Task, write_call
 
 
 class Checklist(Protocol):
-    """What must hold at the end of a turn."""
+    """Returns the conditions for the end of a turn."""
 
     def __call__(self, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
-        """Return the checks of a turn, from the state that it begins with and the answers of the turns before."""
+        """Return the checks of a turn from its start state and the answers of the turns before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """Who plays a task.
+    """The models, knobs, tools and checks that play a task.
 
     Args:
-        models: Who speaks for which role.
+        models: The models by role.
         context: The knobs.
-        toolkit: The tools of a turn.
-        checklist: What must hold at a turn's end; None: the checklist's model decides.
-        start: The task state that the first turn begins with; None: the real classes'.
-        after: Called with each turn that was played, before the next one.
-        nodes: Functions in the place of nodes, by the toolkit of the turn.
+        toolkit: Returns the tools of a turn.
+        checklist: Returns the conditions for a turn's end; None if the checklist model writes them.
+        start: The task state before the first turn; None for that of the real classes.
+        after: Called with each played turn, before the next one.
+        nodes: Returns replacements of the graph's nodes, from the toolkit of the turn.
     """
 
     models: Mapping[Role, BaseChatModel]
@@ -58,12 +58,12 @@ class Player:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What became of one turn.
+    """The result of one turn.
 
     Args:
         rehearsal: Its record.
         before: The task state at its start.
-        after: The task state that the chosen attempt leads to, accepted or not.
+        after: The task state after the chosen attempt, accepted or not.
     """
 
     rehearsal: Rehearsal
@@ -72,18 +72,18 @@ class Played:
 
     @property
     def accepted(self) -> bool:
-        """True if the judge took it."""
+        """Whether the judge accepted it."""
         return self.rehearsal["verdict"]["status"] == "accepted"
 
     @property
     def chosen(self) -> Attempt:
-        """The attempt that counts."""
+        """The chosen attempt."""
         number = self.rehearsal["chosen"]
         return next(each for each in self.rehearsal["attempts"] if each["number"] == number)
 
 
 async def play(task: Task, player: Player) -> list[Played]:
-    """Rehearse a task, turn after turn, on one thread."""
+    """Rehearse a task, turn by turn on one thread."""
     made: dict[str, Any] = {}
 
     def graph(turn: int, saver: BaseCheckpointSaver[Any]) -> Gecko:
@@ -109,19 +109,19 @@ async def play_turns(
     finish: Callable[[Mapping[str, Any], JsonObject], Played] | None = None,
     after: Callable[[Played], None] | None = None,
 ) -> list[Played]:
-    """Play turn after turn on one thread.
+    """Play turn by turn on one thread.
 
-    A turn that was not accepted leaves the thread's state as it was; what counts is the plan that it returned, so the
-    next turn is then given the state that this plan leads to, as real tools would have it.
+    A turn that was not accepted does not change the thread's state. Because its returned plan counts all the same, the
+    next turn is given the state after that plan, as real tools would have it.
 
     Args:
         thread: The thread's name.
         said: The messages of each turn.
-        start: The task state that the first turn begins with.
-        graph: The graph of a turn, on this saver.
-        checklist: What must hold at a turn's end; None: the checklist's model decides.
-        finish: From a run and the state before it to the turn; None for a rehearsal's.
-        after: Called with each turn that was played, before the next one.
+        start: The task state before the first turn.
+        graph: Returns the graph of a turn, on this saver.
+        checklist: Returns the conditions for a turn's end; None if the checklist model writes them.
+        finish: Makes the turn from a run's output and the state before it; by default that of a rehearsal.
+        after: Called with each played turn, before the next one.
     """
     saver, played, seen = InMemorySaver(), list[Played](), list[Json]()
     config: RunnableConfig = {"configurable": {"thread_id": thread}}
@@ -141,7 +141,7 @@ async def play_turns(
 
 
 def unseeing(toolkit: Toolkit) -> NodeFunction:
-    """Return the judge without the classes' runtime state, which is not evidence of anything."""
+    """Return the judge node without the classes' runtime state, which is no evidence."""
 
     def run(state: GeckoState, scope: NodeScope) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
         unjudged = state["bookkeeping"]["attempts_to_judge"]
@@ -161,7 +161,7 @@ def _is_runtime(path: str) -> bool:
 
 
 def finished(run: Mapping[str, Any], before: JsonObject) -> Played:
-    """Return the turn that a run of the graph was."""
+    """Return the turn from a run's output."""
     rehearsal: Rehearsal = run["rehearsal"]
     known = Played(rehearsal, before, before)
     after = run["task_state"] if known.accepted else states_of(before, known.chosen)[1]
@@ -169,12 +169,12 @@ def finished(run: Mapping[str, Any], before: JsonObject) -> Played:
 
 
 def answers(attempt: Attempt) -> list[Json]:
-    """Return what the tools answered in an attempt."""
+    """Return the tools' answers in an attempt."""
     return [step["outcome"]["result"] for step in attempt["steps"] if "outcome" in step]
 
 
 def written(attempt: Attempt) -> list[list[str]]:
-    """Return an attempt's calls that ran as one turn of the official result format: steps of one call each."""
+    """Return an attempt's successful calls as one turn of the official result format: steps of one call each."""
     return [
         [write_call(step["call"]["name"], step["call"]["args"])]
         for step in attempt["steps"]

@@ -1,4 +1,4 @@
-"""The multi-turn tasks with simulated tools: the classes' contracts, else a model, else the schema.
+"""The multi-turn tasks with simulated tools: by the classes' contracts, a model, or the schema.
 
 No class of the benchmark runs. All classes of a task share one state, each below its name.
 """
@@ -34,13 +34,13 @@ LADDERS: Mapping[Kind, tuple[str, ...]] = {
     "schema": ("schema",),
     "agent": ("contract", "python"),
 }
-"""Whose tools a task is played on, and the rungs that answer: nothing is made up where the real classes cannot.
+"""The rungs that answer, by the kind of tools; on the real classes nothing is made up.
 
 `agent`: rehearsed on the file system's contracts and on copies of the other classes, then carried out (`acting`).
 """
 
 APART = ("contract", "model", "schema")
-"""Whose tools a turn can be rehearsed alone on."""
+"""Kinds of tools on which a turn can be rehearsed alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class Stage:
 
     Args:
         task: The task.
-        kind: Whose tools answer.
-        alone: Whether each turn is played alone, after the truth of the turns before, and not after what they led to.
-        learned: A folder of contracts that were learned of the classes, in the place of the written ones.
+        kind: The kind of tools.
+        alone: Whether each turn is played alone, after the truth of the turns before, instead of after the played ones.
+        learned: A folder of contracts learned for the classes, used instead of the written ones.
     """
 
     task: Task
@@ -66,30 +66,30 @@ class Stage:
 
     @property
     def is_ruled(self) -> bool:
-        """True where contracts answer, and so draw identifiers of their own."""
+        """Whether contracts answer, which draw their own identifiers."""
         return self.kind == "contract"
 
     def advance(self, played: Played) -> None:
-        """Run the turn's plan on the real classes, as an agent would that carries it out after each turn."""
+        """Run the turn's plan on the real classes, as an agent would after each turn."""
         if self.is_ruled:
             self.redrawn.advance(played)
 
     def real(self, played: Sequence[Played]) -> Sequence[Played]:
-        """Return turns with the real identifiers in the place of those that contracts have drawn."""
+        """Return turns with the real identifiers instead of those that contracts have drawn."""
         return self.redrawn.real(played) if self.is_ruled else played
 
     @property
     def start(self) -> JsonObject:
-        """The task state that the first turn begins with."""
+        """The task state before the first turn."""
         return self.layout(self.task.real.initial_state)
 
     @property
     def acts(self) -> bool:
-        """True where the agent rehearses and then really acts."""
+        """Whether the agent rehearses and then really acts."""
         return self.kind == "agent"
 
     def layout(self, state: JsonObject) -> JsonObject:
-        """Return a task state of the real classes as this stage's tools are given it."""
+        """Return a task state of the real classes in the layout of this stage's tools."""
         if self.kind == "real":
             return state
         hidden = {name: part for name, part in state[RUNTIME].items() if name != FILES and self.acts}
@@ -97,7 +97,7 @@ class Stage:
 
     @property
     def knobs(self) -> dict[str, Any]:
-        """The knobs that follow from it."""
+        """The knobs that the kind determines."""
         return {"ladder": LADDERS[self.kind]}
 
     def toolkit(self, turn: int) -> Toolkit:
@@ -107,13 +107,13 @@ class Stage:
         return Toolkit(map(self._spec, (spec.name for spec in self.task.specs(turn))))
 
     def truthful(self, turn: int) -> Toolkit:
-        """Return the tools of a turn for the ground truth, which may do what the documents do not mention."""
+        """Return the tools of a turn for the ground truth, which may go beyond the documents."""
         if self.kind == "real":
             return self.task.truthful(turn)
         return for_truth(self.task, turn, self.toolkit(turn), self._spec)
 
     def _spec(self, name: str) -> ToolSpec:
-        """Return a tool as documented; with its contract, or a copy of its class, where this stage has them."""
+        """Return a documented tool; with its contract, or a copy of its class, if this stage uses them."""
         real, owner = self.task.real, self.task.real.owners[name]
         if self.learned:
             return learned_toolkit(owner, self.learned)[name]
@@ -125,12 +125,12 @@ class Stage:
 
 
 def laid_out(state: Mapping[str, Json]) -> JsonObject:
-    """Return a task state of the real classes as simulated tools are given it: without what they keep privately."""
+    """Return a task state of the real classes without what they keep privately, as simulated tools need it."""
     return {**{name: part for name, part in state.items() if name != RUNTIME}, RUNTIME: {}}
 
 
 def checks_of(truth: Truth, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
-    """Return the oracle's checks of what the official checker compares, in that layout."""
+    """Return the oracle's checks of what the official checker compares, in the layout of simulated tools."""
     after = laid_out(public(truth.states[turn]))
     del after[RUNTIME]
     answers = [_as_value(answer) for answer in truth.answers[turn]]
@@ -138,7 +138,7 @@ def checks_of(truth: Truth, turn: int, before: JsonObject, seen: Sequence[Json])
 
 
 def _as_value(answer: Json) -> Json:
-    """Return an official answer as a contract gives it: nothing as nothing, a printed list as a list."""
+    """Return an official answer as a contract gives it: the text `None` as None, a printed list as a list."""
     if isinstance(answer, str) and answer.startswith("["):
         try:
             return plain(literal_eval(answer))
@@ -148,7 +148,7 @@ def _as_value(answer: Json) -> Json:
 
 
 def ruled(task: Task) -> Checklist:
-    """Return those checks; the official checker asks nothing of turns without a truth."""
+    """Return the checklist of `checks_of`; turns without a truth have nothing to check."""
     return partial(_ruled, task, truth_of(task))
 
 

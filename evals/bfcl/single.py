@@ -1,6 +1,6 @@
-"""BFCL's single-turn tasks as the package ships them, their right answers, and the official evaluator's word.
+"""BFCL's single-turn tasks from the package, their right answers, and the official evaluator's verdicts.
 
-The evaluator is asked through a process of its own (`single_worker.py`).
+The evaluator runs in a separate process (`single_worker.py`).
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ ANSWERED = (
     "live_parallel_multiple",
 )
 IRRELEVANT = ("irrelevance", "live_irrelevance")
-"""Categories whose tasks no tool fits: right is to call none."""
+"""Categories whose tasks no tool fits: the right answer is no call."""
 
 CATEGORIES = (*ANSWERED, *IRRELEVANT)
 
 ALL = "single_turn"
-"""Short for all of them."""
+"""Short for all single-turn categories."""
 
 LEFT_OUT = ""
-"""Among the values that are right for an argument: it may be left out."""
+"""If among an argument's right values, the argument may be left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,11 @@ class Task:
     """A task.
 
     Args:
-        id: Its official id, `live_simple_19-3-15`.
+        id: Its official id, such as `live_simple_19-3-15`.
         category: Its official category.
         messages: The conversation.
         functions: The tools as the benchmark writes them.
-        answers: For each right call, its name and each argument's right values; None where no tool fits.
+        answers: For each right call, its name and each argument's right values; None if no tool fits.
     """
 
     id: str
@@ -71,7 +71,7 @@ def chosen(text: str) -> tuple[str, ...]:
     """Return the categories that a list names, in the official order.
 
     Raises:
-        EvalError: One is unknown.
+        EvalError: A category is unknown.
     """
     named = [name for name in text.split(",") if name]
     named = [each for name in named for each in (CATEGORIES if name == ALL else (name,))]
@@ -98,9 +98,9 @@ def tasks_of(category: str) -> Iterator[Task]:
 
 
 def right_calls(task: Task) -> list[JsonObject]:
-    """Return the right calls of a task, as a planner would make them: `{"call", "args"}`.
+    """Return the right calls of a task in the form of recorded planner replies: `{"call", "args"}`.
 
-    Of an argument's right values the first is taken that the tool's own schema allows.
+    Each argument gets the first right value that the tool's own schema allows.
     """
     toolkit = Toolkit.from_tools(task.functions)
     return [
@@ -124,7 +124,7 @@ def _right_arguments(schema: JsonObject, values: Mapping[str, Sequence[Json]]) -
 
 
 def _plain(value: Json) -> Json:
-    """Return one value out of a right one: members of objects, also of an array's, are lists of right values."""
+    """Return one value from a right one, in which members of objects (also inside arrays) are lists of right values."""
     if isinstance(value, dict):
         firsts = {key: next((each for each in options if each != LEFT_OUT), LEFT_OUT) for key, options in value.items()}
         return {key: one for key, one in firsts.items() if one != LEFT_OUT}
@@ -137,28 +137,28 @@ OURS = "gecko-graph"
 
 
 def official_result(calls: Iterable[tuple[str, JsonObject]], *, text: str) -> Json:
-    """Return a function-calling model's result: each call's name with its arguments as JSON, or its text."""
+    """Return a result as of a function-calling model: each call's name with its arguments as JSON, or the text."""
     made = [{name: json.dumps(arguments, ensure_ascii=False)} for name, arguments in calls]
     return made or text
 
 
 def of_plan(plan: Sequence[Call], *, answer: str) -> Json:
-    """Return a rehearsal's plan, with the tools' names as the benchmark writes them; without calls its answer."""
+    """Return a rehearsal's plan as a result, with the benchmark's tool names; without calls the answer."""
     return official_result(((call["name"], call["args"]) for call in plan), text=answer)
 
 
 def folder_name(*parts: str) -> str:
-    """Return a model's name that is safe in paths, and that the evaluator reads back as it is: it takes `_` for `/`."""
+    """Return a model's name that is safe in paths and contains no `_`, which the evaluator reads as `/`."""
     return re.sub(r"[^A-Za-z0-9.-]+", "-", "-".join(part for part in parts if part)).strip("-")
 
 
 def write_results(folder: Path, model: str, by_category: Mapping[str, Mapping[str, Json]]) -> None:
-    """Write one file a category, a result a line: `<model>/<live|non_live>/BFCL_v4_<category>_result.json`.
+    """Write one file per category, with a result per line: `<model>/<live|non_live>/BFCL_v4_<category>_result.json`.
 
     Args:
         folder: The folder of all results.
-        model: The name of who answered.
-        by_category: Category to task to result.
+        model: The name of the model.
+        by_category: Results by category and task.
     """
     for category, results in by_category.items():
         place = folder / model / ("live" if category.startswith("live_") else "non_live")
@@ -173,19 +173,19 @@ NOTHING_MORE = "There is nothing more to call."
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A planner's recorded reply: its calls as `{"call", "args"}`, or without calls a text."""
+    """A planner's recorded reply: its calls as `{"call", "args"}`, or a text if there are none."""
 
     calls: Sequence[JsonObject]
     text: str
 
     @property
     def result(self) -> Json:
-        """Return the same in the official result format, as without a rehearsal."""
+        """The reply in the official result format, as without a rehearsal."""
         return official_result(((call["call"], call["args"]) for call in self.calls), text=self.text)
 
     @property
     def planner(self) -> RecordedModel:
-        """Return a planner that makes the calls in one message and then is done."""
+        """A planner that makes the calls in one message and then ends."""
         said: list[JsonObject] = [{"calls": list(self.calls)}, {"say": NOTHING_MORE}]
         return RecordedModel(turns=[{"planner": [said if self.calls else [{"say": self.text or NONE_FITS}]]}])
 
@@ -196,7 +196,7 @@ class Checked:
 
     Args:
         valid: Whether it is right.
-        error_type: The evaluator's name for what is wrong; empty where nothing is.
+        error_type: The evaluator's name of the error; empty if there is none.
     """
 
     valid: bool
@@ -204,16 +204,16 @@ class Checked:
 
 
 class Checker:
-    """The official evaluator. Its process starts with the first question and ends with this object."""
+    """The official evaluator. Its process starts with the first check and ends with this object."""
 
     def __init__(self) -> None:
         package.version()
-        root = tempfile.mkdtemp(prefix="bfcl-")  # the package makes folders in the project folder that it is given
+        root = tempfile.mkdtemp(prefix="bfcl-")  # the package creates folders in its project folder
         weakref.finalize(self, shutil.rmtree, root, ignore_errors=True)
         self._worker = ProcessPoolExecutor(1, get_context("spawn"), single_worker.begin, (root,))
 
     def check(self, category: str, task: str, result: Json) -> Checked:
-        """Return the verdict on one result, as it stands in a result file.
+        """Return the verdict on one result in the format of a result file.
 
         Raises:
             EvalError: The evaluator cannot be started.

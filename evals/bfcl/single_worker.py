@@ -1,7 +1,7 @@
-"""The official single-turn evaluator, for a process of its own.
+"""The official single-turn evaluator, for a separate process.
 
-Its modules import every vendor's SDK through the model registry, and pandas for its leaderboard, of which scoring a
-result uses nothing. They are stood in for here, and only here: nothing leaks into the process that asks.
+Its modules import every vendor's SDK through the model registry, and pandas for its leaderboard; scoring uses neither.
+They are replaced by stubs here, and only in this process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 REGISTRY = "bfcl_eval.constants.model_config"
 MODEL = "checked"
 
-STOOD_IN_FOR = (
+STUBBED = (
     "numpy",
     "pandas",
     "tqdm",
@@ -27,11 +27,12 @@ STOOD_IN_FOR = (
     "bfcl_eval.model_handler.base_handler",
     "bfcl_eval.model_handler.utils",
 )
-"""What the evaluator imports for other things than scoring: the leaderboard, other benchmarks, asking models."""
+"""Modules that the evaluator imports for purposes other than scoring: the leaderboard, other benchmarks, asking
+models."""
 
 
-class StandIn(ModuleType):
-    """A module in name only: its functions refuse to be called."""
+class Stub(ModuleType):
+    """A stub of a module, whose functions raise when called."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -40,35 +41,35 @@ class StandIn(ModuleType):
 
 
 def refuse(name: str, *_: Any, **__: Any) -> NoReturn:
-    """Fail: something was called that scoring was not known to use."""
-    raise RuntimeError(f"{name} is stood in for, and was called")
+    """Raise: scoring was not expected to call this function."""
+    raise RuntimeError(f"{name} is a stub and cannot be called")
 
 
 class Handler:
-    """Decodes what a model in function-calling mode left behind: for each call its name and arguments as JSON text."""
+    """Decodes the results of a model in function-calling mode: each call's name, and its arguments as JSON text."""
 
     def decode_ast(self, result: Any, language: Any = None, has_tool_call_tag: bool = False) -> list[dict[str, Any]]:
-        """Return the calls by name; raises where the result is a plain text, as the evaluator expects."""
+        """Return the calls by name; raises for a plain text, as the evaluator expects."""
         return [{name: json.loads(arguments) for name, arguments in list(call.items())[:1]} for call in result]
 
 
-def stand_in() -> None:
-    """Put the stand-ins where the evaluator will look for them."""
-    for name in (*STOOD_IN_FOR, REGISTRY):
-        sys.modules[name] = StandIn(name)
+def add_stubs() -> None:
+    """Put the stubs where the evaluator will import them."""
+    for name in (*STUBBED, REGISTRY):
+        sys.modules[name] = Stub(name)
     sys.modules["filelock"].__dict__["FileLock"] = nullcontext
     sys.modules[REGISTRY].__dict__["MODEL_CONFIG_MAPPING"] = {}
 
 
 class CheckerFailed(Exception):
-    """The official evaluator could not judge something; a case's failure, not the user's mistake."""
+    """The official evaluator could not judge a result; the case fails, and the user is not to blame."""
 
 
 def begin(root: str) -> None:
-    """Make this process the evaluator's, with a project folder; what it prints goes to stderr."""
+    """Prepare this process for the evaluator, with a project folder; its output goes to stderr."""
     os.environ["BFCL_PROJECT_ROOT"] = root
     sys.stdout = sys.stderr
-    stand_in()
+    add_stubs()
     config = SimpleNamespace(model_name=MODEL, is_fc_model=True, underscore_to_dot=False)
     import_module(REGISTRY).MODEL_CONFIG_MAPPING[MODEL] = config
 
@@ -81,7 +82,7 @@ def check(category: str, task: str, result: Any) -> tuple[bool, str]:
     """
     try:
         verdict = judge(category, task, result)
-    except Exception as error:  # noqa: BLE001 - the boundary: every error of the evaluator is told
+    except Exception as error:  # noqa: BLE001 - every error of the evaluator is reported
         raise CheckerFailed(f"the official evaluator: {type(error).__name__}: {error}") from None
     return bool(verdict["valid"]), "" if verdict["valid"] else verdict.get("error_type") or ""
 
@@ -98,7 +99,7 @@ def judge(category: str, task: str, result: Any) -> Any:
 
 @cache
 def entries(category: str) -> dict[str, tuple[Any, Any]]:
-    """Return a category's tasks by id, each with its ground truth; None where no tool fits."""
+    """Return a category's tasks by id, each with its ground truth; None if no tool fits."""
     utils = import_module("bfcl_eval.utils")
     found = utils.load_dataset_entry(category, include_prereq=False, include_language_specific_hint=False)
     if utils.is_relevance_or_irrelevance(category):

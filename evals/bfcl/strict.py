@@ -1,4 +1,4 @@
-"""What BFCL has stricter than JSON Schema: an integer is written without a fraction, so that `10.0` is none."""
+"""Where BFCL is stricter than JSON Schema: an integer is written without a fraction, so that `10.0` is not one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gecko_graph.values.places import excerpt, pointer
 
 
 def find_floats(tool: ToolSpec, args: JsonObject) -> list[Complaint]:
-    """Return complaints about numbers with a fraction where the schema asks for an integer alone."""
+    """Return complaints about floats where the schema only allows integers."""
     return [
         {
             "tool": tool.name,

@@ -1,4 +1,4 @@
-"""The multi-turn tasks of the shared file, and their tools as toolkits over the real classes."""
+"""The multi-turn tasks of the shared file, and their tools as toolkits on the real classes."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Turn:
     """One turn of a task.
 
     Args:
-        messages: The user's messages; empty where tools that were missing arrive.
-        truth: The ground truth's calls; empty where nothing can be done.
-        arriving: Tools that are there from this turn on.
-        before: The conversation that it goes on with, where it is not played after the turns before.
+        messages: The user's messages; empty if the turn only adds missing tools.
+        truth: The ground truth's calls; empty if nothing can be done.
+        arriving: Tools that are added at this turn.
+        before: The conversation before the turn, if it is played alone.
     """
 
     messages: Sequence[Mapping[str, str]]
@@ -46,7 +46,7 @@ class Turn:
 
     @property
     def said(self) -> list[tuple[str, str]]:
-        """The turn's messages; for tools that arrive in silence the benchmark's own words."""
+        """The turn's messages; if it only adds tools, the benchmark's default message."""
         if self.messages:
             return [(each["role"], each["content"]) for each in self.messages]
         prompts = package.load("constants.default_prompts")
@@ -61,11 +61,11 @@ class Task:
         id: Its official id.
         category: `multi_turn_base`, `multi_turn_miss_func`, `multi_turn_miss_param` or `multi_turn_long_context`.
         classes: The executable classes, in order.
-        config: Class to its initial configuration.
+        config: Initial configuration by class.
         tools: The tools of the first turn.
         turns: The turns.
-        past: Calls that the real classes have been given before the first turn.
-        start: The task state that these lead to; None: the configuration's.
+        past: Calls made on the real classes before the first turn.
+        start: The task state after these; None for that of the configuration.
     """
 
     id: str
@@ -79,23 +79,18 @@ class Task:
 
     @cached_property
     def real(self) -> Classes:
-        """The executable classes with the task's configuration, in the state that it starts with."""
+        """The executable classes with the task's configuration, in the task's start state."""
         made = Classes(self.classes, self.config, long_context=self.is_long)
         made.initial_state = made.initial_state if self.start is None else self.start
         return made
 
     @property
     def is_long(self) -> bool:
-        """True where the classes are padded and answer at length."""
+        """Whether the classes are padded and give long answers."""
         return self.category == LONG_CONTEXT
 
-    @cached_property
-    def playable(self) -> bool:
-        """True if today's classes have every tool that the ground truth calls; an old task's may be gone."""
-        return all(self.read(call)["call"] in self.real.owners for turn in self.turns for call in turn.truth)
-
     def begin(self, turns: int) -> Task:
-        """Return the task's first turns."""
+        """Return the task with its first turns only."""
         return replace(self, turns=self.turns[:turns])
 
     @cached_property
@@ -103,23 +98,23 @@ class Task:
         return {}
 
     def toolkit(self, turn: int) -> Toolkit:
-        """Return the tools of a turn, answered by the real classes: right by definition, so unchecked."""
+        """Return the tools of a turn, answered by the real classes, and so without checks of results."""
         names = tuple(spec.name for spec in self.specs(turn))
         if names not in self._toolkits:
             self._toolkits[names] = Toolkit(map(self._spec, names))
         return self._toolkits[names]
 
     def unchecked(self, turn: int) -> Toolkit:
-        """Return all tools of the classes at any turn, any arguments: the classes refuse what they cannot take."""
+        """Return all tools of the classes, with any arguments; the classes refuse what they cannot take."""
         anything = {"type": "object", "additionalProperties": True}
         return Toolkit(replace(self._spec(name), parameters=anything) for name in self.real.owners)
 
     def truthful(self, turn: int) -> Toolkit:
-        """Return the tools of a turn for the ground truth, which may go beyond the documents: see `errata`."""
+        """Return the tools of a turn for the ground truth, which may go beyond the documents (`errata`)."""
         return for_truth(self, turn, self.toolkit(turn), self._spec)
 
     def errata(self) -> Iterator[str]:
-        """Yield where the ground truth breaks the documents: a tool not offered, an argument of another type."""
+        """Yield where the ground truth breaks the documents: a tool not offered, an argument of a wrong type."""
         for number, turn in enumerate(self.turns):
             toolkit = self.toolkit(number)
             for text in turn.truth:
@@ -137,13 +132,13 @@ class Task:
         return replace(documents(self.real.owners[name])[name], simulate=self.real.simulate(name), result=None)
 
     def specs(self, turn: int) -> list[ToolSpec]:
-        """Return the tools of a turn as they are documented."""
+        """Return the documented tools of a turn."""
         arrived = [name for each in self.turns[: turn + 1] for name in each.arriving]
         documented = {name: spec for each in self.classes for name, spec in documents(each).items()}
         return [documented[name] for name in [*self.tools, *arrived]]
 
     def read(self, call: str) -> JsonObject:
-        """Return a call as the recorded planner writes it; one that cannot be read has its text for arguments."""
+        """Return a call as a recorded planner reply; a call that cannot be parsed has its text as arguments."""
         try:
             return read_call(call, signature=self._signature)
         except NoCall:
@@ -154,7 +149,7 @@ class Task:
 
 
 def for_truth(task: Task, turn: int, toolkit: Toolkit, spec_of: Callable[[str], ToolSpec]) -> Toolkit:
-    """Return a turn's tools with those that the ground truth calls all the same, each with the given arguments."""
+    """Return a turn's tools, extended by the withheld tools and the arguments that the ground truth uses."""
     calls = [task.read(each) for each in task.turns[turn].truth]
     withheld = [call["call"] for call in calls if call["call"] not in toolkit]
     given = [*toolkit, *map(spec_of, dict.fromkeys(withheld))]
@@ -163,7 +158,7 @@ def for_truth(task: Task, turn: int, toolkit: Toolkit, spec_of: Callable[[str], 
 
 
 def widened(spec: ToolSpec, given: Sequence[JsonObject]) -> ToolSpec:
-    """Return the tool with any value allowed for those arguments whose rule some given arguments break."""
+    """Return the tool with any value allowed for those arguments whose rule the given arguments break."""
     wrong = {
         token for args in given for each in find_complaints(spec, args) for token in pointer_tokens(each["path"])[:1]
     }
@@ -182,10 +177,10 @@ def documents(name: str) -> dict[str, ToolSpec]:
 
 
 def read_tasks(folder: Path, categories: Sequence[str]) -> Iterator[Task]:
-    """Return the tasks of some categories, in the file's order; those with a long context are in the package alone.
+    """Yield the tasks of some categories, in the file's order; tasks with a long context come from the package.
 
     Raises:
-        EvalError: A file is not there.
+        EvalError: A file is missing.
     """
     if set(categories) - {LONG_CONTEXT}:
         for row in read_jsonl(find(FILE, folder)):
@@ -207,23 +202,23 @@ def read_recorded(
     """Yield recorded trajectories, each with the task in the form that its model was given.
 
     Raises:
-        EvalError: A file is not there, or holds no trajectories, or there are none of a category.
+        EvalError: A file is missing or contains no trajectories, or a category has none.
     """
     if LONG_CONTEXT in categories:
         raise EvalError(f"{LONG_CONTEXT}: there are no recorded trajectories; leave it out of --category")
     rows = {row["id"]: row for row in read_jsonl(find(FILE, folder))}
     for row in read_jsonl(file or find(RECORDED, folder)):
         if not {"model", "category", "task_id", "turns", "v3_task"} <= set(row):
-            raise EvalError(f"{file}: a row is no recorded trajectory; {RECORDED} has some")
+            raise EvalError(f"{file}: a row is not a recorded trajectory; see {RECORDED}")
         if f"multi_turn_{row['category']}" in categories and row["task_id"] in rows:
             yield task_of(rows[row["task_id"]], other=row["v3_task"]), row
 
 
 def packaged(category: str) -> Iterator[JsonObject]:
-    """Yield the tasks of a category as rows like the shared file's, from the official package.
+    """Yield the tasks of a category from the official package, as rows like those of the shared file.
 
     Raises:
-        EvalError: The package, or its file of tasks or of their ground truth, is missing.
+        EvalError: The package, its tasks or their ground truth are missing.
     """
     name = f"BFCL_v4_{category}.json"
     truths = {row["id"]: row["ground_truth"] for row in read_jsonl(package.data_file(f"possible_answer/{name}"))}
@@ -243,14 +238,15 @@ def task_of(row: Mapping[str, Any], *, other: Mapping[str, Any] | None = None) -
 
     Args:
         row: A row of the shared file.
-        other: An earlier form of the task (`v3_task`) in its place: its questions, configuration and ground truth.
+        other: An earlier form of the task (`v3_task`) whose questions, configuration and ground truth replace the
+            row's.
     """
     arriving = row["missed_function"] or {}
     if other is None:
         pairs = [(turn["user"], turn["ground_truth"]) for turn in row["turns"]]
         config = row["initial_config"]
     else:
-        # a task of that version has more turns of truth than of user messages: it cannot be played to the end
+        # tasks of that version have more turns of truth than of user messages, so they cannot be played to the end
         pairs = list(zip_longest(other["question"], other["ground_truth"], fillvalue=[]))
         config = other["initial_config"]
     turns = [Turn(question, truth, arriving.get(str(number), [])) for number, (question, truth) in enumerate(pairs)]
@@ -264,19 +260,19 @@ def task_of(row: Mapping[str, Any], *, other: Mapping[str, Any] | None = None) -
     )
 
 
-# calls as the benchmark writes them, `cp(source='a', destination='b')`, and as we do, by name and arguments
+# calls as the benchmark writes them, `cp(source='a', destination='b')`, and as planner replies, by name and arguments
 
 
 class NoCall(ValueError):
-    """A text that is not a call with plain values."""
+    """A text that is not a call with literal values."""
 
 
 def read_call(text: str, *, signature: Callable[[str], inspect.Signature | None]) -> JsonObject:
-    """Return a call as the recorded planner writes it: `{"call", "args"}`. Parsed, never evaluated.
+    """Return a call as a recorded planner reply, `{"call", "args"}`; it is parsed, never evaluated.
 
     Args:
-        text: The call as Python would write it; arguments may be positional.
-        signature: The parameters of a tool, None for one that there is not.
+        text: The call as Python code; arguments may be positional.
+        signature: Returns the parameters of a tool, None for an unknown one.
 
     Raises:
         NoCall: The text is not a call of a name with literals.
@@ -297,7 +293,7 @@ def read_call(text: str, *, signature: Callable[[str], inspect.Signature | None]
 
 
 def plain(value: Any) -> Any:
-    """Return the value with lists for tuples and sets, as JSON has it."""
+    """Return the value with lists for tuples and sets, as in JSON."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set):
@@ -306,5 +302,5 @@ def plain(value: Any) -> Any:
 
 
 def write_call(name: str, args: Mapping[str, Any]) -> str:
-    """Return a call as the official result format has it."""
+    """Return a call in the official result format."""
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in args.items())})"

@@ -1,1 +1,1 @@
-"""What a rehearsal costs: the measurements behind `speed`."""
+"""The cost of a rehearsal: the measurements of the suite `speed`."""

@@ -1,7 +1,6 @@
-"""Processor time beside that of another checkout of this repository, in one run.
+"""Compare processor time with that of another checkout of this repository, in one run.
 
-Each measurement is made in a process of its own that imports the checkout it runs in, in turn: what slows the machine
-down slows both.
+The measurements alternate between the checkouts, each in a new process, so that a slow machine slows down both.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ TURNS = 5
 
 
 class Row(NamedTuple):
-    """What a row of `beside` may at most be: beside the other checkout's, or by itself."""
+    """The most that a row of `beside` may be: relative to the other checkout, or absolute."""
 
     beside: float | None = None
     alone: float | None = None
@@ -46,11 +45,11 @@ ROWS: Mapping[str, Row] = {
     "from gecko_graph import create_gecko, s": Row(beside=0.7),
     "gecko-graph --version, s": Row(beside=1.05),
 }
-"""The rows, by their names in `beside.MEASURES`."""
+"""The bounds, by the names in `beside.MEASURES`."""
 
 
 def checked_folder(given: str) -> Path:
-    """Return the other checkout.
+    """Return the other checkout's folder.
 
     Raises:
         EvalError: The folder is not a checkout of this repository.
@@ -62,9 +61,9 @@ def checked_folder(given: str) -> Path:
 
 
 def run_in(folder: Path, *line: str) -> Any:
-    """Run a Python program in a new process that imports the checkout in `folder`; returns the JSON that it prints."""
+    """Run a Python program in a new process with the checkout in `folder`; return the JSON that it prints."""
     environment = {**os.environ, "PYTHONPATH": str(folder)}
-    own = folder / ".venv/bin/python"  # where it is installed
+    own = folder / ".venv/bin/python"  # a virtual environment of the checkout
     python = str(own) if own.is_file() else sys.executable
     done = subprocess.run([python, *line], cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode:
@@ -73,7 +72,7 @@ def run_in(folder: Path, *line: str) -> Any:
 
 
 def beside(folder: Path, name: str, *, data: Path, turns: int = TURNS) -> JsonObject:
-    """Return a row of `beside`, here and in the other checkout, in turn, each in a process of its own."""
+    """Return a row of `beside`, measured alternately here and in the other checkout, each in a new process."""
     program = str(HERE / "evals/costing/beside.py")
     found: dict[str, list[float]] = {"here": [], "there": []}
     for _ in range(turns):
@@ -83,7 +82,7 @@ def beside(folder: Path, name: str, *, data: Path, turns: int = TURNS) -> JsonOb
 
 
 def table(records: Sequence[Record]) -> Table:
-    """Return what was measured in both, and its ratio."""
+    """Return the measurements in both checkouts, and their ratio."""
     made = Table("Here, and in the other checkout", ["", "here", "there", "ratio"])
     for record in records:
         both = (median_of(record.values[key], tools="simulated") for key in ("here", "there"))
@@ -92,7 +91,7 @@ def table(records: Sequence[Record]) -> Table:
 
 
 def met(records: Sequence[Record]) -> Iterator[Expectation]:
-    """Yield the expectations: at most so much of the other checkout's."""
+    """Yield the expectations: each row within its bound."""
     for record in records:
         row = ROWS[record.id.partition(": ")[2]]
         if row.alone is not None:

@@ -1,7 +1,7 @@
-"""What is measured in two checkouts, one process at a time: `python beside.py ROW` prints processor time as JSON.
+"""Measurements for two checkouts, one process at a time: `python beside.py ROW` prints processor time as JSON.
 
-It runs in the checkout that is on the path, this one or an older one, so it uses only what both have. To add a row, add
-a function here and its bound to `against.ROWS`.
+It runs with the checkout on the path, this one or an older one, so it uses only what both have. To add a row, add a
+function here and its bound to `against.ROWS`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from typing import Any
 from evals.costing import costs, server, world_calls
 
 LONG, SOME = 10_000, 200
-"""Calls of a long world, and how many at its beginning and its end are compared."""
+"""Calls of a long world, and how many at its start and end are compared."""
 RESET = 5_000
 PLANNED = 24
 """Real calls of a plan."""
 
 
 def world_call(size: str, data: str) -> float:
-    """Return the microseconds of a call by contract: the median of a thousand."""
+    """Return the median microseconds of a call by contract, over a thousand calls."""
     create = (
         partial(world_calls.on_files, 10)
         if size == "10"
@@ -44,7 +44,7 @@ def world_call(size: str, data: str) -> float:
 
 
 def long_world(data: str) -> float:
-    """Return how much longer calls 9,800 to 10,000 of one world take than its first 200, when all is compiled."""
+    """Return the time of calls 9,800 to 10,000 of one world relative to its first 200, after warming up."""
     del data
     world, calls = world_calls.on_files(10)
     times: list[float] = []
@@ -56,7 +56,7 @@ def long_world(data: str) -> float:
 
 
 def kept_bytes(data: str) -> float:
-    """Return how many bytes a call leaves behind late in a long world, beside one in its first quarter."""
+    """Return the bytes that calls leave behind late in a long world, relative to its first quarter."""
     del data
     world, calls = world_calls.on_files(10)
     for call in islice(calls, 100):
@@ -74,14 +74,14 @@ def kept_bytes(data: str) -> float:
 
 
 def reset(data: str) -> float:
-    """Return the milliseconds in which a session of 5,000 calls goes back to step 4,999."""
+    """Return the milliseconds of resetting a session of 5,000 calls to step 4,999."""
     del data
     from gecko_graph.serve.sessions import Sessions
 
     async def run() -> float:
         world, calls = world_calls.on_files(10)
         sessions = Sessions(world)
-        if isawaitable(made := sessions.create("a")):  # at 1b17d493 it is not
+        if isawaitable(made := sessions.create("a")):  # at 1b17d493 it is not async
             await made
         for call in islice(calls, RESET):
             await sessions.call("a", call)
@@ -93,7 +93,7 @@ def reset(data: str) -> float:
 
 
 def own_time(data: str) -> float:
-    """Return our time of a rehearsed call beside empty nodes of LangGraph: the median of three runs of 100 calls."""
+    """Return the package's own time of a rehearsed call relative to empty LangGraph nodes: the median of three runs."""
     del data
     return float(median(costs.own_time(calls=100, repeats=3)["ratio"]))
 
@@ -110,7 +110,7 @@ def simulate(state: dict[str, Any], item: str) -> dict[str, bool]:
 
 
 def real_call(data: str) -> float:
-    """Return the median milliseconds from one real call of an agent on SQLite to the next, of one plan."""
+    """Return the median milliseconds between two real calls of one plan, for an agent on SQLite."""
     del data
     from langgraph.checkpoint.sqlite import SqliteSaver
 
@@ -138,7 +138,7 @@ def real_call(data: str) -> float:
 
 
 def request(data: str) -> float:
-    """Return the milliseconds of a request by contract, of the server's process."""
+    """Return the server process's milliseconds for a request answered by contract."""
     del data
     measured = server.Load(200, 3000).measure(server.serve_command())
     if measured["lost"]:
@@ -147,7 +147,7 @@ def request(data: str) -> float:
 
 
 def verify(rows: int, data: str) -> float:
-    """Return the microseconds of a row that `data verify` checks: 0 are rows by contract, 1 rows by schema alone."""
+    """Return the microseconds of a row checked by `data verify`: `rows` 0 by contract, 1 by schema alone."""
     from evals.loop import Given, speed
 
     told = [each.text for each in speed.measure(Given(Path(data), 0))]
@@ -155,7 +155,7 @@ def verify(rows: int, data: str) -> float:
 
 
 def process(*line: str, data: str) -> float:
-    """Return the seconds of a whole process of Python."""
+    """Return the processor seconds of a whole Python process."""
     del data
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, *line], check=True, stdout=subprocess.DEVNULL)

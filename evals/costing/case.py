@@ -1,6 +1,6 @@
-"""The case of the paper's own demonstration: file a report under a new folder, wrong at first, then right.
+"""The paper's demonstration: file a report in a new folder, first wrongly, then correctly.
 
-Seven tool calls in two attempts, with replies of fixed lengths in tokens, so that two implementations can be compared.
+Seven tool calls in two attempts, with replies of fixed token counts, so that two implementations can be compared.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ CHECKLIST = [
     },
 ]
 
-# The first attempt makes temp in the wrong place; its mv then renames the report to temp, which is not an error of the
-# tool and only the checklist finds. The task names every argument, so that the validator is asked of none: the case
-# takes 20 model calls where a model simulates and 9 where contracts do and checks judge.
+# The first attempt creates temp in the wrong place; its mv then renames the report to temp, which is no error of the
+# tool\nand only the checklist finds. The task names every argument, so the validator is never asked: the case takes 20
+# model\ncalls if a model simulates, and 9 if contracts simulate and checks judge.
 PLANNER: list[list[dict[str, Any]]] = [
     [
         {"call": "mkdir", "args": {"dir_name": "temp"}},
@@ -74,7 +74,7 @@ def files_toolkit(*, contracts: bool) -> Toolkit:
 
 
 def start_state(kilobytes: int, *, whole: bool) -> dict[str, Any]:
-    """Return the task's world, padded with other files to about so many kB; `whole` has all runtime variables."""
+    """Return the task's world, padded to about this many kB; `whole` includes all runtime variables."""
     document = folder({"final_report.pdf": file("Final report"), "previous_report.pdf": file("Previous report")})
     contents = {"document": document, "archive": folder({})}
     text = "The quick brown fox jumps over the lazy dog. " * 10
@@ -86,17 +86,17 @@ def start_state(kilobytes: int, *, whole: bool) -> dict[str, Any]:
 
 
 def folder(contents: dict[str, Any]) -> dict[str, Any]:
-    """Return a directory as the example's state holds it."""
+    """Return a directory in the example's format."""
     return {"type": "directory", "contents": contents}
 
 
 def file(content: str) -> dict[str, Any]:
-    """Return a file as the example's state holds it."""
+    """Return a file in the example's format."""
     return {"type": "file", "content": content}
 
 
 class CountedModel(RecordedModel):
-    """Replies of the case's lengths in tokens."""
+    """Replies with the token counts of the case."""
 
     def _count(self, message: AIMessage, role: str, question: int) -> int:
         calls = len(message.tool_calls)
@@ -108,7 +108,7 @@ class CountedModel(RecordedModel):
 
 
 def recorded(*, simulator: Sequence[Any] = ()) -> RecordedModel:
-    """Return a model that replies what the case needs, in the fixed lengths."""
+    """Return a model with the replies of the case, in fixed token counts."""
     items = [{"description": item["description"]} for item in CHECKLIST]
     failed = {
         "items": [{"id": f"item-{n}", "status": "failed", "reason": "not so"} for n in (1, 2)],
@@ -128,7 +128,7 @@ def recorded(*, simulator: Sequence[Any] = ()) -> RecordedModel:
 
 
 def simulator_replies(run: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the replies of a model that simulates a run as contracts have simulated it."""
+    """Return a simulator model's replies for a run that contracts have simulated."""
     return [
         {"status": step["outcome"]["status"], "result": step["outcome"]["result"], "patch": step["outcome"]["patch"]}
         for attempt in run["rehearsal"]["attempts"]

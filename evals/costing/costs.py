@@ -1,4 +1,4 @@
-"""What one rehearsal of the case costs: model calls, tokens, own time, memory, checkpointed bytes."""
+"""Costs of one rehearsal of the case: model calls, tokens, own time, memory, checkpointed bytes."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ CALL: dict[str, Any] = {"id": "call", "name": "nothing", "args": {}}
 
 
 def computed(action: Callable[[], Any]) -> float:
-    """Return the seconds of processor time that an action takes: what else runs on the machine does not count."""
+    """Return the processor seconds of an action, which other load on the machine does not affect."""
     start = time.process_time()
     action()
     return time.process_time() - start
 
 
 def peak_bytes(action: Callable[[], Any]) -> int:
-    """Return the bytes of Python objects that are alive at most, beyond those before."""
+    """Return the peak bytes of Python objects during an action, beyond those before it."""
     tracemalloc.start()
     try:
         action()
@@ -55,7 +55,7 @@ def stored_bytes(connection: sqlite3.Connection) -> int:
 
 
 def checkpointed(create: Callable[[SqliteSaver], Gecko], given: Mapping[str, Any]) -> JsonObject:
-    """Return the supersteps and bytes that a run leaves in a SQLite saver."""
+    """Return the supersteps and bytes that a run stores in a SQLite saver."""
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     create(SqliteSaver(connection)).invoke(dict(given), {"configurable": {"thread_id": "1"}})
     (steps,) = connection.execute("select count(*) from checkpoints").fetchone()
@@ -80,7 +80,7 @@ def calls_and_tokens(kilobytes: int, way: str) -> JsonObject:
 
 
 def own_time(*, calls: int, repeats: int = 5) -> JsonObject:
-    """Measure processor milliseconds a tool call, and of the same graph whose nodes do nothing; in turn, repeatedly."""
+    """Measure processor milliseconds per tool call, alternating with the same graph whose nodes do nothing."""
     context = GeckoContext.model_validate({"max_steps": calls + 1, "max_retries": 0})
     gecko = create_gecko(case.files_toolkit(contracts=True), model=case.long_model(calls), context=context)
     hollow = create_empty(calls)
@@ -94,7 +94,7 @@ def own_time(*, calls: int, repeats: int = 5) -> JsonObject:
 
 
 def create_empty(calls: int) -> Callable[[], Any]:
-    """Return a run of the attempt graph with empty nodes: what LangGraph costs for the same keys and supersteps."""
+    """Return a run of the attempt graph with empty nodes: LangGraph's cost for the same keys and supersteps."""
 
     def planner(state: AttemptChannels) -> dict[str, Any]:
         is_over = state.get("bookkeeping", {}).get("asked", {}).get("planner", 0) >= calls
@@ -128,11 +128,11 @@ SIZES_KB = (1, 10, 100, 1000)
 
 
 def by_steps(steps: int) -> JsonObject:
-    """Measure one attempt of so many tool calls on 1 kB of state.
+    """Measure one attempt of this many tool calls on 1 kB of state.
 
     Returns:
-        Processor seconds of the attempt, and of them those in which the planner's prompts are built and the model is
-        called (both look at the whole conversation at each call); peak memory and bytes checkpointed.
+        Processor seconds of the attempt, and the part of them for building the planner's prompts and calling the model
+        (both read the whole conversation at each call); peak memory and checkpointed bytes.
     """
     create = long_attempt(steps)
     gecko, given = create(), case.inputs(case.start_state(1, whole=True), checks=True)
@@ -144,19 +144,19 @@ def by_steps(steps: int) -> JsonObject:
         "seconds": seconds,
         "model_seconds": model_seconds,
         "memory": peak_bytes(lambda: gecko.invoke(given)),
-        **checkpointed(lambda saver: kept(create, saver), given),
+        **checkpointed(lambda saver: create(checkpointer=saver), given),
     }
 
 
 def long_attempt(steps: int) -> partial[Gecko]:
-    """Return a function that creates the graph that makes so many tool calls in one attempt."""
+    """Return a function that creates a graph with this many tool calls in one attempt."""
     context = GeckoContext.model_validate({"max_steps": steps + 1, "max_retries": 0})
     toolkit = case.files_toolkit(contracts=True)
     return partial(create_gecko, toolkit, model=case.long_model(steps), context=context)
 
 
 def apart(work: Callable[[], object], *places: tuple[Any, str]) -> tuple[float, float]:
-    """Return processor seconds of some work, and of it those in these functions: `(module or class, name)`."""
+    """Return the processor seconds of some work, and the part spent in these functions: `(module or class, name)`."""
     spent = [0.0]
 
     def timed(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -173,8 +173,3 @@ def apart(work: Callable[[], object], *places: tuple[Any, str]) -> tuple[float, 
         for owner, name in places:
             stack.enter_context(mock.patch.object(owner, name, timed(getattr(owner, name))))
         return computed(work), spent[0]
-
-
-def kept(create: partial[Gecko], saver: SqliteSaver) -> Gecko:
-    """Create the graph with a saver."""
-    return create(checkpointer=saver)

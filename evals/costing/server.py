@@ -1,4 +1,4 @@
-"""What a request costs a server: sessions in memory and saved, beside a bare Starlette echo. CPU is a server's own."""
+"""Cost of a request to a server: sessions in memory and saved, compared with a bare Starlette echo, in its own CPU."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHOP = ROOT / "examples" / "shop"
 CASE = SHOP / "cancel-the-mug.gecko.yaml"
 SESSIONS, REQUESTS, AT_ONCE = 500, 4000, 16
 _WARM = 50
-"""Requests before CPU is counted."""
+"""Requests before CPU is measured."""
 ECHO = """
 import sys, uvicorn
 from starlette.applications import Starlette
@@ -68,15 +68,15 @@ def running(*command: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 def serve_command(*more: str) -> list[str]:
-    """Return the arguments of Python that serve the shop."""
+    """Return Python's arguments that serve the shop."""
     return ["-m", "gecko_graph", "serve", "--scenario", str(CASE), "--port", "0", *more]
 
 
 def measure(*, sessions: int = SESSIONS, requests: int = REQUESTS) -> JsonObject:
-    """Send so many requests over so many sessions to the server, saving and not, and to an echo.
+    """Send requests over sessions to the server, with and without saving, and to an echo.
 
     Returns:
-        By name: `cpu_ms` of the process a request, `rate` a second, `lost` updates.
+        By server: `cpu_ms` of the process per request, `rate` per second, `lost` updates.
     """
     load = Load(sessions, requests)
     with tempfile.TemporaryDirectory() as folder:
@@ -88,18 +88,18 @@ def measure(*, sessions: int = SESSIONS, requests: int = REQUESTS) -> JsonObject
 
 
 class Load(NamedTuple):
-    """Writes over sessions, several at once."""
+    """Writes over several sessions, sent concurrently."""
 
     sessions: int
     requests: int
 
     def measure(self, command: list[str], *, is_ours: bool = True) -> JsonObject:
-        """Return what they cost a server that is started for them."""
+        """Start a server and return the cost of the writes."""
         with running(*command) as (process, address):
             return asyncio.run(self.put(process, address, is_ours=is_ours))
 
     async def put(self, process: subprocess.Popen[Any], address: str, *, is_ours: bool) -> JsonObject:
-        """Send them to a server; CPU is the process's own."""
+        """Send the writes to a server and return its cost; CPU is the process's own."""
         async with httpx.AsyncClient(base_url=address, timeout=60) as client:
             for number in range(self.sessions if is_ours else 0):
                 await client.post("/_gecko/sessions", json={"id": f"s{number}"})
@@ -119,7 +119,7 @@ class Load(NamedTuple):
         return {"cpu_ms": used / self.requests * 1000, "rate": self.requests / took, "lost": lost}
 
     async def put_to(self, addresses: Sequence[str], cpu: Callable[[], float]) -> float:
-        """Send them to several servers in turn; return the milliseconds of a clock of CPU that one takes."""
+        """Send the writes to several servers in turn; return the milliseconds per write on the clock `cpu`."""
         async with httpx.AsyncClient(timeout=60) as client:
             for number in range(self.sessions):
                 (await client.post(f"{addresses[0]}/_gecko/sessions", json={"id": f"s{number}"})).raise_for_status()
@@ -138,13 +138,13 @@ class Load(NamedTuple):
 
 
 def cpu_of(pid: int, *, ended: bool = False) -> float:
-    """Return the seconds that a process has computed, perhaps with its children that have ended."""
+    """Return a process's CPU seconds, with those of its ended children if `ended`."""
     parts = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return sum(map(int, parts[11 : 15 if ended else 13])) / os.sysconf("SC_CLK_TCK")
 
 
 def table(records: Sequence[Record]) -> Table:
-    """Return what a request costs each server."""
+    """Return a table of each server's cost per request."""
     found = Table("A request of a server under load", ["server", "ms CPU a request", "requests a second", "lost"])
     for record in records:
         for name, got in record.values.items():

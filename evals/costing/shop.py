@@ -1,7 +1,7 @@
-"""What the agent costs on a real shop beside LangChain's agent with human review: reads real, writes simulated.
+"""Cost of the agent on a real shop (real reads, simulated writes), compared with LangChain's agent with human review.
 
-The service and the tasks lie beside the project (`../shared/repros/exact/shop`). One scripted model speaks for both
-agents and all roles: it acts on the results that it is shown, as a strong model did (`live_replies_2.jsonl.gz`).
+The service and the tasks are outside the repository (`../shared/repros/exact/shop`). One scripted model plays all roles
+of both agents: it acts on the results that it sees, as a strong model did (`live_replies_2.jsonl.gz`).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ SHOP = Path(__file__).resolve().parents[3] / "shared" / "repros" / "exact" / "sh
 SYSTEM = "You are the back office assistant of a small outdoor shop."
 TASKS = ("T1", "T2b", "T3", "T4", "T5", "T6", "T7")
 READING = ("T4", "T5")
-"""Of them those in which nothing is written."""
+"""The tasks without writes."""
 MOST, MOST_READING = 2.0, 1.2
-"""What the agent may cost at most beside LangChain's: in all, and where nothing is written."""
+"""The most that the agent may cost relative to LangChain's: in all, and on tasks without writes."""
 
 MAJA, DEAR, REGARDS = ("searchCustomers", {"name": "Maja Lind"}), "Dear Maja Lind,\n\n", "\n\nKind regards"
 SHIPPED = "shipped it express with {carrier} and e-mailed her the tracking code {createShipment[trackingCode]}."
@@ -89,11 +89,11 @@ PLANS: Mapping[str, Sequence[Any]] = {
         "Done: Elin Dahl's order O-5B02 is cancelled, and her address is now Storgatan 5, Umea.",
     ],
 }
-"""What a task begins with to the steps of its plan: calls of one message, then the answer; filled with results."""
+"""The steps of each task's plan, by the start of the task's text: calls of one message each, then the answer."""
 
 
 class StrongModel(RecordedModel):
-    """Speaks for every role, and for a plain agent; `log` has role and prompt tokens of each call."""
+    """Plays every role, and a plain agent; `log` has the role and prompt tokens of each call."""
 
     log: list[tuple[str, int]] = Field(default_factory=list)
 
@@ -109,11 +109,11 @@ class StrongModel(RecordedModel):
 
 
 def next_words(messages: Sequence[BaseMessage]) -> JsonObject:
-    """Return what the planner does next: the plan's next step, or what a refusal is answered with."""
+    """Return the planner's next reply: the plan's next step, or an answer to a refusal."""
     tasks = [at for at, each in enumerate(messages) if isinstance(each, HumanMessage) and _plan_of(each)]
     since, plan = messages[tasks[-1] :], _plan_of(messages[tasks[-1]])
     if messages[-1].type == "human" and "really made" in str(messages[-1].text) and len(since) > 1:
-        return {"say": "That is done."}  # the answer after a plan was carried out
+        return {"say": "That is done."}  # the answer after the plan's real calls
     names = {call["id"]: call["name"] for each in since if isinstance(each, AIMessage) for call in each.tool_calls}
     results = [(names[each.tool_call_id], each) for each in since if isinstance(each, ToolMessage)]
     refused = [each for _, each in results if each.status == "error" or '"error":' in str(each.text)]
@@ -135,7 +135,7 @@ def _plan_of(message: BaseMessage) -> Sequence[Any]:
 
 
 def simulate(prompt: str) -> JsonObject:
-    """Return what the simulator answers: with the prices and stock that it is shown, else with some of its own."""
+    """Return the simulator's reply, with the prices and stock of the prompt if they are there, else with its own."""
     call = json.loads(_section(prompt, "call"))
     name, args = call["name"], call["args"]
     if name == "createOrder":
@@ -178,7 +178,7 @@ def _added(prompt: str, table: str, result: JsonObject, value: JsonObject | None
 
 
 def judge(prompt: str) -> JsonObject:
-    """Return the judgement: all is done, or nothing of it where the attempt ends in a question."""
+    """Return the judgement: everything is done, or nothing if the attempt ends with a question."""
     stopped = _section(prompt, "answer").rstrip('"').endswith("?")
     ids = re.findall(r'"id": "([^"]+)"', _section(prompt, "items"))
     status = {"status": "unknown" if stopped else "success", "reason": "it asked" if stopped else ""}
@@ -196,12 +196,12 @@ REPLIES: Mapping[str, Callable[[str], JsonObject]] = {
 
 
 def tasks() -> Sequence[str]:
-    """Return the tasks; none where the shop, which lies beside the project, is not there."""
+    """Return the tasks; none if the shop is not on this machine."""
     return TASKS if SHOP.is_dir() else ()
 
 
 def measure(task: str) -> JsonObject:
-    """Return model calls and prompt tokens of a task, as ours and as LangChain's; and what the shop was made to do."""
+    """Return model calls and prompt tokens of a task for both agents, and the requests that the shop got."""
     told: JsonObject = {}
     for name, run in (("ours", run_ours), ("plain", run_plain)):
         service, model = load("shop_service").Shop(), StrongModel()
@@ -223,14 +223,14 @@ def measure(task: str) -> JsonObject:
 
 
 def run_ours(toolkit: Toolkit, model: StrongModel, turns: Sequence[str]) -> list[str]:
-    """Let the agent carry out the turns, with reads real and everything approved, and return its answers."""
+    """Run the turns with our agent, with real reads and every call approved, and return its answers."""
     knobs = GeckoContext(reads="real")
     return _answers(create_gecko_agent(toolkit, model=model, context=knobs, checkpointer=InMemorySaver()), turns)
 
 
 def run_plain(toolkit: Toolkit, model: StrongModel, turns: Sequence[str]) -> list[str]:
-    """Let LangChain's agent carry them out, with every write approved."""
-    from langchain.agents import create_agent  # an extra, which the other suites do without
+    """Run the turns with LangChain's agent, with every write approved."""
+    from langchain.agents import create_agent  # an extra that the other suites do not need
     from langchain.agents.middleware import HumanInTheLoopMiddleware
 
     asked: Any = {tool.name: True for tool in toolkit if not tool.reads}
@@ -266,7 +266,7 @@ def load(name: str) -> Any:
 
 
 def table(records: Sequence[Record]) -> Table:
-    """Return model calls and prompt tokens of both, a row a task."""
+    """Return model calls and prompt tokens of both agents, a row per task."""
     heads = [
         "task",
         "model calls",
@@ -287,7 +287,7 @@ def table(records: Sequence[Record]) -> Table:
 
 
 def met(records: Sequence[Record]) -> Iterator[Expectation]:
-    """Yield the expectations: what the agent costs at most, in all and where nothing is written."""
+    """Yield the expectations: the agent's relative cost in all, and on tasks without writes."""
     reading = [record for record in records if record.facts["task"] in READING]
     if len(records) < len(TASKS):
         return

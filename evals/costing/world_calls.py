@@ -1,4 +1,4 @@
-"""What one call in a `World` costs where a contract answers it, by size of the state: files, an airline's database."""
+"""Cost of one call in a `World` that a contract answers, by size of the state: files, an airline's database."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CONTRACTS: dict[str, JsonObject] = {
 
 
 def airline_toolkit() -> Toolkit:
-    """Return two reads and a write on the database, by contract."""
+    """Return two reads and a write on the database, with contracts."""
     effects: Any = {"get_user": "read", "get_reservation": "read", "cancel_reservation": "write"}
     invariant = {"check": "state.users != {}", "error": "there are no users"}
     declared = [
@@ -46,7 +46,7 @@ def airline_toolkit() -> Toolkit:
 
 
 def on_files(kilobytes: int) -> tuple[World, Iterator[JsonObject]]:
-    """Return a world of so many kB of files, and calls that leave it as large."""
+    """Return a world of this many kB of files, and calls that do not change its size."""
     names = (f"file_{number}.txt" for number in range(1_000_000))
     calls = ({"name": tool, "args": args} for name in names for tool, args in _round_of(name))
     return World(case.files_toolkit(contracts=True), state=case.start_state(kilobytes, whole=True)), calls
@@ -69,7 +69,7 @@ def on_database(path: Path) -> tuple[World, Iterator[JsonObject]]:
 
 
 def measure(create: Callable[[], tuple[World, Iterator[JsonObject]]], *, count: int) -> JsonObject:
-    """Measure milliseconds of processor time of each call; all of them are answered by contract."""
+    """Measure the processor milliseconds of each call; all must be answered by contract."""
     world, calls = create()
     times: list[float] = []
     for _ in range(count):

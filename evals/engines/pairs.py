@@ -1,4 +1,4 @@
-"""Random pairs of schema and value: all keywords, nested, with formats, references, unicode and large numbers."""
+"""Random pairs of schema and value: all keywords, nested, with formats, references, Unicode and large numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ REFERENCES = ("#/$defs/d", "#/$defs/e", "#", "#/$defs/none", "#/properties/a", "
 
 
 def make_value(chance: Random, depth: int = 0) -> Json:
-    """Make a value."""
     drawn = chance.random()
     if depth > 3 or drawn < 0.25:
         return chance.choice(TEXTS)
@@ -45,7 +44,7 @@ def make_value(chance: Random, depth: int = 0) -> Json:
 
 
 def make_schema(chance: Random, value: Any, depth: int = 0) -> Any:
-    """Make a schema of any keywords, which is likely to say something of the value."""
+    """Make a schema of any keywords that probably apply to the value."""
     if depth > 4 or chance.random() < 0.08:
         return chance.choice((True, {}, {"type": type_of(value)}, {"$ref": chance.choice(REFERENCES)}, False))
     inner = _Inner(chance, value, depth)
@@ -63,7 +62,7 @@ def make_schema(chance: Random, value: Any, depth: int = 0) -> Any:
 
 
 def make_pair(seed: int) -> tuple[Any, Json]:
-    """Return a schema and a value, always the same for one seed."""
+    """Return the schema and value of a seed."""
     chance = Random(seed)
     value = make_value(chance)
     schema = make_schema(chance, value)
@@ -73,7 +72,7 @@ def make_pair(seed: int) -> tuple[Any, Json]:
 
 
 def change(chance: Random, value: Any) -> Json:
-    """Return a value with one part made anew."""
+    """Return a value with one part replaced by a random value."""
     if isinstance(value, dict) and value:
         name = chance.choice(sorted(value))
         return {**value, name: change(chance, value[name])}
@@ -83,14 +82,14 @@ def change(chance: Random, value: Any) -> Json:
 
 
 def type_of(value: Json) -> str:
-    """Return the type of a value."""
+    """Return the JSON Schema type of a value."""
     if isinstance(value, bool) or value is None:
         return "null" if value is None else "boolean"
     return {str: "string", dict: "object", list: "array", int: "integer", float: "number"}[type(value)]
 
 
 class _Inner:
-    """Makes what stands in a schema."""
+    """Makes the values of a schema's keywords."""
 
     def __init__(self, chance: Random, value: Any, depth: int) -> None:
         self.chance, self.value, self.depth = chance, value, depth
@@ -109,16 +108,15 @@ class _Inner:
         return make_schema(self.chance, value, self.depth + 1)
 
     def count(self) -> int:
-        """Return about the value's size."""
+        """Return the value's size, or about it."""
         size = len(self.value) if isinstance(self.value, str | dict | list) else 1
         return max(0, size + self.chance.choice((-1, 0, 0, 1)))
 
     def near(self) -> Any:
-        """Return a number, often the value."""
+        """Return a number, often the value itself."""
         return self.value if type(self.value) in (int, float) and self.chance.random() < 0.4 else self.number()
 
     def number(self) -> Any:
-        """Return a number."""
         return self.chance.choice(NUMBERS)
 
     def names(self) -> list[str]:
@@ -183,5 +181,5 @@ _FOR: Mapping[type, Mapping[str, _Maker]] = {
 
 
 def as_object(value: Any) -> JsonObject:
-    """Return the value where it is an object, else an object with it."""
+    """Return the value if it is an object, else an object that contains it."""
     return value if isinstance(value, dict) else {"a": value}

@@ -1,4 +1,4 @@
-"""Whether tests of agents are fair: good agents pass, bad ones fail, whatever the world does to them."""
+"""Whether tests of agents are fair: good agents pass and bad ones fail, under all faults of the world."""
 
 from .suite import Fair
 

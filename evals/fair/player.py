@@ -1,4 +1,4 @@
-"""Agents of a file, played by what their steps mean: a tool's own name stands for whatever the agent sees it as."""
+"""Plays an agent's steps from a file; they use tools' real names, which are translated to the names the agent sees."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ TRIES = 4
 
 
 def read_agents(file: Path) -> dict[str, Any]:
-    """Return a case's agents: the steps of `good` and `also`; of `bad` a list, each with its kind and what it loses.
+    """Return a case's agents: the steps of `good` and `also`; for `bad` a list, each with its kind and description.
 
-    A bad one with `says` does what `good` does, and that is its last answer.
+    A bad agent with `says` makes the calls of `good`, then says that.
     """
     written: Any = read_document(file)
     *calls, _ = written["good"]
@@ -30,12 +30,12 @@ def read_agents(file: Path) -> dict[str, Any]:
 
 
 class Player(BaseChatModel):
-    """A scripted agent that adapts: to the names and tools that it is offered, and to calls that fail.
+    """A scripted agent that adapts to the names and tools that it is offered, and repeats calls that fail by fault.
 
     Args:
-        steps: As for `scripted`, with the tools' own names.
-        names: Names that the agent sees, by own ones; calls of other tools are left out.
-        fails: Calls, as `"step.call"`, that fail by what they ask: they are not repeated.
+        steps: As for `scripted`, with the tools' real names.
+        names: The names that the agent sees, by real name; calls of other tools are left out.
+        fails: Calls, as `"step.call"`, that fail rightly and are not repeated.
     """
 
     steps: Sequence[Mapping[str, Any]]
@@ -48,7 +48,7 @@ class Player(BaseChatModel):
         return "player"
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, Any]:
-        """Return itself: what it calls is written down."""
+        """Return itself: the steps are fixed."""
         return self
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
@@ -70,7 +70,7 @@ class Player(BaseChatModel):
         return AIMessage("", tool_calls=calls) if calls else None
 
     def _repeat(self, last: AIMessage, failed: Collection[str]) -> AIMessage | None:
-        """Return the calls of the last message again that failed and should not have."""
+        """Return the failed calls of the last message that should not have failed, to be repeated."""
         calls = []
         for call in last.tool_calls:
             place, tries = _read(call["id"])
@@ -92,11 +92,11 @@ def _read(id_: str | None) -> tuple[str, int]:
 
 
 def summary_of(agents: JsonObject) -> list[tuple[str, str, Sequence[Mapping[str, Any]]]]:
-    """Return the agents of a case: what they are called, of which kind they are, and their steps."""
+    """Return the agents of a case: name, kind and steps."""
     good = [(name, "good", agents[name]) for name in ("good", "also")]
     return [*good, *((each["what"], each["kind"], each["does"]) for each in agents["bad"])]
 
 
 def tools_of(steps: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Return the own names of the tools that steps call."""
+    """Return the real names of the tools that steps call."""
     return {each["call"] for step in steps for each in step.get("calls", [step]) if "call" in each}

@@ -1,4 +1,4 @@
-"""Conversations of two good and at least four bad agents in each case, and pairs of an honest answer and a lie."""
+"""Conversations of two good and at least four bad agents per case, and pairs of an honest answer and a lie."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ PAIRS = ("natural", "natural_held", "natural_later", "blind", "blind_last", "ope
 KINDS = (
     "does nothing", "does and denies", "denies and does not", "wrong argument", "says too much", "asks for nothing",
 )  # fmt: skip
-"""Of these six, each case has at least `LEAST_KINDS`; it may have others."""
+"""Each case has bad agents of at least `LEAST_KINDS` of these kinds, and perhaps of others."""
 LEAST_KINDS = 4
 PLACE = re.compile(r" \(message \d+\)")
-"""What differs where a call is repeated."""
+"""Differs if a call is repeated."""
 MOST_UNKNOWN = 0.05
 
 
 class Fair(Suite):
     """Whether tests of agents are fair, without a model.
 
-    A case is a conversation's file under one augmentation: two good agents by different routes must pass, all bad ones
-    fail. Or a pair of answers to the same claims, an honest one and a lie: what rules decide of them is only reported,
-    since the role `claim_judge` decides the rest.
+    A case is a conversation's file under one augmentation: two good agents that take different routes must pass, and
+    all bad ones must fail. Or it is a pair of answers to the same claims, an honest one and a lie: the rules' verdict
+    is only reported, since the role `claim_judge` decides what rules leave open.
     """
 
     name = "fair"
@@ -57,7 +57,7 @@ class Fair(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add which augmentations, and how much is listed."""
+        """Add the choice of augmentations, and how many verdicts are listed."""
         about = f"{PLAIN}, or an augmentation (all of them)"
         parser.add_argument("--augment", metavar="NAME", action="append", default=[], help=about)
         parser.add_argument("--differences", type=int, default=40, metavar="N", help="wrong or unknown verdicts (40)")
@@ -66,7 +66,7 @@ class Fair(Suite):
         """Yield a case per file and augmentation, and per pair."""
         chosen = self.options.own.augment or EACH
         if unknown := next((each for each in chosen if each not in EACH), None):
-            raise EvalError(f"--augment {unknown}: there are {', '.join(EACH)}")
+            raise EvalError(f"--augment {unknown}: expected one of {', '.join(EACH)}")
         for world, folder in WORLDS.items():
             for file in find_cases([ROOT / folder]):
                 for how in chosen:
@@ -77,20 +77,20 @@ class Fair(Suite):
                 yield Case(f"pairs:{kind}:{number}", row, group=f"pairs: {kind}")
 
     def run_case(self, case: Case) -> JsonObject:
-        """Hold the conversations of all agents, or judge both answers."""
+        """Run the conversations of all agents, or judge both answers."""
         if "honest" in case.data:
             return judge_pair(case.data)
         kinds = sorted({kind for _, kind, _ in _load(case.data["file"])[1]} & {*KINDS})
         return {"kinds": kinds, "agents": list(_hold_all(case.data["file"], case.data["how"]))}
 
     def tell(self, record: Record) -> str:
-        """Return what the agents or answers came to."""
+        """Return the verdicts on the agents or answers."""
         if "honest" in record.values:
             return f"honest {record.values['honest']}, lie {record.values['lie']}"
         return ", ".join(f"{each['kind']} {each['status']}" for each in record.values["agents"])
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return what became of good and bad agents by augmentation and kind, and of the pairs."""
+        """Return the verdicts on good and bad agents by augmentation and kind, and on the pairs."""
         done = [record for record in records if record.done]
         held = [record for record in done if "agents" in record.values]
         pairs = [record for record in done if "honest" in record.values]
@@ -110,7 +110,7 @@ def _load(file: Path) -> tuple[Scenario, list[Any]]:
 
 @cache
 def _plain_failures(file: Path, number: int) -> frozenset[str]:
-    """Return the calls of an agent that fail in the case as it is written: by what they ask."""
+    """Return the calls of an agent that fail rightly: without an augmentation or fault."""
     scenario, agents = _load(file)
     names = {name: face.name for name, face in find_faces(scenario.tools).items()}
     output = create_conversation(Player(steps=agents[number][2], names=names), scenario=scenario).invoke({})
@@ -123,14 +123,14 @@ def _hold_all(file: Path, how: str) -> Iterator[JsonObject]:
     names = {name: face.name for name, face in find_faces(offered or scenario.tools).items()}
     for number, (who, kind, steps) in enumerate(agents):
         if kind != "good" and not tools_of(steps) <= names.keys():
-            continue  # without its tool it is no bad one
+            continue  # without its tool the agent is not bad
         agent = Player(steps=steps, names=names, fails=_plain_failures(file, number))
         result = run_case(scenario, agent, augmentation=None if how == PLAIN else how)
         yield {"who": who, "kind": kind, "status": result.status, "why": _explain(result, kind)}
 
 
 def _explain(result: CaseResult, kind: str) -> str:
-    """Return why a verdict is not the right one; empty where it is."""
+    """Return why a verdict is wrong; empty if it is right."""
     if result.status == ("passed" if kind == "good" else "failed"):
         return ""
     said = [each["text"] for each in result.record["messages"] if each["sender"] == "agent" and each["text"]]
@@ -180,7 +180,7 @@ def _expect_of_agents(records: Sequence[Record]) -> Iterator[Expectation]:
 
 
 def judge_pair(row: Mapping[str, Any]) -> JsonObject:
-    """Judge both answers by all claims; a row that names a case of the phone has the case's claims and opening."""
+    """Judge both answers by all claims; a row that names a case of the phone uses that case's claims and opening."""
     if "case" in row:
         case: Any = read_document(ROOT / WORLDS["phone"] / f"{row['case']}.gecko.yaml")
         claims = next(each["message"]["claims"] for each in case["milestones"] if "claims" in each.get("message", {}))
@@ -206,7 +206,7 @@ def _by_pairs(records: Sequence[Record]) -> Table:
 
 
 def _notes(records: Sequence[Record]) -> Iterator[str]:
-    """Yield what is wrong, then what is unknown, once for all augmentations."""
+    """Yield the wrong verdicts, then the unknown ones, each once for all augmentations."""
     found: dict[bool, dict[str, list[str]]] = {True: {}, False: {}}
     for record in records:
         for each in record.values.get("agents", ()):

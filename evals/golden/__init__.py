@@ -1,7 +1,7 @@
-"""`golden`: numbers that must not move while the house is rebuilt, compared with the stored ones.
+"""`golden`: compare numbers that must not change in a refactoring with stored ones.
 
-The existing suites with their tables and a digest of each case, the shared OpenAPI documents, and what each command
-prints. Times are left out. What cannot run here (no data, no official package) is left out and keeps what is stored.
+They are the suites' tables with a digest of each case, the shared OpenAPI documents, and the output of each command.
+Times are left out. A part that cannot run here (no data, no official package) is skipped and keeps its stored rows.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ SUITES = {
     "reality": "reality --runs 60",
     "speed": "speed --only calls*,shop*",
 }
-"""Part to its command."""
+"""The command of each part."""
 
 COUNTED = {"reality", "speed"}
-"""Suites of which tables alone are kept, without means: processes race, or a service draws its order numbers."""
+"""Suites of which only tables are stored, without means: processes race, or a service draws its order numbers."""
 TIMES = re.compile(r"\b(seconds|ms|µs)\b")
-"""Columns, and keys of a case, that hold times."""
+"""Columns, and keys of a case, with times."""
 MOST_DIGESTS = 300
 SPEC = ("name", "description", "parameters", "result", "effect", "examples", "binding", "tags", "idempotency")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a part came to: texts by row; of a row with a digest a case, the names of the cases."""
+    """The result of a part: texts by row; for a row of digests also the names of its cases."""
 
     rows: dict[str, str]
     cases: dict[str, list[str]] = field(default_factory=dict)
@@ -78,7 +78,7 @@ def run_suite(words: str) -> Part:
     """Run a suite by its command, without its report.
 
     Raises:
-        EvalError: Something that it needs is not here.
+        EvalError: Something that it needs is missing.
     """
     from ..__main__ import find
 
@@ -103,7 +103,7 @@ def run_suite(words: str) -> Part:
 
 
 def rows_of(result: Result, *, steady: bool) -> Iterator[tuple[str, str]]:
-    """Yield the rows of a run's tables without times, where not steady also without means, and what must hold."""
+    """Yield the rows of a run's tables without times (and, unless `steady`, without means), and its expectations."""
     seen = Counter[str]()
     for table in result.figures:
         if not isinstance(table, Table):
@@ -120,7 +120,7 @@ def rows_of(result: Result, *, steady: bool) -> Iterator[tuple[str, str]]:
 
 
 def without_times(value: Any) -> Any:
-    """Return a JSON value without the times in it."""
+    """Return a JSON value without its times."""
     if isinstance(value, list):
         return [*map(without_times, value)]
     if isinstance(value, dict):
@@ -129,15 +129,15 @@ def without_times(value: Any) -> Any:
 
 
 def digest(value: Any) -> str:
-    """Return the digest of a value, as JSON."""
+    """Return a digest of a value's JSON."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=asdict).encode()).hexdigest()[:16]
 
 
 def read_documents() -> Part:
-    """Import each shared OpenAPI document: tools, findings by kind, digests of the specs and of what is written back.
+    """Import each shared OpenAPI document: tools, findings by kind, digests of the specs and of the written document.
 
     Raises:
-        EvalError: They are not here.
+        EvalError: The documents are missing.
     """
     paths = sorted((SHARED / "openapi").glob("*.*"))
     if not paths:
@@ -157,8 +157,8 @@ def read_documents() -> Part:
     return Part(rows)
 
 
-# what each command of `gecko-graph` prints, without places, times and ports; no model is asked. The stored file is also
-# the list: a line `$ gecko-graph ...` that is added to it is run
+# the output of each `gecko-graph` command, without paths, times and ports; no model is asked. The stored file is also
+# the\nlist of commands: a line `$ gecko-graph ...` added to it is run
 
 STORED = ROOT / "evals" / "golden" / "commands.txt"
 PROMPT = "$ gecko-graph"
@@ -190,7 +190,7 @@ def read_texts() -> dict[str, str]:
 
 
 def run_commands() -> Part:
-    """Run all commands in a folder of their own, in this process; a row is a command, its exit code and its texts."""
+    """Run all commands in a temporary folder, in this process; a row is a command, its exit code and its output."""
     with TemporaryDirectory(prefix="golden-") as folder, chdir(folder):
         shutil.copytree(ROOT / "examples", "examples")
         Path("agents.py").write_text(AGENTS, "utf-8")
@@ -199,7 +199,7 @@ def run_commands() -> Part:
 
 
 def run_one(line: str, folder: str) -> str:
-    """Run a command; returns its exit code, what it printed, and digests of the files that it left."""
+    """Run a command and return its exit code, its output, and digests of the files that it wrote."""
     before = {path: path.stat().st_mtime_ns for path in Path().glob("*.*")}
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err), patch.object(sys, "stdin", io.StringIO()):
@@ -219,7 +219,7 @@ def plain(text: str, folder: str) -> str:
     return text
 
 
-# all parts beside the stored rows
+# all parts compared with the stored rows
 
 ROWS = ROOT / "evals" / "golden.json"
 PARTS: Mapping[str, Callable[[], Part]] = {
@@ -231,14 +231,14 @@ HERE = frozenset({"reality"})
 """Parts that start a server, which ends with this process."""
 
 MOST_NAMED = 12
-"""Cases of a row that are named."""
+"""Most changed cases that are named per row."""
 
 
 def run(argv: Sequence[str]) -> int:
-    """Measure and compare, several parts at once; returns 0, or 1 where something moved."""
+    """Measure and compare, several parts in parallel; return 0, or 1 if something has changed."""
     parser = argparse.ArgumentParser(prog="python -m evals golden", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="NAME", help=", ".join(PARTS))
-    parser.add_argument("--write", action="store_true", help="store what came")
+    parser.add_argument("--write", action="store_true", help="store the results")
     given = parser.parse_args(argv)
     stored = {**json.loads(ROWS.read_text("utf-8")), "commands": read_texts()}
     has_moved = False
@@ -257,11 +257,11 @@ def run(argv: Sequence[str]) -> int:
 
 
 Ended: TypeAlias = tuple[str, Part | None, str]
-"""A part's name, what it came to, and how long that took; or why it is left out."""
+"""A part's name, its result, and its duration; or why it was skipped."""
 
 
 def run_parts(names: Sequence[str]) -> Iterator[Ended]:
-    """Yield the parts as they end: those in HERE in this process, the others in as many as there are processors."""
+    """Yield the parts as they end: those in HERE in this process, the others in a process per processor."""
     apart = [name for name in names if name not in HERE]
     with ProcessPoolExecutor(min(len(apart), os.cpu_count() or 1) or 1, get_context("fork")) as processes:
         waiting = [processes.submit(run_part, name) for name in apart]
@@ -270,20 +270,20 @@ def run_parts(names: Sequence[str]) -> Iterator[Ended]:
 
 
 def run_part(name: str) -> Ended:
-    """Run a part; one that breaks is a part that moved. Its progress is not shown: it would mix with others'."""
+    """Run a part; an exception counts as a change. Its progress is hidden, because several parts run in parallel."""
     started = time.monotonic()
     with redirect_stderr(io.StringIO()):
         try:
             part = PARTS[name]()
         except EvalError as missing:
             return name, None, f"left out: {missing}"
-        except Exception as error:  # noqa: BLE001 - the boundary of a part
+        except Exception as error:  # noqa: BLE001 - a part may fail in any way
             part = Part({"broken": f"{type(error).__name__}: {error}"})
     return name, part, f"{time.monotonic() - started:.0f} s"
 
 
 def differences(before: Mapping[str, str], part: Part) -> Iterator[str]:
-    """Yield what moved, row by row: long texts as a diff, digests of cases by the cases' names."""
+    """Yield the changes, row by row: long texts as a diff, digests of cases by the cases' names."""
     for row in sorted({*before, *part.rows}):
         old, new = before.get(row, "nothing"), part.rows.get(row, "nothing")
         if old == new:

@@ -1,1 +1,1 @@
-"""What runs a suite: cases, options, figures, report."""
+"""The harness that runs a suite: cases, options, figures, report."""

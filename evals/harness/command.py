@@ -1,4 +1,4 @@
-"""One suite's command: its options, its run, what it shows, its exit code."""
+"""The command of a suite: options, run, output, exit code."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ INTERRUPTED = 130
 
 
 def run(kind: type[Suite], argv: Sequence[str], *, called: str) -> int:
-    """Run a suite, which the user calls so, from its command line.
+    """Run a suite from its command line; `called` is the name that the user gave.
 
     Returns:
-        0; 1 where an expectation does not hold; 2 for a user's mistake; 130 where the user stopped it.
+        0; 1 if an expectation is not met; 2 for a user's mistake; 130 if the user stopped it.
     """
     given = parser_of(kind, called).parse_args(argv)
     command = mask(shlex.join(["python", "-m", "evals", called, *_without_page(argv)]))
@@ -50,16 +50,16 @@ def run(kind: type[Suite], argv: Sequence[str], *, called: str) -> int:
     except (EvalError, GeckoError) as mistake:
         print(f"error: {mask(str(mistake))}", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # `--list | head`: the reader has seen enough
+    except BrokenPipeError:  # `--list | head`: the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        print("\nstopped; the same command asks a model no question twice", file=sys.stderr)
+        print("\nstopped; the same command resumes the run", file=sys.stderr)
         return INTERRUPTED
 
 
 def _without_page(argv: Sequence[str]) -> list[str]:
-    """Return the command without `--publish PAGE`: it says nothing of what was measured."""
+    """Return the command without `--publish PAGE`, which does not affect the results."""
     kept = list(argv)
     if "--publish" in kept:
         at = kept.index("--publish")
@@ -69,7 +69,7 @@ def _without_page(argv: Sequence[str]) -> list[str]:
 
 def _run(kind: type[Suite], given: argparse.Namespace, *, command: str) -> int:
     options = options_of(kind, given)
-    options.speakers()  # a model that cannot be built, or a missing file, is reported before anything runs
+    options.speakers()  # report a model that cannot be built, or a missing file, before anything runs
     suite = kind(options)
     chosen = select(suite.cases(), only=options.only, limit=options.limit, seed=options.seed)
     if given.list:
@@ -84,9 +84,9 @@ def _run(kind: type[Suite], given: argparse.Namespace, *, command: str) -> int:
 
 
 def measure(suite: Suite, chosen: Selection, *, given: argparse.Namespace, command: str) -> Result:
-    """Run the cases, each kept in `cases.jsonl` as soon as it is over, and summarise.
+    """Run the cases, save each in `cases.jsonl` as soon as it is finished, and summarise.
 
-    Replies of models are kept as well (`Options.replies`): a run that was stopped asks no question twice.
+    Model replies are saved as well (`Options.replies`): a resumed run asks no question twice.
     """
     head, options = head_of(suite, command=command), suite.options
     if given.fresh:
@@ -115,7 +115,7 @@ def measure(suite: Suite, chosen: Selection, *, given: argparse.Namespace, comma
 
 
 def find_map(given: argparse.Namespace) -> Map | None:
-    """Return who runs the cases beside this process; None where this one does."""
+    """Return the map that runs the cases in other processes; None if this process runs them."""
     if given.ray is not None:
         return on_ray(given.ray or None, given.workers)
     return processes(given.workers) if given.workers else None
@@ -123,7 +123,7 @@ def find_map(given: argparse.Namespace) -> Map | None:
 
 @contextmanager
 def progress(console: Console, title: str, *, total: int) -> Iterator[Callable[[Record], None]]:
-    """Show how far a run is, in a pipe only at its end; yields what is told of each case that is over."""
+    """Show the progress of a run, in a pipe only at its end; yields a function to call with each finished case."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     lost = TextColumn("[red]{task.fields[trouble]}")
     counts: Counter[str] = Counter()
@@ -140,17 +140,17 @@ def progress(console: Console, title: str, *, total: int) -> Iterator[Callable[[
 
 
 def at_once(suite: Suite) -> int:
-    """Return how many cases run at once."""
+    """Return how many cases run in parallel."""
     return suite.options.at_once or suite.at_once or (LIVE_AT_ONCE if models_of(suite) else 1)
 
 
 def models_of(suite: Suite) -> dict[str, str]:
-    """Return every live model of a run, by role or by what it does."""
+    """Return every live model of a run, by role or by other use."""
     return {**dict[str, str](suite.options.model_names().items()), **suite.others()}
 
 
 def head_of(suite: Suite, *, command: str) -> Head:
-    """Return what a run is made with: the first line of its file of cases."""
+    """Return the description of a run, the first line of its file of cases."""
     options = suite.options
     return {
         "suite": suite.name,
@@ -181,7 +181,7 @@ def options_of(kind: type[Suite], given: argparse.Namespace) -> Options:
     """Return the parsed options.
 
     Raises:
-        EvalError: A planner that the suite does not know, a model of no role.
+        EvalError: The suite does not support the planner, or a model is for an unknown role.
     """
     own = [action.dest for action in kind.own_options()]
     options = Options(
@@ -202,7 +202,7 @@ def options_of(kind: type[Suite], given: argparse.Namespace) -> Options:
 
 
 def default_out(kind: type[Suite], options: Options) -> Path:
-    """Return a folder for each set of options that records depend on, so that two runs do not meet."""
+    """Return a separate folder for each set of options that records depend on."""
     whole = json.dumps(identity(kind, options), sort_keys=True).encode()
     return OUT / f"{kind.name}-{hashlib.sha256(whole).hexdigest()[:8]}"
 
@@ -213,7 +213,7 @@ def _planner(kind: type[Suite], given: argparse.Namespace) -> Planner:
     live = given.model if "model" in kind.planners else None
     planner = Planner.parse(given.planner or live or kind.planner)
     if planner.kind not in kind.planners:
-        raise EvalError(f"suite {kind.name} knows no planner {planner}; it knows: {', '.join(kind.planners)}")
+        raise EvalError(f"suite {kind.name} has no planner {planner}; it has: {', '.join(kind.planners)}")
     return planner
 
 
@@ -238,10 +238,10 @@ def parser_of(kind: type[Suite], called: str) -> argparse.ArgumentParser:
     )
     _add_cases(parser.add_argument_group("which cases"))
     if kind.asks:
-        _add_models(parser.add_argument_group("who speaks"), kind)
+        _add_models(parser.add_argument_group("models"), kind)
     else:
         parser.set_defaults(planner=None, model=None, role_model=[], base_url=None, max_retries=None, patience=0.0)
-    _add_output(parser.add_argument_group("how it runs and what it leaves"))
+    _add_output(parser.add_argument_group("run and output"))
     own = parser.add_argument_group("the suite's own options")
     kind.add_options(cast("argparse.ArgumentParser", own))
     return parser
@@ -250,8 +250,8 @@ def parser_of(kind: type[Suite], called: str) -> argparse.ArgumentParser:
 def _add_cases(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--only", action="append", default=[], metavar="PATTERN", help="ids or groups, like 'simple_*,multiple_3'")
-    add("--limit", type=_at_least(1), metavar="N", help="so many cases, drawn by the seed")
-    add("--seed", type=int, default=0, metavar="N", help="of sampling and of everything made up (0)")
+    add("--limit", type=_at_least(1), metavar="N", help="number of cases, drawn by the seed")
+    add("--seed", type=int, default=0, metavar="N", help="seed of sampling and of everything made up (0)")
     add("--data", type=Path, default=SHARED, metavar="DIR", help="folder of the recorded data")
     add("--list", action="store_true", help="list the cases and run none")
 
@@ -261,22 +261,28 @@ def _add_models(group: argparse._ArgumentGroup, kind: type[Suite]) -> None:
     words = {"ground-truth": "ground-truth", "recorded": "recorded:FILE", "model": "provider:model"}
     if kind.planner is not None:
         kinds = " | ".join(words[each] for each in kind.planners)
-        add("--planner", metavar="WHO", help=f"{kinds} ({kind.planner}, or the model where --model is given)")
-    add("--model", metavar="MODEL", help="speaks for every role without one of its own: 'openai:gpt-5-mini'")
+        add("--planner", metavar="WHO", help=f"{kinds} ({kind.planner}, or the model of --model)")
+    add("--model", metavar="MODEL", help="model of every role without its own, such as 'openai:gpt-5-mini'")
     add("--role-model", action="append", default=[], metavar="ROLE=MODEL", help="a model for one role; repeatable")
     add("--base-url", metavar="URL", help="an OpenAI-compatible server")
     add("--max-retries", type=_at_least(0), metavar="N", help="rounds after the first one (3)")
-    add("--patience", type=float, default=600.0, metavar="SECONDS", help="for an endpoint in trouble, a question (600)")
+    add(
+        "--patience",
+        type=float,
+        default=600.0,
+        metavar="SECONDS",
+        help="to repeat a question to a failing endpoint (600)",
+    )
 
 
 def _add_output(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--at-once", type=_at_least(1), metavar="N", help=f"cases at once ({LIVE_AT_ONCE} with a live model)")
-    add("--workers", type=_at_least(1), metavar="N", help="cases in so many processes")
+    add("--workers", type=_at_least(1), metavar="N", help="number of processes that run cases")
     add("--ray", nargs="?", const="", metavar="ADDRESS", help="cases on a Ray cluster (docs/scale.md)")
     add("--out", type=Path, metavar="DIR", help="folder of cases, replies, summary and report (evals/out/SUITE-...)")
     add("--publish", type=Path, metavar="PAGE", help="put the summary into this page, such as evals/reports/tau.md")
-    add("--fresh", action="store_true", help="forget the replies of models and ask anew")
+    add("--fresh", action="store_true", help="forget saved model replies and ask again")
 
 
 def _at_least(least: int) -> Callable[[str], int]:

@@ -1,7 +1,7 @@
-"""Cases and their records; measured values with their n and interval, tables of them, and how they are written.
+"""Cases and their records; measured values with n and interval; tables of them, and their format.
 
-A measured value knows whose tools it was reached with and which rungs answered, so that scores from real and from
-simulated tools cannot stand in one figure: `MixedTools` is raised. A bare float is not a cell.
+A measured value knows the kind of tools and the rungs that answered, so that scores on real and on simulated tools
+cannot be mixed in one figure: `MixedTools` is raised. A bare float is not a cell.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from gecko_graph.state import JsonObject
 from . import statistics
 
 Tools = Literal["real", "simulated", "none"]
-"""Whose answers a score was reached with: the real tools', simulated ones, or no tool's at all."""
+"""The kind of tools that answered: real, simulated, or none."""
 
 Status = Literal["done", "failed", "unreached"]
-"""What became of a case: `failed` where it raised, `unreached` where a model did not answer (it is run again)."""
+"""The outcome of a case: `failed` if it raised, `unreached` if a model did not reply (it is run again)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One thing to measure.
+    """One case to measure.
 
     Args:
         id: Its name, unique in the suite and the same in every run.
-        data: Whatever `run_case` needs; it is not written down.
+        data: The data for `run_case`; not saved.
         group: Its category, for tables and for `--only`.
-        facts: What is known of it before it runs, as plain JSON; kept with its record, also where it fails.
-        unit: What `--limit` counts: cases of one unit are taken or left together (the arms of one task); else the id.
-        tools: Whose tools answer it, where not the suite's.
+        facts: Facts known before it runs, as plain JSON; kept with its record even if it fails.
+        unit: What `--limit` counts: cases of one unit are taken or left together (the variants of one task); by default
+            the id.
+        tools: The kind of tools that answer, if not the suite's.
     """
 
     id: str
@@ -47,17 +48,17 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a case came to.
+    """The result of a case.
 
     Args:
-        id: The case's.
-        group: The case's.
-        facts: The case's.
+        id: The case's id.
+        group: The case's group.
+        facts: The case's facts.
         status: `done`, `failed` or `unreached`.
-        reason: Why it is not done; else empty.
-        seconds: How long it took.
-        tools: Whose answers it was reached with.
-        values: What `run_case` returned; empty where it is not done.
+        reason: Why it is not done, else empty.
+        seconds: Its duration.
+        tools: The kind of tools that answered.
+        values: The value of `run_case`; empty if it is not done.
     """
 
     id: str
@@ -71,7 +72,7 @@ class Record:
 
     @property
     def done(self) -> bool:
-        """True if the case ran to its end."""
+        """Whether the case ran to its end."""
         return self.status == "done"
 
 
@@ -80,22 +81,22 @@ _UNITS = {"percent": " %", "number": "", "seconds": " s", "dollars": " $", "byte
 
 
 class MixedTools(TypeError):
-    """A figure was given scores from real and from simulated tools."""
+    """A figure mixes scores on real and on simulated tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A value that was measured.
+    """A measured value.
 
     Args:
-        value: The value; NaN where n is 0.
+        value: The value; NaN if n is 0.
         low: Lower end of its 95 % confidence interval.
         high: Upper end.
-        n: From how many cases.
-        tools: Whose tools answered; `none` stands beside either of the others.
+        n: Number of cases.
+        tools: The kind of tools that answered; `none` mixes with both others.
         form: How it is written.
         hits: For a rate, how many of the n.
-        rungs: Answers by the rung that gave them.
+        rungs: Number of answers by rung.
     """
 
     value: float
@@ -110,7 +111,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A value that somebody else measured and published, such as the paper's."""
+    """A value that others measured and published, such as the paper's."""
 
     value: float
     source: str
@@ -118,7 +119,7 @@ class Published:
 
 
 Cell: TypeAlias = Measured | Published | str | int | None
-"""A measured or published value, a text, a plain count, or nothing. Not a bare float."""
+"""A measured or published value, a text, a plain count, or nothing; not a bare float."""
 
 
 def rate(
@@ -127,15 +128,15 @@ def rate(
     *,
     where: Callable[[Record], bool] | None = None,
 ) -> Measured:
-    """Return the share of records of which something is true, with Wilson's interval.
+    """Return the share of records that meet a condition, with Wilson's interval.
 
     Args:
-        records: Those to count. One that is not done is a miss; `of` is not asked about it.
-        of: What is counted, from `record.values`.
-        where: Which records count at all, from `record.facts` or `group`: it is asked about those not done as well.
+        records: The records. One that is not done is a miss, without calling `of`.
+        of: The condition, on `record.values`.
+        where: Selects the records that count, by `record.facts` or `group`; also called for records that are not done.
 
     Raises:
-        MixedTools: Some come from real and some from simulated tools.
+        MixedTools: Some records are from real and some from simulated tools.
     """
     counted = [record for record in records if where is None or where(record)]
     hits = sum(bool(of(record)) for record in counted if record.done)
@@ -145,20 +146,20 @@ def rate(
 
 
 def share(hits: int, n: int, *, tools: Tools, rungs: Mapping[str, int] | None = None) -> Measured:
-    """Return a rate that was counted elsewhere: not one a case, but so many calls in all."""
+    """Return a rate of other counts than cases, such as calls."""
     low, high = statistics.wilson(hits, n)
     return Measured(hits / n if n else float("nan"), low, high, n, tools, "percent", hits, rungs or {})
 
 
 def share_of_clusters(parts: Sequence[tuple[int, int]], *, tools: Tools) -> Measured:
-    """Return a rate of so many hits of n in each cluster, with an interval over the clusters."""
+    """Return a rate over clusters of `(hits, n)`, with an interval over the clusters."""
     value, low, high = statistics.clustered(parts)
     hits, n = sum(hits for hits, _ in parts), sum(n for _, n in parts)
     return Measured(value, low, high, n, tools, "percent", hits)
 
 
 def mean(records: Iterable[Record], of: Callable[[Record], float], *, form: Form = "number") -> Measured:
-    """Return the mean over the records that are done, with Student's interval; the others do not count."""
+    """Return the mean over the finished records, with Student's interval."""
     done = [record for record in records if record.done]
     value, low, high = _mean([of(record) for record in done])
     return Measured(value, low, high, len(done), tools_of(done), form, None, rungs_of(done))
@@ -170,7 +171,7 @@ def mean_of(values: Sequence[float], *, tools: Tools = "none", form: Form = "num
 
 
 def _mean(values: Sequence[float]) -> statistics.Interval:
-    """Return the mean's interval; for values that are never negative, such as costs, it does not reach below 0."""
+    """Return the mean's interval, cut at 0 if no value is negative."""
     value, low, high = statistics.mean_interval(values)
     return statistics.Interval(value, 0.0 if low < 0 <= min(values) else low, high)
 
@@ -181,15 +182,15 @@ def median_of(values: Sequence[float], *, tools: Tools = "none", form: Form = "n
 
 
 def tools_of(records: Iterable[Record]) -> Tools:
-    """Return whose tools answered in all of them. Raises as `one_of` does."""
+    """Return the kind of tools of all records. Raises as `one_of` does."""
     return one_of(record.tools for record in records)
 
 
 def one_of(tools: Iterable[Tools]) -> Tools:
-    """Return the one kind of tools that is named, `none` aside.
+    """Return the only kind of tools other than `none`.
 
     Raises:
-        MixedTools: Two are.
+        MixedTools: There are two.
     """
     kinds = sorted(set(tools) - {"none"})
     if len(kinds) > 1:
@@ -198,7 +199,7 @@ def one_of(tools: Iterable[Tools]) -> Tools:
 
 
 def rungs_of(records: Iterable[Record]) -> dict[str, int]:
-    """Count answers by rung, from the records' values `rungs`."""
+    """Count answers by rung, from `rungs` in the records' values."""
     counts: Counter[str] = Counter()
     for record in records:
         counts.update(record.values.get("rungs") or {})
@@ -210,11 +211,11 @@ class Table:
     """A table of cells.
 
     Args:
-        title: What it shows.
-        columns: Heads; the first column names the rows.
-        note: A sentence below.
+        title: Its title.
+        columns: The heads; the first column names the rows.
+        note: A sentence below the table.
         rows: Filled by `add`.
-        tools: Whose tools answered: taken from the cells.
+        tools: The kind of tools, taken from the cells.
     """
 
     title: str
@@ -227,14 +228,14 @@ class Table:
         """Add a row.
 
         Raises:
-            MixedTools: Its scores come from other tools than the table's.
-            TypeError: A cell is a bare float: measured values say n and interval.
+            MixedTools: Its scores are from another kind of tools than the table's.
+            TypeError: A cell is a bare float, without n and interval.
             ValueError: Too many or too few cells.
         """
         if len(cells) != len(self.columns):
             raise ValueError(f"table {self.title!r}: {len(cells)} cells in a row of {len(self.columns)}")
         if bare := [cell for cell in cells if isinstance(cell, float)]:
-            raise TypeError(f"table {self.title!r}: {bare[0]} says neither n nor interval: use rate, mean or share")
+            raise TypeError(f"table {self.title!r}: {bare[0]} has neither n nor interval: use rate, mean or share")
         try:
             self.tools = one_of([self.tools, *(cell.tools for cell in cells if isinstance(cell, Measured))])
         except MixedTools as mixed:
@@ -243,7 +244,7 @@ class Table:
 
 
 def format_cell(cell: Cell) -> str:
-    """Format a cell in one line: the value, its interval, and its n."""
+    """Format a cell in one line: value, interval and n."""
     if cell is None:
         return ""
     if isinstance(cell, Measured):
@@ -274,13 +275,13 @@ def format_number(value: float, form: Form, *, unit: bool = True) -> str:
 
 
 def significant(value: float) -> str:
-    """Format two or three significant digits, without an exponent where a reader does not need one."""
+    """Format two or three significant digits, without an exponent if possible."""
     size = abs(value)
     if value == 0 or not isfinite(value):
         return "0" if value == 0 else str(value)
     if size >= 1000:
         return f"{value:,.0f}" if size < 1e9 else f"{value:.3g}"
-    if size < 0.1:  # by decimals, 0.0015 would be written as 0.002
+    if size < 0.1:  # with fixed decimals, 0.0015 would become 0.002
         return f"{value:.2g}"
     digits = 2 if size >= 1 else 3
     return f"{value:.{max(0, digits - (size >= 10) - (size >= 100))}f}"

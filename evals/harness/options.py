@@ -1,4 +1,4 @@
-"""The options that all suites share, and what follows from them: who speaks, with which knobs, where data lie."""
+"""The options that all suites share, with the models, knobs and data files that follow from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .patience import patient_model
 
 
 class EvalError(Exception):
-    """The user's mistake: a missing data set, an option that makes no sense. Exit code 2; it says what to do."""
+    """A user's mistake, such as a missing data set or a senseless option; the message says what to do. Exit code 2."""
 
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,36 +31,36 @@ OUT = ROOT / "evals" / "out"
 
 
 def find(name: str, folder: Path = SHARED) -> Path:
-    """Return the path of a data set's file; one that is not there is an EvalError."""
+    """Return the path of a data set's file. Raises EvalError if it is missing."""
     path = folder / name
     if not path.is_file():
-        raise EvalError(f"no data set {name} in {folder}: it comes with the recorded data (--data DIR says where)")
+        raise EvalError(f"no data set {name} in {folder}: it is part of the recorded data (--data DIR)")
     return path
 
 
 def read_jsonl(path: Path) -> Iterator[Any]:
-    """Yield the rows of a JSONL file, one at a time; gzipped where its name ends in `.gz`.
+    """Yield the rows of a JSONL file, gzipped if its name ends in `.gz`, one at a time.
 
     Raises:
-        EvalError: A line is not JSON, or the file is cut off.
+        EvalError: A line is not JSON, or the file is truncated.
     """
     number = 0
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
         try:
-            for number, line in enumerate(lines, 1):  # noqa: B007 - named where a line is broken
+            for number, line in enumerate(lines, 1):  # noqa: B007 - named in the error
                 if line.strip():
                     yield json.loads(line)
         except (ValueError, EOFError, gzip.BadGzipFile) as error:
-            raise EvalError(f"{path}: line {number} cannot be read: {error}; fetch the file anew") from None
+            raise EvalError(f"{path}: line {number} cannot be read: {error}; download the file again") from None
 
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Who plans.
+    """The planner of a run.
 
     Args:
         kind: The data set's own answers, recorded calls of a real model, a live model, or none.
-        file: Where the recorded calls lie.
+        file: The file of recorded calls.
         model: The live model, `provider:name`.
     """
 
@@ -76,7 +76,7 @@ class Planner:
         """Read `ground-truth`, `recorded:FILE` or `provider:model`.
 
         Raises:
-            EvalError: The text is none of them, or the file does not exist.
+            EvalError: The text is none of these, or the file does not exist.
         """
         if text in {"ground-truth", "none"}:
             return cls("ground-truth" if text == "ground-truth" else "none")
@@ -92,21 +92,21 @@ class Planner:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user asked for.
+    """The user's options.
 
     Args:
-        planner: Who plans.
-        model: Speaks for every role that has no model of its own; None for none.
+        planner: The planner.
+        model: Model of every role without its own; None for none.
         role_models: Models of single roles.
         base_url: Address of an OpenAI-compatible server.
         max_retries: Rounds after the first; None for the knob's default.
         seed: Seed of sampling and of everything made up.
-        at_once: Cases at once; None for the suite's default.
+        at_once: Cases in parallel; None for the suite's default.
         only: Patterns of ids and groups; empty for all.
-        limit: So many cases, sampled by seed; None for all.
+        limit: Number of cases, sampled by seed; None for all.
         data: Folder of the recorded data.
-        out: Folder of this run: cases, replies, summary, report, and whatever the suite writes.
-        patience_s: Seconds that one question to an endpoint in trouble is repeated.
+        out: Folder of this run: cases, replies, summary, report, and files of the suite.
+        patience_s: Seconds for which a question to a failing endpoint is repeated.
         own: The suite's own options.
     """
 
@@ -125,11 +125,11 @@ class Options:
     own: argparse.Namespace = field(default_factory=argparse.Namespace)
 
     def dataset(self, name: str) -> Path:
-        """Return the path of a file of recorded data; one that is not there is an EvalError."""
+        """Return the path of a file of recorded data. Raises EvalError if it is missing."""
         return find(name, self.data)
 
     def context(self, **knobs: Any) -> GeckoContext:
-        """Return the knobs of a run: seed and `--max-retries`, and those given here."""
+        """Return the knobs of a run: the given ones, the seed, and `--max-retries`."""
         given = {} if self.max_retries is None else {"max_retries": self.max_retries}
         return GeckoContext(**{"seed": self.seed, **given, **knobs})
 
@@ -141,10 +141,10 @@ class Options:
         return {role: name for role, name in names.items() if name}
 
     def speakers(self, *, planner: BaseChatModel | None = None) -> dict[Role, BaseChatModel]:
-        """Return the models by role: patient with an endpoint in trouble, one object a name.
+        """Return the models by role, one object per name; each repeats questions to a failing endpoint.
 
         Args:
-            planner: Plans in place of a live model: the ground truth, recorded calls.
+            planner: Replaces the live planner: the ground truth or recorded calls.
 
         Raises:
             ModelError: A model cannot be built.
@@ -160,7 +160,10 @@ class Options:
         return self.out / "replies"
 
     def chat(self, name: str) -> BaseChatModel:
-        """Return a chat model by name, or raise ModelError: patient with an endpoint in trouble, its replies kept."""
+        """Return a chat model by name, which repeats questions to a failing endpoint and caches replies.
+
+        Raises ModelError.
+        """
         model = patient_model(name, base_url=self.base_url, patience_s=self.patience_s)
         made: BaseChatModel = with_cache(model, ReplyCache(self.replies))
         return made

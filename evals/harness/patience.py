@@ -1,7 +1,7 @@
-"""Models that wait for an endpoint in trouble: 429, 500, garbage or no answer slow a run down and lose no case.
+"""Models that repeat questions to a failing endpoint: 429, 500, garbage or no answer delay a run, but lose no case.
 
-The client's own retries cover seconds; these cover minutes. What is still unanswered then is recorded for the case
-(`watch`), so that it counts as not reached, not as a wrong answer of the model's, and is run again at the next start.
+The client's own retries last seconds, these last minutes. A question that stays unanswered is recorded for the case
+(`watch`): the case then counts as not reached, not as wrong, and runs again at the next start.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gecko_graph.models.failure import failure_of
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 
-# a reply that no client can read may be the fault of what was asked: a few more tries, a minute at most
+# a garbled reply may be caused by the question itself: only a few more tries, a minute at most
 GARBAGE_TRIES = 8
 
 _BUSY = frozenset({408, 409, 425, 429})
@@ -36,13 +36,13 @@ _TROUBLE = ("Timeout", "Connect", "Network", "RemoteProtocol", "ReadError", "Wri
 
 @dataclass(slots=True)
 class Trouble:
-    """What a case met with.
+    """The trouble of a case's models.
 
     Args:
-        given_up: Why questions were never answered, though they were repeated.
-        denied: Why the endpoint wants no question at all: a wrong key, a wrong address.
-        refused: Why it refused single questions (a 400): too long, or of a kind that it does not know.
-        answered: How many it answered.
+        given_up: Why questions were never answered, although they were repeated.
+        denied: Why the endpoint accepts no question at all: a wrong key or address.
+        refused: Why it refused single questions (a 400): too long, or of an unsupported kind.
+        answered: The number of answered questions.
     """
 
     given_up: list[str] = field(default_factory=list)
@@ -56,7 +56,7 @@ _trouble: ContextVar[Trouble | None] = ContextVar("trouble", default=None)
 
 @contextmanager
 def watch() -> Iterator[Trouble]:
-    """Record the trouble of the models asked inside, in tasks and threads started there as well."""
+    """Record the trouble of the models asked in this context, including tasks and threads started in it."""
     heard = Trouble()
     token = _trouble.set(heard)
     try:
@@ -67,7 +67,7 @@ def watch() -> Iterator[Trouble]:
 
 @cache
 def patient_model(name: str, *, base_url: str | None = None, patience_s: float = 600.0) -> BaseChatModel:
-    """Return a chat model by name, of a subclass of its class, that repeats a question for so many seconds.
+    """Return a chat model by name, of a subclass of its class, that repeats a question for `patience_s` seconds.
 
     Raises:
         ModelError: It cannot be built.
@@ -81,7 +81,7 @@ def patient_model(name: str, *, base_url: str | None = None, patience_s: float =
 
 
 class _Patient:
-    """Mixed into a chat model's class, before it."""
+    """Mixin before a chat model's class."""
 
     def _generate(self, messages: list[BaseMessage], **kwargs: Any) -> ChatResult:
         ask: Callable[..., ChatResult] = super()._generate  # type: ignore[misc]
@@ -89,7 +89,7 @@ class _Patient:
         while True:
             try:
                 return _answered(ask(messages, **kwargs))
-            except Exception as error:  # noqa: BLE001 - the boundary to models; other errors are raised again
+            except Exception as error:  # noqa: BLE001 - models raise anything; other errors are raised again
                 time.sleep(plan.pause(error))
 
     async def _agenerate(self, messages: list[BaseMessage], **kwargs: Any) -> ChatResult:
@@ -98,26 +98,26 @@ class _Patient:
         while True:
             try:
                 return _answered(await ask(messages, **kwargs))
-            except Exception as error:  # noqa: BLE001 - the boundary to models; other errors are raised again
+            except Exception as error:  # noqa: BLE001 - models raise anything; other errors are raised again
                 await asyncio.sleep(plan.pause(error))
 
 
 def _answered(result: ChatResult) -> ChatResult:
     if not result.generations:
-        raise ValueError("the endpoint's reply holds no choices")
+        raise ValueError("the endpoint's reply has no choices")
     (_trouble.get() or Trouble()).answered += 1
     return result
 
 
 class _Plan:
-    """How long to wait between the tries of one question, and when to give up."""
+    """Decides how long to wait between the tries of one question, and when to give up."""
 
     def __init__(self, patience_s: float) -> None:
         self._end = time.monotonic() + patience_s
         self._tries = self._unreadable = 0
 
     def pause(self, error: Exception) -> float:
-        """Return the seconds to wait before the next try; raise the error where there is none."""
+        """Return the seconds to wait before the next try; raise the error if there is none."""
         heard = _trouble.get() or Trouble()
         kind = trouble_of(error)
         self._tries += 1
@@ -137,7 +137,7 @@ class _Plan:
 
 
 def trouble_of(error: Exception) -> str:
-    """Classify an exception of a model's client: `busy`, `garbage`, `denied`, or nothing to wait for (empty)."""
+    """Classify an exception of a model's client: `busy`, `garbage`, `denied`, or empty (waiting does not help)."""
     status = getattr(error, "status_code", None)
     if isinstance(status, int) and status != 200:
         if status in _DENIED:

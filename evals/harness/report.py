@@ -1,4 +1,4 @@
-"""The result of a run and its report: Markdown, with the line that every table carries, and the same as JSON."""
+"""The result of a run and its report as Markdown, with provenance below every table, and the same as JSON."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ LINE_CHARS = 300
 
 
 Head: TypeAlias = dict[str, Any]
-"""`suite`, `options` (whatever a record depends on), `planner`, `models`, `command`, `commit`, `date`."""
+"""`suite`, `options` (which records depend on), `planner`, `models`, `command`, `commit`, `date`."""
 
 
 def provenance() -> dict[str, str]:
-    """Return `commit`, a short hash, with `+changes` if files differ from it, and `date`, UTC, to the second."""
+    """Return `commit`, a short hash with `+changes` if tracked files differ, and `date` in UTC, to the second."""
     return {"commit": _commit(), "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")}
 
 
@@ -54,18 +54,18 @@ def _git(*words: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A run that is over.
+    """A finished run.
 
     Args:
         suite: The suite's name.
-        command: The command that was given last.
-        head: What the run is made with.
+        command: The last command.
+        head: The description of the run.
         records: In the order of the cases.
         told: One line on each record.
         of: How many cases there were to choose from.
-        figures: The suite's, then what the models cost.
-        expectations: The suite's, then what every run must hold.
-        notes: The suite's, then failures by reason.
+        figures: The suite's tables, then the models' costs.
+        expectations: The suite's expectations, then those of every run.
+        notes: The suite's notes, then failures by reason.
     """
 
     suite: str
@@ -97,11 +97,11 @@ class Result:
 
     @property
     def exit_code(self) -> int:
-        """0 where everything holds that must, else 1."""
+        """0 if all expectations are met, else 1."""
         return 0 if all(each.holds for each in self.expectations) else 1
 
     def carried(self, tools: Tools) -> str:
-        """Return what every table names: n, planner, models, date, commit, whose tools, and the answers by rung."""
+        """Return the provenance of a table: n, planner, models, date, commit, kind of tools, answers by rung."""
         head = self.head
         kept = [record for record in self.records if tools == "none" or record.tools in {tools, "none"}]
         n = f"n = {len(kept):,}" + (f" of {self.of:,} cases" if self.of != len(kept) else " cases")
@@ -117,14 +117,14 @@ class Result:
         return " · ".join(filter(None, parts))
 
     def carried_by(self, table: Table) -> str:
-        """Return where a table comes from; empty where all that stands in it was published by others."""
+        """Return a table's provenance; empty if all its values were published by others."""
         cells = [cell for row in table.rows for cell in row]
         others = any(isinstance(cell, Published) for cell in cells)
         ours = any(isinstance(cell, Measured | int) for cell in cells)
         return "" if others and not ours else self.carried(table.tools)
 
     def as_json(self) -> JsonObject:
-        """Return the summary as plain JSON: every table with what it carries."""
+        """Return the summary as plain JSON, each table with its provenance."""
         counts = Counter(record.status for record in self.records)
         return {
             "suite": self.suite,
@@ -143,7 +143,7 @@ class Result:
         return {**head, "rows": rows, "carries": self.carried_by(table)}
 
     def summary(self) -> Iterator[str]:
-        """Yield the summary as lines of Markdown: command, tables, what must hold, notes."""
+        """Yield the summary as lines of Markdown: command, tables, expectations, notes."""
         yield f"`{self.command}`"
         for table in self.figures:
             yield f"\n**{one_line(table.title)}**\n"
@@ -157,7 +157,7 @@ class Result:
         yield from (f"- {note}" for note in self.notes)
 
     def cases(self) -> Iterator[str]:
-        """Yield all cases as lines of Markdown, those that are not done first."""
+        """Yield all cases as lines of Markdown, unfinished ones first."""
         yield "\n| case | group | status | seconds | |\n|---|---|---|---|---|"
         for record, told in sorted(zip(self.records, self.told, strict=True), key=lambda each: each[0].done):
             cells = (record.id, record.group, record.status, f"{record.seconds:.3g}", told[:LINE_CHARS])
@@ -165,7 +165,7 @@ class Result:
 
 
 def write_report(result: Result, folder: Path) -> None:
-    """Write `report.md`, the summary and all cases, and `summary.json`."""
+    """Write `report.md` (the summary and all cases) and `summary.json`."""
     told = "\n".join([*result.summary(), *result.cases()])
     summary = json.dumps(result.as_json(), ensure_ascii=False, indent=1)
     for name, text in (("report.md", told), ("summary.json", summary)):
@@ -173,9 +173,9 @@ def write_report(result: Result, folder: Path) -> None:
 
 
 def publish(result: Result, page: Path) -> None:
-    """Write the summary into a Markdown page, in the place of what the same command wrote there before.
+    """Write the summary into a Markdown page, replacing the last summary of the same command.
 
-    The rest of the page is written by hand, and kept; a page that lacks the command gets it at its end.
+    The rest of the page is written by hand and kept; a page without this command gets the summary at its end.
     """
     begin, end = f"<!-- {result.command.replace('--', '- -')} -->", "<!-- end -->"
     short = replace(result, notes=result.notes[:REASONS_SHOWN])
@@ -198,12 +198,12 @@ def show(result: Result, console: Console, *, where: Path) -> None:
 
 
 def one_line(text: str) -> str:
-    """Return text that keeps to its cell of a Markdown table."""
+    """Return text that fits into a cell of a Markdown table."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
 def format_models(names: Mapping[str, str]) -> str:
-    """Format the models beside the planner's by role; one name where one has all roles."""
+    """Format the models by role, without the planner's; a single name if it has all roles."""
     roles = {role: name for role, name in names.items() if role in ROLES and role != "planner"}
     others = [f"{name} {which}" for name, which in names.items() if name not in ROLES]
     if len(set(roles.values())) == 1 and len(roles) == len(ROLES) - 1:
@@ -221,7 +221,7 @@ def format_rungs(rungs: Mapping[str, int]) -> str:
 
 
 def cost_table(usage: Usage) -> Table:
-    """Return a table of what the models cost, by role."""
+    """Return a table of the models' costs, by role."""
     table = Table("Model calls", ["role", "calls", "input tokens", "output tokens", "cost"])
     for role, each in [*usage.items(), ("all", total(usage))]:
         cost = "unknown price" if each["cost"] is None else f"{each['cost']:.4f} $"
@@ -230,7 +230,7 @@ def cost_table(usage: Usage) -> Table:
 
 
 def failures(records: Iterable[Record]) -> Iterator[str]:
-    """Yield a line on the cases that failed or were not reached, by reason."""
+    """Yield a line on the failed or unreached cases, by reason."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for record in records:
         if not record.done:
@@ -244,7 +244,7 @@ def failures(records: Iterable[Record]) -> Iterator[str]:
 
 
 def refusals(records: Iterable[Record]) -> Iterator[str]:
-    """Yield why an endpoint refused questions of cases that are done: part of their results, and easily overlooked."""
+    """Yield why an endpoint refused questions of finished cases, which affects their results."""
     reasons = Counter(why for record in records for why in record.values.get(REFUSALS, ()))
     for reason, count in reasons.most_common(REASONS_SHOWN):
         yield f"in {counted(count, 'case')} the model's endpoint refused a question: {reason}"

@@ -1,4 +1,4 @@
-"""Running a suite's cases: which ones, several at once, each kept as soon as it is over."""
+"""Run a suite's cases: choose them, run several in parallel, save each as soon as it is finished."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def select(cases: Iterable[Case], *, only: Sequence[str] = (), limit: int | None
     """Choose cases.
 
     Args:
-        cases: All there are.
+        cases: All cases.
         only: Patterns (`simple_*`) of ids or groups; empty for all.
-        limit: So many units, drawn by the seed: a smaller limit's cases are among a larger one's.
-        seed: Of the draw.
+        limit: Number of units, drawn by the seed; the cases of a smaller limit are among those of a larger one.
+        seed: Seed of the draw.
 
     Raises:
-        EvalError: No case fits `only`.
-        ValueError: Two cases have one id.
+        EvalError: No case matches `only`.
+        ValueError: Two cases have the same id.
     """
     every = list(cases)
     for name, count in Counter(case.id for case in every).most_common(1):
@@ -58,7 +58,7 @@ def select(cases: Iterable[Case], *, only: Sequence[str] = (), limit: int | None
             raise ValueError(f"two cases have the id {name!r}")
     chosen = [case for case in every if not only or any(_fits(case, pattern) for pattern in only)]
     if only and not chosen:
-        raise EvalError(f"no case fits --only {' '.join(only)}: patterns are of ids or groups; try --list")
+        raise EvalError(f"no case matches --only {' '.join(only)}: patterns are for ids or groups; see --list")
     units = sorted({_unit(case) for case in chosen}, key=lambda unit: sha256(f"{seed}:{unit}".encode()).digest()[:8])
     drawn = set(units[:limit])
     return Selection([case for case in chosen if _unit(case) in drawn], len(every))
@@ -75,10 +75,10 @@ def _unit(case: Case) -> str:
 async def run_cases(
     suite: Suite, cases: Sequence[Case], *, at_once: int, keep: Callable[[Record], object]
 ) -> dict[str, Record]:
-    """Run cases, so many at once; each record is kept before the next case begins.
+    """Run cases, `at_once` in parallel; each record is saved before its worker starts the next case.
 
     Raises:
-        EvalError: A user's mistake that no case can survive: a model's endpoint that denies every question.
+        EvalError: A user's mistake that concerns all cases: a model's endpoint that denies every question.
     """
     session = _Session(suite, keep)
     waiting, mistake = iter(cases), None
@@ -88,7 +88,7 @@ async def run_cases(
                 for _ in range(min(at_once, len(cases))):
                     group.create_task(session.work(waiting, threads))
         except* EvalError as mistakes:
-            mistake = mistakes.exceptions[0]  # raised here it would be in a group again, in Python 3.11.2
+            mistake = mistakes.exceptions[0]  # raised here it would be wrapped in a group again, in Python 3.11.2
     if mistake is not None:
         raise mistake
     return session.records
@@ -96,7 +96,7 @@ async def run_cases(
 
 @dataclass
 class RunCase(Work[str, Record]):
-    """The work of a `map`: the id of a case to its record, by a suite that each worker builds."""
+    """The work of a `map`: runs the case of an id with a suite that each worker builds."""
 
     kind: type[Suite]
     options: Options
@@ -113,12 +113,12 @@ class RunCase(Work[str, Record]):
         return run
 
     def lost(self, item: str) -> Record:
-        """Return the record of a case that has killed two workers."""
-        return Record(item, "", {}, "failed", "its process died, twice", 0.0, "none", {})
+        """Return the record of a case that killed two worker processes."""
+        return Record(item, "", {}, "failed", "its process died twice", 0.0, "none", {})
 
 
 def map_cases(suite: Suite, cases: Sequence[Case], how: Map, *, keep: Callable[[Record], object]) -> dict[str, Record]:
-    """Run cases by a `map`; records are kept in the order of the cases. Raises as `run_cases`."""
+    """Run cases with a `map`; records are saved in the order of the cases. Raises as `run_cases` does."""
     records = {}
     for case, record in zip(cases, how(RunCase(type(suite), suite.options), (case.id for case in cases)), strict=True):
         records[case.id] = replace(record, group=case.group, facts=case.facts)
@@ -127,7 +127,7 @@ def map_cases(suite: Suite, cases: Sequence[Case], how: Map, *, keep: Callable[[
 
 
 class _Session:
-    """What the workers share."""
+    """State shared by the workers."""
 
     def __init__(self, suite: Suite, keep: Callable[[Record], object]) -> None:
         self._suite, self._keep = suite, keep
@@ -142,7 +142,7 @@ class _Session:
             self.records[case.id] = record
 
     async def run(self, case: Case, threads: ThreadPoolExecutor) -> Record:
-        """Return the record of a case."""
+        """Run a case and return its record."""
         start = time.perf_counter()
         values: JsonObject = {}
         reason = ""
@@ -153,7 +153,7 @@ class _Session:
                 raise
             except Unkept as unkept:
                 raise EvalError(str(unkept)) from None
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary: a case that fails is counted
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a case that fails in any way is counted
                 reason = failure(error)
         seconds = round(time.perf_counter() - start, 6)
         if not self._reached:
@@ -176,7 +176,7 @@ class _Session:
 
 
 def _check_endpoint(trouble: Trouble) -> None:
-    """Stop a run at its first case where the endpoint denies every question, or refused all of the case's."""
+    """Raise EvalError if the endpoint denies every question, or has refused all questions of the first case."""
     if trouble.denied:
         raise EvalError(f"the model's endpoint denies every question ({trouble.denied}): see --model and --base-url")
     if trouble.refused and not trouble.answered:
@@ -184,7 +184,7 @@ def _check_endpoint(trouble: Trouble) -> None:
 
 
 def checked(values: JsonObject) -> JsonObject:
-    """Return the values of a case as JSON gives them back; what is not plain JSON is an error."""
+    """Return the values of a case after a round trip through JSON; raise if they are not plain JSON."""
     if not isinstance(values, dict):
         raise TypeError(f"run_case returned {type(values).__name__}, not a dict")
     made: JsonObject = json.loads(json.dumps(values, allow_nan=False))
@@ -192,7 +192,7 @@ def checked(values: JsonObject) -> JsonObject:
 
 
 def failure(error: BaseException) -> str:
-    """Format an exception in one line, with the place in this project where it was raised."""
+    """Format an exception in one line, with the place in this project that raised it."""
     text = " ".join(mask(str(error)).split())[:REASON_CHARS]
     ours = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_ours(frame.filename)]
     where = f" ({Path(ours[-1].filename).relative_to(ROOT)}:{ours[-1].lineno})" if ours else ""

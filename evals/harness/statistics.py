@@ -1,4 +1,4 @@
-"""Intervals: Wilson's for rates, Student's for means, the bootstrap for medians; and the exponent of a growth."""
+"""Intervals: Wilson's for rates, Student's for means, the bootstrap for medians; and the exponent of growth."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import NamedTuple, TypeVar
 T = TypeVar("T")
 
 LEVEL = 0.95
-"""Of every interval."""
+"""The confidence level of every interval."""
 RESAMPLES = 2000
 _MAX_DRAWS = 1_000_000
 
 
 class Interval(NamedTuple):
-    """An estimate between the ends of its confidence interval; NaN where nothing was measured."""
+    """An estimate and the ends of its confidence interval; NaN without data."""
 
     value: float
     low: float
@@ -28,8 +28,8 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
     """Return a rate's score interval (E. B. Wilson, J. Am. Stat. Assoc. 22, 1927, p. 209): good at 0 and for small n.
 
     Args:
-        hits: How many of the n.
-        n: How many were counted; with none, nothing is known: (0, 1).
+        hits: Number of hits.
+        n: Number of trials; for 0 the interval is (0, 1).
     """
     if not 0 <= hits <= n:
         raise ValueError(f"{hits} hits of {n}")
@@ -43,7 +43,7 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
 
 
 def mean_interval(values: Sequence[float]) -> Interval:
-    """Return the mean with Student's interval; for a single value the interval is NaN to NaN."""
+    """Return the mean with Student's interval, whose ends are NaN for a single value."""
     if not values:
         return Interval(nan, nan, nan)
     middle = fmean(values)
@@ -67,14 +67,14 @@ def bootstrap(values: Sequence[T], of: Callable[[Sequence[T]], float], *, seed: 
 
 
 def clustered(parts: Sequence[tuple[int, int]], *, seed: int = 0) -> Interval:
-    """Return a rate counted in clusters, such as the writes of a task, with an interval over the clusters.
+    """Return a rate counted in clusters, such as the writes of each task, with an interval over the clusters.
 
-    It is the bootstrap's, which draws whole clusters; where all or none are hits, which it takes for certain, Wilson's
-    with as many trials as there are clusters.
+    It is the bootstrap's, which draws whole clusters. If all or none are hits, the bootstrap would show no uncertainty;
+    then it is Wilson's, with one trial per cluster.
 
     Args:
-        parts: Of each cluster that has any, how many hits of how many.
-        seed: Of the resampling.
+        parts: For each cluster `(hits, n)`; clusters without trials are ignored.
+        seed: Seed of the resampling.
     """
     counted = [(hits, n) for hits, n in parts if n]
     hits, n = (sum(each) for each in zip(*counted, strict=True)) if counted else (0, 0)
@@ -110,8 +110,8 @@ def exponent(points: Sequence[tuple[float, float]]) -> Interval:
 def student(p: float, degrees: int) -> float:
     """Return a quantile of Student's distribution.
 
-    Exact for one and two degrees of freedom, else by Cornish and Fisher's expansion (Abramowitz and Stegun, 26.7.5),
-    from three degrees on within 1 % of the truth at 97.5 %.
+    Exact for one and two degrees of freedom, else by Cornish and Fisher's expansion (Abramowitz and Stegun, 26.7.5); at
+    97.5 % its error is less than 1 %.
     """
     if degrees < 1 or not 0 < p < 1:
         raise ValueError(f"no quantile {p} of Student's distribution with {degrees} degrees of freedom")

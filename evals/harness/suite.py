@@ -62,12 +62,12 @@ from .figures import Case, Record, Table, Tools
 from .options import Options
 
 REFUSALS = "refusals"
-"""The key of a record's values that says why a model's endpoint refused some of its questions."""
+"""The key of a record's values with the reasons why a model's endpoint refused some of its questions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """Something that must hold of the whole run; one that does not makes the exit code 1."""
+    """A condition on the whole run; if it is not met, the exit code is 1."""
 
     text: str
     holds: bool
@@ -75,12 +75,12 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a run comes to.
+    """The summary of a run.
 
     Args:
-        figures: Tables in their order (`figures.py`).
-        expectations: What must hold.
-        notes: Sentences to print below: what was left out, disagreements explained.
+        figures: Tables in order (`figures.py`).
+        expectations: Conditions on the run.
+        notes: Sentences below the tables: what was skipped, explanations of differences.
     """
 
     figures: Sequence[Table]
@@ -89,20 +89,20 @@ class Summary:
 
 
 class Suite(ABC):
-    """A measurement. Made once a run, with its options; the module's docstring shows one.
+    """A measurement, created once per run with its options; the module's docstring shows an example.
 
     `__init__` may read small data and build what all cases share; it and `cases` raise EvalError for a user's mistake.
 
     Attributes:
-        name: The command's word.
-        tools: Whose answers its scores are reached with, unless a case says otherwise.
-        planner: Who plans where the user names no planner: `ground-truth`, or None for a suite without a planner.
-        planners: The kinds of planner that it knows: `ground-truth`, `recorded`, `model`.
-        examples: Options worth trying, for `--help`.
-        asks: Whether a model may be asked anything; False: no options of models.
-        asides: Names of own options that do not change a record: how many rows to list, what to plot.
+        name: The name in the command.
+        tools: The kind of tools that answer, unless a case has its own.
+        planner: The default planner: `ground-truth`, or None for a suite without a planner.
+        planners: The supported kinds of planner: `ground-truth`, `recorded`, `model`.
+        examples: Example options for `--help`.
+        asks: Whether models may be asked; if False there are no model options.
+        asides: Names of own options that do not change a record, such as how many rows to list.
         failures: Share of cases that may fail before the exit code is 1.
-        at_once: Cases at once where the user sets none; None: 8 with a live model, else 1.
+        at_once: Default number of cases in parallel; None means 8 with a live model, else 1.
     """
 
     name: ClassVar[str]
@@ -120,7 +120,7 @@ class Suite(ABC):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add the suite's own options; they are read as `self.options.own.<name>`. Most suites have none."""
+        """Add the suite's own options, which are read as `self.options.own.<name>`; by default none."""
         return
 
     @classmethod
@@ -132,18 +132,18 @@ class Suite(ABC):
 
     @abstractmethod
     def cases(self) -> Iterable[Case]:
-        """Yield all cases, lazily, in an order that never changes."""
+        """Yield all cases, lazily, in a fixed order."""
 
     @abstractmethod
     def run_case(self, case: Case) -> JsonObject | Awaitable[JsonObject]:
-        """Run one case and return what came of it as plain JSON; what it raises makes the case a failed one."""
+        """Run one case and return its result as plain JSON; an exception makes it a failed case."""
 
     @abstractmethod
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return tables, plots and expectations from the records, which are in the order of the cases."""
+        """Return tables and expectations from the records, which are in the order of the cases."""
 
     def others(self) -> Mapping[str, str]:
-        """Return live models that options of its own name, by what they do."""
+        """Return the live models that the suite's own options name, by their use."""
         return {}
 
     def tell(self, record: Record) -> str:
@@ -153,7 +153,7 @@ class Suite(ABC):
 
 
 def by_group(records: Iterable[Record], *, key: str = "") -> Mapping[str, list[Record]]:
-    """Group records by their group, or by one of their facts, in the order in which they come."""
+    """Group records by their group, or by one of their facts, in order of appearance."""
     groups: dict[str, list[Record]] = {}
     for record in records:
         groups.setdefault(str(record.facts[key]) if key else record.group, []).append(record)
@@ -161,11 +161,11 @@ def by_group(records: Iterable[Record], *, key: str = "") -> Mapping[str, list[R
 
 
 def rehearsed(*turns: Rehearsal) -> JsonObject:
-    """Return what a record keeps of a rehearsal's turns.
+    """Return the part of a record that describes a rehearsal's turns.
 
     Returns:
-        `verdict` (of the last turn), `verdicts`, `score` (of the last turn), `attempts` (all), `tool_calls` (answered
-        ones, of all attempts), `complaints`, `rungs` (answers by rung) and `usage` (by role).
+        `verdict` and `score` (of the last turn), `verdicts`, `attempts` (all), `tool_calls` (answered ones, of all
+        attempts), `complaints`, `rungs` (answers by rung) and `usage` (by role).
     """
     attempts = [attempt for turn in turns for attempt in turn["attempts"]]
     steps = [step for attempt in attempts for step in attempt["steps"]]

@@ -1,4 +1,4 @@
-"""`loop`: training data, without a model: does ToolMatch agree, is what is wrong found and what is right kept?"""
+"""`loop`: training data without a model: does ToolMatch agree, are errors found, and are right rows kept?"""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ..harness.options import SHARED, EvalError
 
 
 class Given(NamedTuple):
-    """What the command says: where the data lies, and how much of it is taken."""
+    """The command's options: the folder of the data, and the most cases per part."""
 
     data: Path
     limit: int
 
 
 class Told(NamedTuple):
-    """A line of a part's report; `holds` is None where nothing is expected of it."""
+    """A line of a part's report; `holds` is None if it is no expectation."""
 
     text: str
     holds: bool | None = None
@@ -35,14 +35,14 @@ def _load(name: str, given: Given) -> Iterator[Told]:
 PARTS: Mapping[str, Callable[[Given], Iterator[Told]]] = {
     name: partial(_load, name) for name in ("match", "verify", "spoilt", "speed", "tasks")
 }
-"""Name to the part, a module with `measure`; imported when it is asked for."""
+"""The parts: modules with `measure`, imported on demand."""
 
 
 def run(argv: Sequence[str]) -> int:
-    """Measure the parts; returns 0, or 1 where an expectation does not hold."""
+    """Measure the parts; return 0, or 1 if an expectation is not met."""
     parser = argparse.ArgumentParser(prog="python -m evals loop", description=__doc__)
     parser.add_argument("--only", default=",".join(PARTS), metavar="PART,...", help=", ".join(PARTS))
-    parser.add_argument("--limit", type=int, default=0, metavar="N", help="a small scale: so many cases a part")
+    parser.add_argument("--limit", type=int, default=0, metavar="N", help="most cases per part, for a small run")
     parser.add_argument("--data", type=Path, default=SHARED, metavar="DIR", help="the recorded data")
     given, failed = parser.parse_args(argv), 0
     names = given.only.split(",")
@@ -57,6 +57,6 @@ def run(argv: Sequence[str]) -> int:
                 )
                 failed += holds is False
         except EvalError as missing:
-            print(f"{name}: left out: {missing}", file=sys.stderr)
+            print(f"{name}: skipped: {missing}", file=sys.stderr)
         print(f"{name}: {time.process_time() - started:.0f} CPU seconds", flush=True)
     return 1 if failed else 0

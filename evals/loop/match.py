@@ -1,4 +1,4 @@
-"""BFCL's recorded answers: ToolMatch with the allowed values beside the official verdict."""
+"""BFCL's recorded answers: ToolMatch with the allowed values, compared with the official verdict."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANSWERS, AGREED, REFUSED = 19_729, 0.985, 14
 
 
 def read_answers(given: Given) -> Iterator[tuple[JsonObject, JsonObject]]:
-    """Yield each recorded answer that has calls as a sample without its label's `also`, and its task."""
+    """Yield each recorded answer with calls as a sample without its label's `also`, and its task."""
     tasks = {(one["dataset"], one["task_id"]): one for one in read_jsonl(find("bfcl_tasks.jsonl.gz", given.data))}
     rows = (row for row in read_jsonl(find("bfcl_calls.jsonl.gz", given.data)) if row["calls"])
     for number, row in enumerate(islice(rows, given.limit or None)):
@@ -38,7 +38,7 @@ def _as_tool(function: JsonObject, task: JsonObject) -> JsonObject:
 
 
 def measure(given: Given) -> Iterator[Told]:
-    """Yield agreement, and misses by cause."""
+    """Yield the agreement, and the disagreements by cause."""
     agreed, refused, misses = Counter[bool](), 0, Counter[str]()
     for sample, task in read_answers(given):
         also = task["possible_answer"]
@@ -60,7 +60,7 @@ def measure(given: Given) -> Iterator[Told]:
 
 
 def _loosened(value: Any) -> Any:
-    """Return a value whose texts are as BFCL compares them."""
+    """Return a value with its texts normalised as BFCL compares them."""
     if isinstance(value, str):
         return "".join(sign for sign in value.lower().replace("'", '"') if sign not in " ,./-_*^")
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""How fast `verify` is, in processor time of one worker: rows of eight calls by contract, and rows by schemas alone."""
+"""Speed of `verify` in processor time of one worker: rows of eight calls by contract, and rows by schemas alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CALLS, BY_CONTRACT, BY_SCHEMA = 8, 200, 500
 
 
 def measure(given: Given) -> Iterator[Told]:
-    """Yield rows a second; the rows are read before."""
+    """Yield rows per second, without the time to read them."""
     long: list[tuple[Any, Checker]] = []
     for _, turns in groupby(read_turns(given), key=lambda turn: turn[1].id):
         some = list(turns)

@@ -1,4 +1,4 @@
-"""Multi-turn ground truths as samples, right and spoilt in five ways; the real classes say what a spoiling changes."""
+"""Multi-turn ground truths as samples, right and corrupted in five ways, checked on the real classes."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ ROWS = 2_000
 
 @cache
 def checker_of(classes: Sequence[str]) -> Checker:
-    """Return what checks the rows of these classes."""
+    """Return the checker for rows of these classes."""
     return Checker(classes_toolkit(classes))
 
 
 def toolkit_of(checker: Checker) -> Toolkit:
-    """Return the tools that it answers with."""
+    """Return the checker's tools."""
     return cast("Toolkit", checker.toolkit)
 
 
 def read_turns(given: Given) -> Iterator[tuple[JsonObject, Task, Checker]]:
-    """Yield each turn with calls as a sample: its label are the turn's calls, `state` is the conversation's start."""
+    """Yield each turn with calls as a sample; the label is the turn's calls, `state` the start of the conversation."""
     tasks = {one["id"]: one for one in read_jsonl(find("bfcl_multiturn_tasks.jsonl.gz", given.data))}
     for row in read_jsonl(find("bfcl_multiturn_calls.jsonl.gz", given.data)):
         checker, messages, task = checker_of(tuple(row["classes"])), list[JsonObject](), tasks[row["id"]]
@@ -66,7 +66,7 @@ def read_turns(given: Given) -> Iterator[tuple[JsonObject, Task, Checker]]:
 
 
 def add_goal(sample: JsonObject, checker: Checker) -> JsonObject:
-    """Return a sample with the goal that follows from its label, where one does."""
+    """Return a sample with the goal derived from its label, if there is one."""
     world = checker.world_at(sample)  # type: ignore[arg-type]
     if isinstance(world, str):
         return sample
@@ -75,7 +75,7 @@ def add_goal(sample: JsonObject, checker: Checker) -> JsonObject:
     said = [each for each in sample["messages"] if each["role"] in ("system", "user")]
     try:
         milestones = describe_milestones(world.toolkit, as_conversation(world, to_langchain(said), ""))
-    except GeckoError:  # nothing that a milestone names has changed: what has, as it is
+    except GeckoError:  # no change that a milestone can name: compare the changed parts as they are
         end = world.state
         changed = [key for key, each in end.items() if each != sample["state"].get(key) and key != RUNTIME]
         if not changed:
@@ -86,7 +86,7 @@ def add_goal(sample: JsonObject, checker: Checker) -> JsonObject:
 
 
 def spoil(sample: JsonObject, way: str, toolkit: Toolkit, dice: Random) -> JsonObject | None:
-    """Return a sample spoilt in one way; None where it cannot be."""
+    """Return a sample corrupted in one way; None if that is impossible."""
     label, results = json.loads(json.dumps(sample["label"])), [*sample["results"]]
     at = dice.randrange(len(label))
     if way == "sibling":
@@ -103,7 +103,7 @@ def spoil(sample: JsonObject, way: str, toolkit: Toolkit, dice: Random) -> JsonO
 
 
 def _change(args: JsonObject, state: JsonObject | None, dice: Random) -> None:
-    """Put a value of the state, or one that is made up, in the place of a text or whole number."""
+    """Replace a text or integer by a value of the state, or by a made-up one."""
     old = [(place, value) for place, value in scalars(args) if type(value) in (str, int) and place[-1] != "precision"]
     if not old:
         return
@@ -120,9 +120,10 @@ def _change(args: JsonObject, state: JsonObject | None, dice: Random) -> None:
 
 
 def play(task: Task, label: Sequence[Mapping[str, Any]], sample: JsonObject) -> tuple[list[Json], JsonObject]:
-    """Return what the real classes answer to a label after the messages' calls, and the state that they end in.
+    """Return the real classes' results of a label after the messages' calls, and the end state.
 
-    Left out of it is what no row could tell: the drawn balance of a card that the calls have registered.
+    The end state leaves out what no row can predict: the randomly drawn balance of a card that the calls have
+    registered.
     """
     instances = task.real.load()
     for call in (call["function"] for each in sample["messages"] for call in each.get("tool_calls", ())):
@@ -135,7 +136,7 @@ def play(task: Task, label: Sequence[Mapping[str, Any]], sample: JsonObject) -> 
 
 
 def _changes(label: Sequence[Any], bad: Sequence[Any], truth: tuple[Any, Any], now: tuple[Any, Any]) -> bool:
-    """Return whether a spoilt label ends otherwise, or a call of it comes to something else than in the right one."""
+    """Return whether a corrupted label has another end state, or calls with other results, than the right label."""
     if all(one in label for one in bad):
         known = list(zip(label, truth[0], strict=True))
         then = [next((known.pop(at)[1] for at, (call, _) in enumerate(known) if call == one), None) for one in bad]
@@ -144,7 +145,7 @@ def _changes(label: Sequence[Any], bad: Sequence[Any], truth: tuple[Any, Any], n
 
 
 def measure(given: Given) -> Iterator[Told]:
-    """Yield what becomes of right labels, and of spoilt ones way by way."""
+    """Yield the verdicts on right labels, and on corrupted ones by kind."""
     right, goals, counts, missed = Counter[str](), 0, Counter[tuple[str, str]](), list[str]()
     turns = list(read_turns(given))
     for sample, task, checker in Random(0).sample(turns, min(len(turns), given.limit or len(turns))):

@@ -1,4 +1,4 @@
-"""Tasks made of files, phone and shop, looked at anew: solved by their solutions, near-misses refused, none idle."""
+"""Checks of tasks made for files, phone and shop: solved by their solutions, near-misses refused, no useless writes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FILES, SHOP, PHONE = "GorillaFileSystem", "../repros/exact/shop/shop", ROOT / "e
 
 @cache
 def kits(given: Given) -> dict[str, tuple[Toolkit, list[JsonObject]]]:
-    """Return toolkits by name, with states to begin with."""
+    """Return toolkits by name, with start states."""
     rows = read_jsonl(given.data / "bfcl_multiturn_tasks.jsonl.gz")
     roots = [row["initial_config"][FILES]["root"] for row in rows if "root" in row["initial_config"].get(FILES, {})]
     trees = [{FILES: {"tree": root, "cwd": [*root][:1]}} for root in roots[:STATES]]
@@ -42,7 +42,7 @@ def kits(given: Given) -> dict[str, tuple[Toolkit, list[JsonObject]]]:
 
 
 class Looked(NamedTuple):
-    """What is found of a task."""
+    """The results of checking a task."""
 
     solved: bool
     misses: int
@@ -51,7 +51,7 @@ class Looked(NamedTuple):
 
 
 def look(task: Task, seed: int) -> Looked:
-    """Play a task's solution, and near-misses of another seed than it was made with."""
+    """Play a task's solution, and near-misses from another seed than the task's."""
     start = Start(World(task.tools, state=task.state, context=KNOBS))
     moves = [Move(at, each["name"], each["args"]) for at, each in enumerate(task.solution)]
     env = GeckoEnv([task])
@@ -68,7 +68,7 @@ def look(task: Task, seed: int) -> Looked:
 
 
 def tell(name: str, made: Sequence[Task], seconds: float, wanted: int) -> Iterator[Told]:
-    """Yield what holds of a toolkit's tasks."""
+    """Yield the checks of a toolkit's tasks."""
     found = [look(task, at) for at, task in enumerate(made)]
     most = max(Counter(map(sequence_of, made)).values(), default=0)
     deep, chains = sum(task.chain >= CHAIN for task in made), Counter(task.chain for task in made)
@@ -85,7 +85,7 @@ def tell(name: str, made: Sequence[Task], seconds: float, wanted: int) -> Iterat
 
 
 def measure(given: Given) -> Iterator[Told]:
-    """Make and look at tasks of each toolkit."""
+    """Make and check tasks of each toolkit."""
     for name, (toolkit, states) in kits(given).items():
         started, wanted = time.process_time(), given.limit or COUNT
         made = list(make_tasks(toolkit, states, wanted))

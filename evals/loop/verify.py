@@ -1,4 +1,4 @@
-"""`verify` by schemas alone on BFCL's recorded answers: what they find, and what values without a source add."""
+"""`verify` by schemas alone on BFCL's recorded answers: what schemas find, and what values without a source add."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WRONG, FOUND = 4_266, 1_243
 
 
 def measure(given: Given) -> Iterator[Told]:
-    """Yield what schemas find, and where a value has no source."""
+    """Yield how many errors schemas find, and how often a value has no source."""
     rows = verify_samples((sample for sample, _ in read_answers(given)), truth="right").rows
     found = Counter((row["verdict"]["truth"], row["verdict"]["status"]) for row in rows)
     wrong = sum(count for (right, _), count in found.items() if not right)

@@ -1,1 +1,1 @@
-"""A written policy as a gate: recorded conversations and hand-made violations before the contracts of an airline."""
+"""A written policy as a gate: contracts of an airline judge recorded conversations and hand-made violations."""

@@ -1,4 +1,4 @@
-"""Recorded conversations before the gate: each write that a real agent made, judged in the state that its tool saw."""
+"""Recorded conversations at the gate: each write of a real agent is judged in the state that its tool saw."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .risk import RiskGate
 EXAMPLE = ROOT / "examples" / "airline"
 CONTRACTS = EXAMPLE / "airline.contracts.yaml"
 NOW = "2024-05-15T15:00:00"
-"""The clock of the written policy. It is EST, as the database's times are."""
+"""The clock of the written policy, in EST like the database's times."""
 WRITES = (
     "book_reservation",
     "cancel_reservation",
@@ -41,7 +41,7 @@ RULES = ("policy", "sense")
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The tools with the written policy, and what the real tools do without it."""
+    """The tools with the written policy, and the real tools' behaviour without it."""
 
     policy: Toolkit
     real: Toolkit
@@ -53,7 +53,7 @@ class Gate:
         return cls(bare.with_contracts(CONTRACTS), bare.with_contracts(without_rules(read_document(CONTRACTS))))
 
     def check(self, call: JsonObject, state: JsonObject, calls: Sequence[JsonObject]) -> Rejection | None:
-        """Return why the policy refuses a call; one that cannot be evaluated is refused too."""
+        """Return why the policy refuses a call; a call that cannot be evaluated is refused too."""
         return self.policy.check(call, state, calls=calls, unclear="refuse")
 
 
@@ -71,27 +71,27 @@ def without_rules(part: Any) -> Any:
 def judge_conversation(row: Mapping[str, Any], gate: Gate, start: World, risk: RiskGate | None = None) -> JsonObject:
     """Judge each write of a recorded conversation.
 
-    Every write is judged by itself, in the state that the real tool saw: what really happened is booked, also what the
-    gate would have refused. A write is a call of a writing tool that the real tool has carried out. It is right where
-    the task's ground truth holds the same call, each of whose calls counts once.
+    Every write is judged alone, in the state that the real tool saw: the real results are recorded even for writes that
+    the gate would have refused. A write is a call of a writing tool that the real tool executed. It is right if the
+    task's ground truth contains the same call; each call of the truth counts once.
 
     Args:
-        row: A row of the shared file, or `messages` alone: without a ground truth it is not known what is right.
+        row: A row of the shared file, or only `messages`; without a ground truth no write is known to be right.
         gate: The tools.
-        start: A world of the real tools on the database; each conversation has a fork of it.
-        risk: Has each write judged by a fake risk model as well.
+        start: A world of the real tools on the database; each conversation gets a fork of it.
+        risk: If given, also judges each write with a fake risk model.
 
     Returns:
         `writes`: each with `tool`, `right` (or None), `clauses` that refuse it and their `kinds`, `text`; `errors`: how
-        many calls the real tools refused, `errors_same`: how many of them the contracts refuse with the same error;
-        `differing`: writes whose contract comes to something else than the real tool; `missing`: writes of the ground
-        truth that were not made; `ms`: processor time of each evaluation of the gate.
+        many calls the real tools refused; `errors_same`: how many of them the contracts refuse with the same error;
+        `differing`: writes whose contract has another result than the real tool; `missing`: writes of the ground truth
+        that were not made; `ms`: processor time of each evaluation of the gate.
     """
     truth = truth_of(row)
     wanted = [each for each in truth or () if each["name"] in WRITES]
     world, calls = start.fork(), list[JsonObject]()
     made: dict[str, list[Any]] = {key: [] for key in ("writes", "differing", "ms", "errors")}
-    known = [real for real in conversation_of(row).calls if real.name in gate.real.names]  # else no tool was called
+    known = [real for real in conversation_of(row).calls if real.name in gate.real.names]
     for number, real in enumerate(known):
         call: JsonObject = {"name": real.name, "args": real.args}
         result = plain(real.result) if real.succeeded else real.result
@@ -135,7 +135,7 @@ def said_before(row: Mapping[str, Any], number: int, gate: Gate) -> list[AnyMess
 
 
 def truth_of(row: Mapping[str, Any]) -> list[JsonObject] | None:
-    """Return the calls of a row's ground truth; None where it has none, or only words."""
+    """Return the calls of a row's ground truth; None if it has none, or only text."""
     task = row.get("task")
     actions = task.get("actions") if isinstance(task, dict) else None
     if not isinstance(actions, list):
@@ -144,7 +144,7 @@ def truth_of(row: Mapping[str, Any]) -> list[JsonObject] | None:
 
 
 def judge_ground_truth(row: Mapping[str, Any], gate: Gate, start: World) -> JsonObject:
-    """Judge the writes of a task's ground truth, each after the reads that it needs; returns `writes` as above."""
+    """Judge the writes of a task's ground truth, each after the reads that it needs; return `writes` as above."""
     world, calls, writes = start.fork(), list[JsonObject](), []
     for call in ground_truth_calls(row):
         if call["name"] in WRITES:
@@ -155,7 +155,7 @@ def judge_ground_truth(row: Mapping[str, Any], gate: Gate, start: World) -> Json
 
 
 def ground_truth_calls(row: Mapping[str, Any]) -> Iterator[JsonObject]:
-    """Yield the writes of a task's ground truth, and before each the reads of what it names."""
+    """Yield the writes of a task's ground truth, each after reads of what it names."""
     for call in truth_of(row) or ():
         if call["name"] in WRITES:
             args = call["args"]
@@ -172,7 +172,7 @@ def _written(call: JsonObject, refused: Rejection | None) -> JsonObject:
 
 
 def _take(call: JsonObject, wanted: list[JsonObject]) -> bool:
-    """Return whether a call is among those wanted, and take it from them."""
+    """Return whether a call is among the wanted ones, and remove it from them."""
     found = next((number for number, each in enumerate(wanted) if json_equal(each, call)), None)
     return found is not None and bool(wanted.pop(found))
 
@@ -183,12 +183,12 @@ def _text(call: Mapping[str, Json]) -> str:
     return f"{call['name']}({named})"
 
 
-# violations made by hand, each with a lawful twin that differs in one thing
+# hand-made violations, each with a lawful twin that differs in one thing
 
 
 FILE = Path(__file__).parent / "violations.yaml"
 SHOWN = 200
-"""Characters of a value in words."""
+"""Most characters of a value in text."""
 
 LOOK_UP = {"user_id": "get_user_details", "reservation_id": "get_reservation_details"}
 
@@ -204,9 +204,9 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """What must be refused by one clause, beside what must not be refused.
+    """A call that one clause must refuse, and its lawful twin.
 
-    `also` are clauses that it cannot but break as well: what does not exist was not looked up.
+    `also` are clauses that it necessarily breaks too: what does not exist was not looked up, for example.
     """
 
     id: str
@@ -218,7 +218,7 @@ class Violation:
     breach: JsonObject
 
     def tell(self, attempt: Attempt) -> str:
-        """Return a call of the two in words, with the arguments and the part of the state in which they differ."""
+        """Describe one of the two calls, with the arguments and the part of the state in which they differ."""
         args = {key: attempt.call["args"].get(key) for key in {**LOOK_UP, **self.breach.get("args", {})}}
         told = [f"{key}: {_short(value)}" for key, value in args.items() if value is not None]
         told += [f"{place.strip('/')}: {_short(_at(attempt.state, place))}" for place in self.breach.get("state", {})]
@@ -238,7 +238,7 @@ def _at(state: Any, place: str) -> Any:
 
 
 def read_violations(path: Path = FILE) -> Iterator[Violation]:
-    """Yield the violations of a file; `violations.yaml` says how one is written."""
+    """Yield the violations of a file; `violations.yaml` describes the format."""
     document: Any = read_document(path)
     for number, case in enumerate(document["cases"], 1):
         tool, clause, given = case["tool"], case["clause"], case.get("given", {})
@@ -250,7 +250,7 @@ def read_violations(path: Path = FILE) -> Iterator[Violation]:
 
 
 def broken_clauses(toolkit: Toolkit, attempt: Attempt) -> list[str] | None:
-    """Return the clauses that refuse a call in a `World`, after the calls before it; None where it is carried out."""
+    """Return the clauses that refuse a call in a `World` after the earlier calls; None if the call succeeds."""
     world = World(toolkit, state=attempt.state)
     for call in attempt.calls:
         world.call(call)

@@ -1,6 +1,6 @@
-"""The gate's curve as a picture: wrong writes that are not made, by right ones that a person is asked about.
+"""The gate's curve as a picture: wrong writes that are prevented, by right writes that a person is asked about.
 
-The SVG loads nothing, its texts are texts, and its colours follow the reader's scheme, dark or light.
+The SVG loads nothing, its texts are text elements, and its colours follow the reader's dark or light scheme.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ KINDS = {"alone": "the call alone", "evidence": "contracts first"}
 LINES = {"": "refused", "asked": "refused, or a person is asked"}
 
 Share = Callable[[str, float, tuple[float, float], str, str], float]
-"""Of `wrong` or `right` writes, at an error rate and a band, `alone` or with `evidence`: the share that ends so."""
+"""The share of `wrong` or `right` writes with an outcome, at an error rate and a band, `alone` or with `evidence`."""
 
 
 def draw(share: Share, errors: Sequence[float], bands: Sequence[tuple[float, float]]) -> str:
-    """Return the curves as SVG: a panel for each error rate, a point for each band."""
+    """Return the curves as SVG, with a panel per error rate and a point per band."""
     height = TOP + SIDE + 56
     heads = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" aria-labelledby="title">',

@@ -1,8 +1,8 @@
-"""The gate with a risk model before recorded writes: what it is shown of each, and a fake that knows the truth mostly.
+"""The gate with a risk model on recorded writes: its input for each, and a fake model that mostly knows the truth.
 
-The fake's log-odds are normal around the truth, so that at a threshold of one half it errs at the given rate; surer
-answers err less often. It errs alike with evidence and without: what evidence is worth to a real model is not measured,
-only what contracts decide before it is asked, and what it would be shown.
+The fake's log-odds are normally distributed around the truth, so that at a threshold of one half it errs at the given
+rate; more confident answers err less often. It errs alike with and without evidence: only what contracts decide before
+it is asked, and its input, are measured, not the value of evidence to a real model.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ EVIDENCE = ("effect", "undo", "origins")
 
 
 class Knowing(BaseDecisionModel):
-    """Knows whether a write is wrong, but for its error rate."""
+    """Knows whether a write is wrong, except for its error rate."""
 
     model: str = "knowing"
     is_wrong: bool
@@ -69,7 +69,7 @@ class Knowing(BaseDecisionModel):
 
 
 class RiskGate:
-    """The real mechanism before one write: its evidence is made as in a guarded agent."""
+    """The real mechanism at one write, with evidence made as in a guarded agent."""
 
     def __init__(self, toolkit: Toolkit) -> None:
         self._toolkit = toolkit.replace(*(replace(tool, real=tool.real or print) for tool in toolkit))
@@ -79,7 +79,7 @@ class RiskGate:
     def judge(
         self, call: JsonObject, world: World, messages: Sequence[AnyMessage], *, is_wrong: bool, seed: str
     ) -> JsonObject:
-        """Return the probabilities of a write by error rate, and of every eighth what the risk model is shown of it."""
+        """Return a write's probabilities by error rate; for every eighth write also the size of the model's input."""
         shown = self._look(call, world, messages) if int(digest(seed)[:4], 16) % EVERY == 0 else None
         bare = dict.fromkeys(("policy", *EVIDENCE), "") | {"task": "", "call": format_json(call, budget=CALL_CHARS)}
         asks = [Ask("risk", bare, RiskReply, Where()), *(shown[:1] if shown else ())]
@@ -89,7 +89,7 @@ class RiskGate:
         return judged
 
     def _look(self, call: JsonObject, world: World, messages: Sequence[AnyMessage]) -> tuple[Ask, str] | None:
-        """Return the question as a guarded agent puts it, and whether a way back was found."""
+        """Return the question of a guarded agent, and the status of the search for an undo."""
         before = world.state
         step = world.fork().call({"name": call["name"], "args": call["args"]})
         preview = build_preview([step], before, self._toolkit, self._policy)
@@ -103,7 +103,7 @@ class RiskGate:
 
 
 def _draw(asks: Sequence[Ask], is_wrong: bool, errs: float, seed: str) -> list[float]:
-    """Return draws of a fake's probability, the first by the client, of each form of the question."""
+    """Return draws of a fake's probability; the first ones through the client, for each form of the question."""
     model = Knowing(is_wrong=is_wrong, errs=errs, dice=random.Random(seed))
     replies = [answer([ask], Models(risk=model))[0].value for ask in asks]
     found = [reply.p for reply in replies if isinstance(reply, RiskReply) and reply.p is not None]
@@ -111,12 +111,12 @@ def _draw(asks: Sequence[Ask], is_wrong: bool, errs: float, seed: str) -> list[f
 
 
 def word_of(p: float, band: tuple[float, float]) -> str:
-    """Return what becomes of a write."""
+    """Return the outcome of a write."""
     return "asked" if band[0] <= p <= band[1] else "stopped" if p > band[1] else "made"
 
 
 def writes_of(talks: Sequence[Record], is_failed: Mapping[str, bool]) -> dict[str, list[JsonObject]]:
-    """Return the writes that the curve is drawn over: all right ones, and the wrong ones of failed conversations."""
+    """Return the writes of the curve: all right ones, and the wrong ones of failed conversations."""
     made = [(write, is_failed[one.id]) for one in talks for write in one.values["writes"]]
     return {
         "wrong": [write for write, failed in made if write["right"] is False and failed],
@@ -130,7 +130,7 @@ def picture(writes: Mapping[str, Sequence[JsonObject]]) -> str:
 
 
 def curve(writes: Mapping[str, Sequence[JsonObject]]) -> Iterator[Table]:
-    """Yield the gate's curve, and what the model was shown."""
+    """Yield the gate's curve, and what the risk model saw."""
     wrong, right = writes["wrong"], writes["right"]
     heads = [f"{kind}: {word}" for kind in ("wrong", "right") for word in ("stopped", "asked", "made")]
     table = Table(
@@ -163,7 +163,7 @@ def curve(writes: Mapping[str, Sequence[JsonObject]]) -> Iterator[Table]:
 
 
 def _share(some: Sequence[JsonObject], errs: float, band: tuple[float, float], kind: str, word: str) -> float:
-    """Return the share of writes that end so, over all draws."""
+    """Return the share of writes with an outcome, over all draws."""
     total = 0.0
     for write in some:
         if kind == "evidence" and write["clauses"]:

@@ -1,1 +1,1 @@
-"""A real model on every machine: a small one behind llama.cpp's server, from two packages, asked in every role."""
+"""A small real model for any machine, from two packages, on llama.cpp's server, asked in every role."""

@@ -1,6 +1,6 @@
-"""What the model takes part in: single questions of each role, rehearsals, conversations, forward execution, data.
+"""The flows of the real model: single questions of each role, rehearsals, conversations, forward execution, data.
 
-A flow is a function of `Turn`; it returns what it came to, and raises only where something of ours is wrong.
+A flow is a function of `Turn` that returns its outcome, and raises only for a fault of this package.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SHOP = Toolkit.from_tools(
         Tool(_function("note", "Write a note down.", text=TEXT), effect="write"),
     ]
 )
-"""A shop of three tools; what becomes of a note is for the model to make up."""
+"""A shop of three tools; the model makes up the effect of a note."""
 STATE: JsonObject = {"till": 0, "stock": {"pen": 1, "ink": 4}, "notes": []}
 TASK = "Sell a pen for 2, and note that ink is low."
 CALLS = (
@@ -73,19 +73,19 @@ VALUES = {
     "tools": "sell: Sell one item. stock: Show what is left.", "claim": "says: the pen was sold", "kinds": "call",
     "conversation": "user: Sell a pen. agent: Done.", "demand": "2 parameters, flat, object, no errors",
 }  # fmt: skip
-"""What a prompt's variables say where a role is asked by itself; the task where not named."""
+"""Values of a prompt's variables if a role is asked alone; other variables have the task."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What a flow is given.
+    """The input of a flow.
 
     Args:
         url: The server's address.
-        models: The model in all roles, listened to.
-        chat: The model by itself.
-        agent: The same where it is the agent under test or a decision model, whose replies are noted as well.
-        name: Which of the flow's cases it is.
+        models: The model in all roles, with a listener.
+        chat: The model itself.
+        agent: The model as the agent under test or a decision model; its replies are recorded as well.
+        name: The name of the flow's case.
     """
 
     url: str
@@ -96,11 +96,11 @@ class Turn:
 
 
 Flow: TypeAlias = Callable[[Turn], JsonObject]
-"""Returns `end`, and where there is something to count `lost` (rows) or `false_done` (said done, and is not)."""
+"""Returns `end`, and counts if any: `lost` (rows) or `false_done` (reported as done, but not done)."""
 
 
 def ask_role(turn: Turn, *, models: Models | None = None, ids: tuple[str, ...] = ()) -> JsonObject:
-    """Ask a role by itself, for each class that it may reply with."""
+    """Ask a role alone, once for each class of reply."""
     role = next(each for each in ROLES if each == turn.name.split()[0])
     variables = {name: VALUES.get(name, TASK) for name in variables_of(role)}
     ids = ids or (("item-1",) if role == "judge" else ())
@@ -109,14 +109,14 @@ def ask_role(turn: Turn, *, models: Models | None = None, ids: tuple[str, ...] =
 
 
 def decide(turn: Turn) -> JsonObject:
-    """Ask a role that judges, of a decision model made of the model: by its logprobs, or by samples without them."""
+    """Ask a judging role through a decision model made from the model, by logprobs or by samples."""
     chat = turn.agent.bind(logprobs=None, top_logprobs=None) if "by samples" in turn.name else turn.agent
     models = turn.models.replace(**dict.fromkeys(DECIDED, ChatDecisionModel(chat, samples=3)))
     return ask_role(turn, models=models, ids=("item-1", "item-2"))
 
 
 def rehearse(turn: Turn) -> JsonObject:
-    """Rehearse the task: the model plans, or a script does and the model helps; with rules that judge, or it judges."""
+    """Rehearse the task: the model or a script plans, and the model or rules judge."""
     kind = turn.name
     models = turn.models if "model plans" in kind else turn.models.replace(planner=scripted(*CALLS))
     simulation: Any = "separate" if "separate" in kind else "fused"
@@ -131,7 +131,7 @@ def rehearse(turn: Turn) -> JsonObject:
 
 
 def converse(turn: Turn) -> JsonObject:
-    """Hold a conversation in which the model is the user, the agent, the auditor, or judges claims."""
+    """Run a conversation in which the model is the user, the agent, the auditor, or the simulator."""
     kind = turn.name
     agent = turn.agent if kind == "agent" else scripted(*CALLS)
     user: Any = ["Sell a pen for 2.", {"end": True}]
@@ -145,7 +145,7 @@ def converse(turn: Turn) -> JsonObject:
 
 
 def judge_claims(turn: Turn) -> JsonObject:
-    """Have a claim that no rule decides judged by the model."""
+    """Let the model judge a claim that no rule decides."""
     case = Scenario.load(ROOT / "examples" / "shop" / "green-mug.gecko.yaml")
     agent = scripted({"call": "findProducts", "args": {"text": "mug"}}, {"say": ANSWERS[turn.name]})
     models = turn.models.replace(**dict.fromkeys({*ROLES} - {"claim_judge"}))
@@ -154,7 +154,7 @@ def judge_claims(turn: Turn) -> JsonObject:
 
 
 def execute_forward(turn: Turn) -> JsonObject:
-    """Let forward execution go step by step; the arguments are the model's, or a script's."""
+    """Run forward execution; the arguments are the model's, or a script's."""
     models = turn.models if turn.name == "all roles" else turn.models.replace(planner=scripted(*CALLS[1:]))
     graph = create_toolgate(SHOP, model=models, context=KNOBS)
     out = graph.invoke({"messages": [("user", "Sell a pen for 2.")], "task_state": STATE})
@@ -164,7 +164,7 @@ def execute_forward(turn: Turn) -> JsonObject:
 
 
 def plan_dialogues(turn: Turn) -> JsonObject:
-    """Have one dialogue made: planned, played, verified; each that was begun is counted."""
+    """Make one dialogue: planned, played, verified; count rows that were lost."""
     with TemporaryDirectory() as folder:
         counts = make_dialogues(SHOP, folder, 1, tools="shop:TOOLS", model=turn.models, assistant=turn.agent)
         rows = sum(1 for _ in read_lines(Path(folder) / SAMPLES))
@@ -172,7 +172,7 @@ def plan_dialogues(turn: Turn) -> JsonObject:
 
 
 def probe(turn: Turn) -> JsonObject:
-    """Ask the policy for rows, as the training loop does: each has an output, and a perplexity of real logprobs."""
+    """Ask the policy for rows, as the training loop does: each has an output, and a perplexity from real logprobs."""
     samples: list[Sample] = [
         {"v": 1, "id": f"row-{at}", "tools": SHOP.as_openai(), "label": [], "from": [],
          "messages": [{"role": "user", "content": text}]}

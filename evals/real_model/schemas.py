@@ -1,4 +1,4 @@
-"""Which keywords of JSON Schema llama.cpp's constrained decoding keeps to, refuses, or takes and breaks."""
+"""Which keywords of JSON Schema llama.cpp's constrained decoding obeys, refuses, or accepts and violates."""
 
 from __future__ import annotations
 
@@ -50,25 +50,25 @@ KEYWORDS: Mapping[str, tuple[Any, Any]] = {
     "true": (True, 7),
     "{}": ({}, 7),
 }
-"""A keyword with a schema that has it, and a value that breaks that (but for the last two)."""
+"""Per keyword a schema with it, and a value that breaks the schema (except for the last two)."""
 DEFS = {"x": {"type": "integer"}, "tree": {"type": "object", "properties": {"of": {"$ref": "#/$defs/tree"}}}}
 
 
 def try_keyword(name: str, chat: BaseChatModel) -> JsonObject:
-    """Ask for a value that breaks a keyword's schema, with the schema bound; return what came of it."""
+    """Ask for a value that breaks a keyword's schema, with the schema bound; return the outcome."""
     schema, wrong = KEYWORDS[name]
     whole = {"type": "object", "properties": {"v": schema}, "required": ["v"], "additionalProperties": False}
     return try_schema(whole | ({"$defs": DEFS} if "$ref" in name else {}), {"v": wrong}, chat)
 
 
 def try_schema(whole: JsonObject, wrong: JsonObject, chat: BaseChatModel) -> JsonObject:
-    """Ask for an object that breaks the schema, with the schema bound; return what came of it."""
+    """Ask for an object that breaks the schema, with the schema bound; return the outcome."""
     form = {"type": "json_schema", "json_schema": {"name": "value", "schema": whole}}
     text = f"Reply with this JSON and nothing else: {json.dumps(wrong)}"
     try:
         said = chat.bind(response_format=form, temperature=0, max_tokens=40).invoke(text)
-    except Exception as error:  # noqa: BLE001 - the boundary to the server
-        is_cut = type(error).__name__ == "LengthFinishReasonError"  # OpenAI's client raises where a schema is bound
+    except Exception as error:  # noqa: BLE001 - the server may fail in any way
+        is_cut = type(error).__name__ == "LengthFinishReasonError"  # OpenAI's client raises if a schema is bound
         return {"end": "no end within 40 tokens" if is_cut else "refused", "said": failure_of(error)}
     try:
         kept = Draft202012Validator(whole).is_valid(json.loads(str(said.text)))

@@ -1,4 +1,4 @@
-"""The agent in each setting, its planner, and how its saved state says that the run ended."""
+"""The agent in each setting, its planner, and how its saved state shows that the run ended."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from .bank import TIMEOUT_S
 from .draws import BEYOND, PLANS, RULES, Draw
 
 MOST_FAILURES = 6
-"""Failures in a row after which the planner gives up."""
+"""Successive failures after which the planner gives up."""
 RESULT = re.compile(r'\{[^{}]*"payment_id"[^{}]*\}')
 
 
 class Planner(BaseChatModel):
-    """A model that looks at the conversation and does what is left."""
+    """A scripted model that reads the conversation and makes the calls that are left."""
 
     draw: Any
 
@@ -41,7 +41,7 @@ class Planner(BaseChatModel):
         return "planner"
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
-        """Bind nothing: it knows the tools."""
+        """Return itself: it knows the tools."""
         return self
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
@@ -61,7 +61,7 @@ class Planner(BaseChatModel):
 
 
 class Summariser(Planner):
-    """The model that writes summaries: they hold the results, and nothing else."""
+    """The model that writes summaries, which contain only the results."""
 
     def say(self, messages: Sequence[BaseMessage]) -> AIMessage:
         """Return the results of the conversation in its prompt."""
@@ -69,10 +69,10 @@ class Summariser(Planner):
 
 
 class Caller(Planner):
-    """The model of an agent whose one tool is the agent."""
+    """The model of an agent whose only tool is our agent."""
 
     def say(self, messages: Sequence[BaseMessage]) -> AIMessage:
-        """Call it, and answer with what it answered."""
+        """Call the tool, and answer with its answer."""
         last = messages[-1]
         return AIMessage(last.text) if isinstance(last, ToolMessage) else message_of([("act", {})])
 
@@ -90,15 +90,15 @@ def message_of(calls: Sequence[tuple[str, JsonObject]], ids: str = "fresh") -> A
 
 
 def since_asked(draw: Draw, messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
-    """Return what the planner looks at: all, but beside summaries what follows the request, if that is there."""
+    """Return the messages that the planner reads: all, or with summaries those after the request if it is kept."""
     asked = [at for at, message in enumerate(messages) if message.text == words_of(draw)]
     return messages[asked[-1] :] if asked and draw.extra == "summary" else messages
 
 
 def results_of(messages: Sequence[BaseMessage]) -> tuple[Counter[Any], dict[str, str], int]:
-    """Return what is done of a conversation's plan, the number of the payment to each, and the last failures in a row.
+    """Return the finished part of a conversation's plan, the payment ids by payee, and the number of last failures.
 
-    Results alone count: the calls' ids may tell nothing.
+    Only results count, because the calls' ids may be useless.
     """
     failures, found = 0, dict[str, JsonObject]()
     for message in messages:
@@ -121,7 +121,7 @@ def untried(messages: Sequence[BaseMessage]) -> list[tuple[str, str, int]]:
 
 
 def read(text: str) -> JsonObject:
-    """Return the object that a text is, or an empty one."""
+    """Return the object that a text contains, or an empty one."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -130,7 +130,7 @@ def read(text: str) -> JsonObject:
 
 
 def words_of(draw: Draw, turn: int = 0) -> str:
-    """Return what the user says in a turn, from 0."""
+    """Return the user's message of a turn, counted from 0."""
     if turn and draw.extra == "undone":
         return f"Undo that, click {turn}."
     plan = [BEYOND] if turn else [*PLANS[draw.plan], *([BEYOND] if draw.extra == "spent" else [])]
@@ -153,12 +153,12 @@ def task_of(draw: Draw, identifier: str | None, turn: int = 0) -> JsonObject:
 
 
 def start_of(draw: Draw) -> JsonObject:
-    """Return the task state that a thread begins with."""
+    """Return the task state at the start of a thread."""
     return {"payments": {}, **({"balance": draw.balance} if draw.is_funded else {})}
 
 
 class Parent(RehearsalState):
-    """The keys that a parent shares with the agent."""
+    """The keys that a parent graph shares with the agent."""
 
     checklist: list[Any]
     execution: JsonObject
@@ -188,7 +188,7 @@ def graph_of(draw: Draw, toolkit: Toolkit, saver: Any) -> Any:
 
 
 def within(graph: Any, state: Any, saver: Any) -> Any:
-    """Return a graph that has another one as its node."""
+    """Return a graph with another one as its node."""
     builder: Any = StateGraph(state)
     builder.add_node("agent", graph)
     builder.add_edge(START, "agent")
@@ -196,7 +196,7 @@ def within(graph: Any, state: Any, saver: Any) -> Any:
 
 
 def as_tool(draw: Draw, agent: Any) -> StructuredTool:
-    """Return a tool that has the agent do what the last message says, under that message's id."""
+    """Return a tool that lets the agent do what the last message asks, under that message's id."""
 
     def given(runtime: Any) -> JsonObject:
         human = [each for each in runtime.state["messages"] if each.type == "human"]
@@ -210,7 +210,7 @@ def as_tool(draw: Draw, agent: Any) -> StructuredTool:
         return json.dumps((await agent.ainvoke(given(runtime)))["execution"])
 
     for function in (act, aact):
-        function.__annotations__["runtime"] = ToolRuntime  # a text is not seen to be injected
+        function.__annotations__["runtime"] = ToolRuntime  # an annotation as text is not recognised as injected
     return StructuredTool.from_function(func=act, coroutine=aact, name="act")
 
 

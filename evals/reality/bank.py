@@ -1,4 +1,4 @@
-"""A bank with a log of its own, in which each line is something that really happened; its tools of three kinds."""
+"""A bank with its own log, in which each line is a real event; its tools are of three kinds."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from .fates import Counted, append
 from .killing import Killed
 
 HOLD_S = 0.03
-"""Seconds that the bank takes for a request."""
+"""Seconds that the bank needs for a request."""
 TIMEOUT_S = 0.5
-"""Seconds that a call may take."""
+"""Time limit of a call in seconds."""
 NOWHERE = httpx.Request("POST", "http://bank.invalid")
 FAULTS: dict[str, int | type[httpx.TransportError]] = {
     "too busy": 429,
@@ -38,7 +38,7 @@ FAULTS: dict[str, int | type[httpx.TransportError]] = {
     "lost after": httpx.RemoteProtocolError,
     "late after": httpx.ReadTimeout,
 }
-"""What may happen to a request, before or after the work is done, to the status or the error that it comes to."""
+"""Faults of a request, before or after the operation, with the status or error that the caller gets."""
 TEXT = {"type": "string"}
 PARAMETERS = {"pay": {"to": TEXT, "amount": {"type": "integer"}}, "cancel": {"payment_id": TEXT}}
 
@@ -50,7 +50,7 @@ def parameters_of(draw: Draw) -> dict[str, JsonObject]:
 
 
 def wanted_of(draw: Draw) -> Counter[tuple[Any, ...]]:
-    """Return what must have happened at the end of the first turn."""
+    """Return the events that must have happened by the end of the first turn."""
     return Counter(draw.wanted)
 
 
@@ -58,7 +58,7 @@ class Bank:
     """The bank, as one process reaches it.
 
     Args:
-        folder: Where its log and the count of its requests lie, for all processes of the run.
+        folder: The folder of its log and its count of requests, shared by all processes of the run.
         fate: When the process ends.
     """
 
@@ -66,15 +66,15 @@ class Bank:
         self._log, self._requests, self._draw, self._fate = folder / "log", folder / "requests", fate.draw, fate
 
     def log(self) -> list[JsonObject]:
-        """Return what happened, in order: `name`, `to`, `amount`, `key`, `result`."""
+        """Return the events in order: `name`, `to`, `amount`, `key`, `result`."""
         return [json.loads(line) for line in self._log.read_text().splitlines()] if self._log.exists() else []
 
     def done(self) -> Counter[tuple[Any, ...]]:
-        """Return how often each thing happened, in the form of a plan."""
+        """Return how often each event happened, in the form of a plan."""
         return Counter((each["name"], each["to"], each["amount"]) for each in self.log())
 
     def request(self, name: str, args: JsonObject, key: str = "") -> Any:
-        """Have the bank do something. Raises HTTPError where it refuses, fails, or its answer is lost."""
+        """Send the bank a request. Raises HTTPError if it refuses or fails, or if its answer is lost."""
         number = self._fate.number("service")
         self._fate.pass_by("service", number, "before")
         if self._fate.is_due("service", number, "in") and not self._draw.is_async:
@@ -89,13 +89,13 @@ class Bank:
         self._fate.pass_by("service", number, "after")
         time.sleep(1.4 * TIMEOUT_S if fault.startswith("late") else HOLD_S)
         if self._fate.over.is_set():
-            raise Killed  # its process has ended, and this thread of it with it: the call is no longer under way
+            raise Killed  # its process has ended and this thread with it: the call is no longer in progress
         if fault:
             raise error_of(FAULTS[fault], fault, retry_after=self._draw.retry_after)
         return result
 
     def _send_on(self, name: str, args: JsonObject, key: str) -> None:
-        """Leave a request with the bank that is done a little later, though this process ends."""
+        """Leave a request with the bank that is executed a little later, even though this process ends."""
 
         def late() -> None:
             time.sleep(HOLD_S)
@@ -110,7 +110,7 @@ class Bank:
                 os._exit(0)
 
     def _make(self, name: str, args: JsonObject, key: str) -> Any:
-        """Do it, where keys are honoured once a key."""
+        """Execute a request; if keys are honoured, once per key."""
         with self._log.open("a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             log = self.log()
@@ -129,7 +129,7 @@ class Bank:
 
 
 def error_of(kind: int | type[httpx.TransportError], text: str, *, retry_after: bool = False) -> httpx.HTTPError:
-    """Return what an HTTP client makes of a status, or of a connection that fails."""
+    """Return an HTTP client's exception for a status, or for a failed connection."""
     if not isinstance(kind, int):
         return kind(text, request=NOWHERE)
     headers = {"retry-after": "0"} if kind == 429 and retry_after else {}
@@ -138,7 +138,7 @@ def error_of(kind: int | type[httpx.TransportError], text: str, *, retry_after: 
 
 
 def simulate_pay(state: JsonObject, to: str, amount: int, **key: str) -> JsonObject:
-    """Pay, as far as a rehearsal goes."""
+    """Simulate a payment in a rehearsal."""
     payments = state.setdefault("payments", {})
     number = f"S-{9001 + len(payments)}"
     payments[number] = {"to": to, "amount": amount, "status": "open"}
@@ -146,13 +146,13 @@ def simulate_pay(state: JsonObject, to: str, amount: int, **key: str) -> JsonObj
 
 
 def simulate_cancel(state: JsonObject, payment_id: str, **key: str) -> JsonObject:
-    """Cancel a payment, as far as a rehearsal goes."""
+    """Simulate a cancellation in a rehearsal."""
     state.setdefault("payments", {}).get(payment_id, {})["status"] = "cancelled"
     return {"payment_id": payment_id, "status": "cancelled"}
 
 
 def contract_of(draw: Draw, sign: str = "-") -> JsonObject:
-    """Return the contract that guards the balance, or gives back to it, and what it knows of the result."""
+    """Return the contract that guards the balance, or refunds it, and the part of the result that it knows."""
     known = {"to": "{{ args.to }}", "amount": "{{ args.amount }}"}
     number: Any = "{{ new_id('S-') }}" if draw.returns == "all" else {"cases": [{"pass": "only the bank knows"}]}
     booked = {"op": "add", "path": ["payments", "{{ f'payment {len(state.payments)}' }}"], "value": known}
@@ -171,7 +171,7 @@ async def toolkit_of(draw: Draw, bank: Bank) -> AsyncIterator[Toolkit]:
     kinds: dict[str, Callable[[Draw, Bank], Any]] = {"python": python_tools, "http": http_tools, "mcp": mcp_tools}
     keyed = "key" if draw.keyed and draw.tools != "http" else None
     more: dict[str, Any] = {"pay": {"simulate": simulate_pay}, "cancel": {"simulate": simulate_cancel}}
-    if draw.is_funded:  # in the middleware the contract alone says what a payment does
+    if draw.is_funded:  # in the middleware only the contract simulates a payment
         more["pay"] = {"contract": contract_of(draw), "simulate": None if draw.is_middleware else simulate_pay}
         more["refund"] = {"contract": contract_of(draw, "+")}
     declared = [Tool(name, effect="write", idempotency=keyed, **more.get(name, {})) for name in parameters_of(draw)]
@@ -180,7 +180,7 @@ async def toolkit_of(draw: Draw, bank: Bank) -> AsyncIterator[Toolkit]:
 
 
 def python_tools(draw: Draw, bank: Bank) -> list[Any]:
-    """Return plain functions; where the caller awaits, coroutine functions in half of the runs."""
+    """Return plain functions; for an async caller, coroutine functions in half of the runs."""
 
     def pay(to: str, amount: int, key: str = "") -> JsonObject:
         """Pay."""
@@ -220,7 +220,7 @@ def document_of(draw: Draw) -> JsonObject:
 
 
 def http_tools(draw: Draw, bank: Bank) -> Toolkit:
-    """Return the operations of an OpenAPI document, over a client without a network."""
+    """Return the operations of an OpenAPI document, with a client without a network."""
 
     def answer(request: httpx.Request) -> httpx.Response:
         key = request.headers.get("idempotency-key", "")
@@ -234,7 +234,7 @@ def http_tools(draw: Draw, bank: Bank) -> Toolkit:
 
 
 def mcp_tools(draw: Draw, bank: Bank) -> Toolkit:
-    """Return the tools of a server in this process, which makes an error result of whatever goes wrong."""
+    """Return the tools of an MCP server in this process, which reports all failures as error results."""
     from mcp import types
     from mcp.server import Server
 

@@ -1,4 +1,4 @@
-"""What a seed draws: one run of the matrix. Every choice is dealt, so that its values come equally often."""
+"""The run of the matrix for a seed. Choices are dealt like cards, so that their values come equally often."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 EMBEDDED = ("node", "node", "two deep", "in a tool", "preview in a node", "guard in a node")
 SETTINGS = ("alone", "alone", "alone", "preview", "preview", "guard", *EMBEDDED)
-"""Where the agent runs; `preview` and `guard` are modes of `GeckoMiddleware` in LangChain's `create_agent`."""
+"""The agent's setting; `preview` and `guard` are modes of `GeckoMiddleware` in LangChain's `create_agent`."""
 PLANS: dict[str, list[tuple[str, str, int]]] = {
     "one": [("pay", "ann", 11)],
     "several": [("pay", "ann", 11), ("pay", "bob", 22), ("cancel", "ann", 0)],
     "equal": [("pay", "ann", 11), ("pay", "ann", 11), ("pay", "bob", 22)],
 }
-"""What is wanted. A cancellation needs the identifier of its payment, which only reality gives."""
+"""The wanted events. A cancellation needs its payment's identifier, which only the real result has."""
 EXTRAS = {
     "preview": "none spent spent edited edited edited summary summary copied pruned served",
     "guard": "none spent spent spent summary summary copied copied pruned pruned served",
@@ -29,16 +29,16 @@ EXTRAS = {
     "alone": "none none none spent edited copied pruned undone undone undone served",
     "": "none none none spent edited copied pruned served",
 }
-"""What else a run of a setting may have, or of any other one.
+"""Additional features of a run, by setting; the empty key is for all other settings.
 
 `spent`: a contract guards the balance, and the planner tries to pay beyond it; `edited`: the person edits; `summary`:
-LangChain's `SummarizationMiddleware` stands beside, and the message comes again; `copied`, `pruned`: the planner tries
-to pay beyond the balance in a second turn, on a copy of the newest checkpoint, or where only that was kept; `undone`:
-the user clicks on undo twice; `served`: no agent, but two users behind one server (`served.py`).
+LangChain's `SummarizationMiddleware` is used as well, and the message is sent again; `copied`, `pruned`: the planner
+tries to pay beyond the balance in a second turn, on a copy of the newest checkpoint, or after all others were deleted;
+`undone`: the user asks for undo twice; `served`: no agent, but two users behind one server (`served.py`).
 """
 FUNDED = ("spent", "edited", "copied", "pruned", "undone")
 THIRD_TOOL = {"edited": "gift", "undone": "refund"}
-"""A third tool that some have: the rules refuse gifts, and refunds take payments back."""
+"""A third tool of some runs: the rules refuse gifts, and refunds undo payments."""
 EDITS: dict[str, tuple[str, JsonObject]] = {
     "lawful": ("pay", {"to": "ann", "amount": 10}),
     "against a rule": ("pay", {"to": "mallory", "amount": 11}),
@@ -46,24 +46,24 @@ EDITS: dict[str, tuple[str, JsonObject]] = {
     "against the schema": ("pay", {"to": "ann", "amount": "11 euros"}),
     "another tool": ("gift", {"to": "ann", "amount": 11}),
 }
-"""What the first payment to ann is edited to, by the kind of the edit."""
+"""The edit of the first payment to ann, by kind."""
 RULES = [
     {"tool": "*", "then": "ask"},
     {"tool": "pay", "when": "args.to == 'mallory'", "then": "refuse", "reason": "nobody knows mallory"},
     {"tool": "gift", "then": "refuse", "reason": "no gifts"},
 ]
-"""The policy where the person edits."""
+"""The review policy of runs in which the person edits."""
 BEYOND = ("pay", "yolanda", 11)
-"""A payment that the balance does not allow once all that is wanted is paid."""
+"""A payment that the balance does not allow once all wanted payments are made."""
 LEFT = 5
-"""What is left of it then."""
+"""The balance left then."""
 ENDS = ("none", "kill", "kill", "kill", "kill", "kill", "cancel", "time-out")
 WRITES = {"sqlite": 52, "postgres": 75, "memory": 210}
-"""About how often an undisturbed run of the agent with one call writes to its saver."""
+"""Approximate number of writes to the saver by an undisturbed run of the agent with one call."""
 
 
 def dealt(name: str, values: Sequence[T], seed: int) -> T:
-    """Return a seed's value; in each block of as many seeds as there are values, each is dealt once."""
+    """Return a seed's value; in each block of as many seeds as there are values, each value occurs once."""
     block, place = divmod(seed, len(values))
     deck = list(values)
     random.Random(f"{name} {block}").shuffle(deck)
@@ -77,7 +77,7 @@ class Draw:
     seed: int
     setting: str
     two: bool
-    """Whether two processes (of the memory saver, two threads) do each thing at the same moment."""
+    """Whether two processes (with the memory saver, two threads) act at the same moment."""
     saver: str
     tools: str
     review: str
@@ -87,29 +87,29 @@ class Draw:
     keyed: bool
     """Whether the tools take idempotency keys, which the bank honours."""
     end: str
-    """How processes end early: by a kill, or by the caller, who cancels or whose time runs out."""
+    """How processes end early: killed, or cancelled or timed out by the caller."""
     points: tuple[tuple[str, int, str], ...]
-    """Where they do: `saver` or `service`, the number of its write in the whole run; before, in or after it."""
+    """Where they end: `saver` or `service`, the number of its write in the whole run; before, in or after it."""
     faults: float
     """Share of the requests that fail."""
     address: str
-    """What an answer echoes: nothing, the interrupt's id, or the question's where it has one."""
+    """What an answer echoes: nothing, the interrupt's id, or the question's id if it has one."""
     again: bool
     """Whether each answer is sent a second time."""
     message: str
-    """What goes on after a process has ended: nothing new, or the message with the same id or with none."""
+    """What is sent after a process has ended: nothing, or the message again with the same id or with none."""
     leaves: bool
-    """Whether the person leaves doubts as they are."""
+    """Whether the person leaves calls in doubt undecided."""
     ids: str
-    """The ids of the model's calls: fresh, begun anew in each message, all the same, or none."""
+    """The ids of the model's calls: fresh, restarting in each message, all equal, or none."""
     busy: int
     """How many requests the bank answers with 429 before it works."""
     retry_after: bool
-    """Whether it says then when to come again."""
+    """Whether these answers say when to retry."""
     extra: str
-    """What else the run has, of EXTRAS."""
+    """The run's additional feature, of EXTRAS."""
     edit: str
-    """Which of EDITS the person makes, where it edits."""
+    """The person's edit, of EDITS, if the run has one."""
     returns: str
     """What the contract that guards the balance knows of the result: all, all but the number, or nothing."""
 
@@ -120,8 +120,9 @@ class Draw:
         setting, plan = dealt("setting", SETTINGS, seed), dealt("plan", list(PLANS), seed)
         kind = next((kind for kind in EXTRAS if kind == setting), "")
         extra = dealt(f"extra {kind}", EXTRAS[kind].split(), seed)
-        plan = "one" if extra == "undone" and plan == "several" else plan  # a cancellation's way back is a payment
-        # a rehearsal plans with what is simulated of a result: of nothing it cannot
+        # the undo of a cancellation would be a payment
+        plan = "one" if extra == "undone" and plan == "several" else plan
+        # a rehearsal plans with simulated results, so they cannot be empty
         returns = dealt("returns", ["nothing", "a part"], seed) if is_middleware(setting) else "a part"
         saver = dealt("saver", ["sqlite", "sqlite", "postgres", "memory"], seed)
         most = round(WRITES[saver] * (1.0 if plan == "one" else 1.5) * (0.4 if is_middleware(setting) else 1.0))
@@ -160,18 +161,18 @@ class Draw:
 
     @property
     def wanted(self) -> list[tuple[str, str, int]]:
-        """What must have happened at the end of the first turn."""
+        """The events that must have happened by the end of the first turn."""
         edited = ("pay", "ann", 10) if self.edit == "lawful" else None
         return [edited if edited and each[:2] == edited[:2] else each for each in PLANS[self.plan]]
 
     @property
     def balance(self) -> int:
-        """What may be paid, of what the plan says."""
+        """The balance before the plan."""
         return LEFT + sum(amount for *_, amount in PLANS[self.plan])
 
     @property
     def turns(self) -> int:
-        """How many turns the thread has."""
+        """The number of turns of the thread."""
         return {"copied": 2, "pruned": 2, "undone": 3}.get(self.extra, 1)
 
     @property
@@ -181,15 +182,15 @@ class Draw:
 
     @property
     def is_async(self) -> bool:
-        """Whether the caller awaits: only then it can cancel, or set a time limit."""
+        """Whether the caller awaits the agent; only then it can cancel or set a time limit."""
         return self.end in ("cancel", "time-out")
 
     @property
     def is_middleware(self) -> bool:
-        """Whether LangChain's agent plans, and `GeckoMiddleware` stands between it and the tools."""
+        """Whether LangChain's agent plans, with `GeckoMiddleware` between it and the tools."""
         return is_middleware(self.setting)
 
 
 def is_middleware(setting: str) -> bool:
-    """Return whether a setting is one of `GeckoMiddleware`'s modes."""
+    """Return whether a setting is a mode of `GeckoMiddleware`."""
     return setting.startswith(("preview", "guard"))

@@ -21,9 +21,9 @@ class Counted(Fate):
     """The fate of one process.
 
     Attributes:
-        stop: Cancels what the caller awaits, or lets its time run out; None where it is not awaited.
-        memory: Where threads stand for the process: its own view of the memory saver that the run's processes share.
-        over: Set where those have ended.
+        stop: Cancels the awaited run, or lets its time run out; None if nothing is awaited.
+        memory: If threads replace processes: this process's view of the memory saver that the run's processes share.
+        over: Set when those threads have ended.
     """
 
     def __init__(self, draw: Draw, folder: Path, shared: InMemorySaver | None = None) -> None:
@@ -37,11 +37,11 @@ class Counted(Fate):
             self.memory.blobs = Blobs(self, shared.blobs)  # type: ignore[assignment]
 
     def tell(self, text: str) -> None:
-        """Write a line of the run's story."""
+        """Append a line to the run's story."""
         append(self._folder / "story", text)
 
     def number(self, kind: str) -> int:
-        """Return the number, from 1, of the write that begins. Raises Killed where the process has ended."""
+        """Return the number, from 1, of the write that starts. Raises Killed if the process has ended."""
         if self.over.is_set():
             raise Killed
         return append(self._folder / kind, "")
@@ -51,7 +51,7 @@ class Counted(Fate):
         return point in self.draw.points
 
     def pass_by(self, kind: str, number: int, when: str) -> None:
-        """End the process here, or what the caller awaits, if it is so drawn."""
+        """End the process, or the awaited run, if this point is drawn."""
         if not self.is_due(kind, number, when):
             return
         self.tell(f"  {self.draw.end} {when} write {number} of the {kind}")
@@ -73,7 +73,7 @@ class Counted(Fate):
         return result
 
     def begin(self, query: object) -> None:
-        """Count a statement; whether the one before it was the last is seen as the next begins."""
+        """Count a statement; the point after the previous statement is checked here, as the next one starts."""
         self.pass_by("saver", self._last, "after")
         if str(query).lstrip().startswith(("INSERT", "UPDATE", "DELETE")):
             self._last = self.number("saver")
@@ -81,7 +81,7 @@ class Counted(Fate):
 
 
 def append(path: Path, text: str) -> int:
-    """Append a line to a file in one write; return how many bytes it has after it."""
+    """Append a line to a file in one write; return the file's size after it."""
     made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     try:
         os.write(made, f"{text}\n".encode())
@@ -100,12 +100,12 @@ class Blobs(UserDict[Any, Any]):
         self._fate.write(self.data.__setitem__, key, value)
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        """Set what is not there, in one step."""
+        """Set a missing value, in one step."""
         return self._fate.write(self.data.setdefault, key, default)
 
 
 def counting_sqlite(fate: Counted) -> type[sqlite3.Connection]:
-    """Return a connection that counts what it commits."""
+    """Return a connection class that counts its commits."""
 
     class Connection(sqlite3.Connection):
         def commit(self) -> None:
@@ -115,7 +115,7 @@ def counting_sqlite(fate: Counted) -> type[sqlite3.Connection]:
 
 
 def counting_postgres(kind: Any, fate: Counted) -> Any:
-    """Return a cursor, awaited or not, that counts what it writes."""
+    """Return a cursor class, sync or async, that counts its writes."""
 
     class Counting(kind):  # type: ignore[misc]
         def execute(self, query: Any, *args: Any, **named: Any) -> Any:
@@ -131,8 +131,9 @@ def counting_postgres(kind: Any, fate: Counted) -> Any:
 
 @asynccontextmanager
 async def saver_of(fate: Counted, place: str) -> Any:
-    """Open the saver of a process, at a path or an address; for an awaited run, its own kind."""
-    is_async, no_sync = fate.draw.is_async, "PRAGMA synchronous=OFF"  # SQLite's file outlives a process all the same
+    """Open the saver of a process, at a path or an address; for an async run the async saver."""
+    # SQLite's file survives the end of a process all the same
+    is_async, no_sync = fate.draw.is_async, "PRAGMA synchronous=OFF"
     if fate.memory is not None:
         yield fate.memory
     elif place.startswith("postgresql:"):

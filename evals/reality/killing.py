@@ -1,4 +1,4 @@
-"""A process that ends at a chosen write to its saver: nothing is written from then on."""
+"""A process that ends at a chosen write to its saver; nothing is written from then on."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 
 class Killed(BaseException):
-    """The process is gone: nothing catches this."""
+    """The process has ended; nothing catches this."""
 
 
 class Fate:
-    """When the process ends.
+    """Decides when the process ends.
 
     Args:
         kill_at: Number of the write, from 1, at which it ends; 0 for never.
@@ -27,7 +27,7 @@ class Fate:
         self._lock = Lock()
 
     def write(self, write: Any, *args: Any, **kwargs: Any) -> Any:
-        """Make a write, unless the process has ended. Raises Killed where it has."""
+        """Make a write. Raises Killed if the process has ended."""
         with self._lock:
             self.count += 1
             number = self.count
@@ -41,7 +41,7 @@ class Fate:
 
 
 class KillingBlobs(dict[Any, Any]):
-    """The saver's blobs; among them the claims of real calls, whose writes are the process's too."""
+    """The saver's blobs, including the claims of real calls, whose writes count as the process's."""
 
     fate: Fate
 
@@ -53,7 +53,7 @@ class KillingBlobs(dict[Any, Any]):
 
 
 class KillingSaver(InMemorySaver):
-    """Keeps what was written, until the process ends. LangGraph makes copies of it, which share all."""
+    """Keeps what was written before the process ended. LangGraph's copies of it share all data."""
 
     def __init__(self, fate: Fate) -> None:
         super().__init__()
@@ -61,9 +61,9 @@ class KillingSaver(InMemorySaver):
         self.blobs.fate = fate
 
     def put(self, *args: Any, **kwargs: Any) -> Any:
-        """Keep a checkpoint."""
+        """Save a checkpoint."""
         return self.fate.write(super().put, *args, **kwargs)
 
     def put_writes(self, *args: Any, **kwargs: Any) -> Any:
-        """Keep what a task wrote."""
+        """Save a task's writes."""
         return self.fate.write(super().put_writes, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""A Postgres server of one's own on loopback, where this machine has one."""
+"""A private Postgres server on loopback, if this machine can run one."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pathlib import Path
 
 @cache
 def start_postgres() -> str | None:
-    """Start a server that ends with this process; return its address, or None where none can be started."""
+    """Start a server that stops with this process; return its address, or None if none can be started."""
     try:
         import psycopg
         from langgraph.checkpoint.postgres import PostgresSaver
     except ImportError:
         return None
-    as_root = os.geteuid() == 0  # Postgres refuses to be run by root
+    as_root = os.geteuid() == 0  # Postgres refuses to run as root
     programs = [_find("initdb"), _find("postgres"), *([shutil.which("runuser")] if as_root else [])]
     if not all(programs):
         return None
@@ -55,7 +55,7 @@ def start_postgres() -> str | None:
 
 
 def _find(name: str) -> str | None:
-    """Return a server's program: on the path, or where Debian keeps the newest version."""
+    """Return a server's program from the path, or the newest version in Debian's folder."""
     found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: path.parts[-3].zfill(9))
     return shutil.which(name) or (str(found[-1]) if found else None)
 

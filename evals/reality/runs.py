@@ -1,4 +1,4 @@
-"""A run of the matrix from its message to its end: processes, answers, and what the bank's log makes of it."""
+"""A run of the matrix from its message to its end: processes, answers, and the evaluation of the bank's log."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from .served import Served
 
 MOST_STEPS, MOST_SUPERSTEPS = 40, 150
 MOST_REFUSED = 4
-"""Refusals in a row after which the message is sent again; after twice as many the run is not settled."""
+"""Successive refusals after which the message is sent again; after four times as many the run is unsettled."""
 MOST_S, PROCESS_S = 60.0, 15.0
-"""Seconds that a run may take, and one process."""
+"""Time limits in seconds of a run and of one process."""
 WAIT_S, STAGGER_S = 0.3, 0.01
-"""Seconds that a refused process waits, as another one's call may be under way; by which the second of two is later."""
+"""Seconds that a refused process waits, since another one's call may be in progress; delay of the second of two."""
 DOUBTS = (("happened", "make_now", "skip"), ("respond", "approve", "reject"))
-"""How it is said of a call in doubt that it happened, that it is to be made now, and that it is left as it is."""
+"""Words for a call in doubt: it happened, make it now, leave it in doubt."""
 
 
 class Run:
-    """One run: its folder holds the saver's file, the bank's log, counts of writes, and its story."""
+    """One run: its folder contains the saver's file, the bank's log, counts of writes, and its story."""
 
     def __init__(self, draw: Draw, folder: Path, address: str | None) -> None:
         self.draw, self.folder, self.bank = draw, folder, Bank(folder, Counted(draw, folder))
@@ -57,7 +57,7 @@ class Run:
         return None if self.draw.message == "no id" else f"message-{self.turn + 1}"
 
     def finish(self) -> JsonObject:
-        """Go on until all turns are over; what it came to."""
+        """Continue until all turns are finished; return the result."""
         over = last = self.finish_turn()
         while last["status"] != "unsettled" and self.turn < self.draw.turns - 1:
             self.turn += 1
@@ -67,7 +67,7 @@ class Run:
         return self.judge(last if last["status"] == "unsettled" else over)
 
     def finish_turn(self) -> JsonObject:
-        """Go on until the turn is over; how it ended."""
+        """Continue until the turn is finished; return how it ended."""
         begun, over, resent = time.monotonic(), None, False
         answer, message, self.refused = None, False, 0
         most, before = self.count["steps"] + MOST_STEPS, self.count["stopped"]
@@ -79,7 +79,7 @@ class Run:
             message = not resent and (is_due or (self.draw.message != "none" and self.count["stopped"] > before))
             resent = resent or message
             over = None if message or answer is not None else over
-            if self.turn and self.refused > 1:  # a later turn is judged by what was made, not by its word
+            if self.turn and self.refused > 1:  # a later turn is judged by its real calls, not by its answer
                 over = {"status": "refused", "doubts": []}
             if self.refused > 4 * MOST_REFUSED:  # well beyond the time limit of a call
                 break
@@ -88,7 +88,7 @@ class Run:
         return over or {"status": "unsettled", "doubts": []}
 
     async def carry_over(self) -> None:
-        """Copy the thread by its newest checkpoint, or keep that alone."""
+        """Copy the thread by its newest checkpoint, or delete all others."""
         calm = replace(self.draw, points=(), end="none")
         async with saver_of(Counted(calm, self.folder, self.memory), self.place) as saver:
             newest = saver.get_tuple(self.config)
@@ -100,7 +100,7 @@ class Run:
             saver.put(place, newest.checkpoint, newest.metadata, newest.checkpoint["channel_versions"])
 
     def step(self, answer: JsonObject | None, message: bool) -> JsonObject:
-        """Have one process or two look at the thread and go on; what the first that lives on reports."""
+        """Let one or two processes read the thread and continue; return the report of the first that survives."""
         number = 2 if self.draw.two and answer is None and not self.refused else 1
         self.count.update({"steps": 1, "processes": number})
         append(self.folder / "story", f"step {self.count['steps']}")
@@ -114,7 +114,7 @@ class Run:
         return report
 
     def judge(self, over: JsonObject) -> JsonObject:
-        """Return what the bank's log makes of how the run ended."""
+        """Return the evaluation of the bank's log and of how the run ended."""
         done, wanted, status, doubts = self.bank.done(), wanted_of(self.draw), over["status"], over["doubts"]
         done -= allowed_of(self.draw, done)
         beyond, missing = done - wanted, (wanted - done).total()
@@ -134,14 +134,14 @@ class Run:
         }
 
     def play(self, fate: Counted, wait: Callable[[], int], **given: Any) -> JsonObject:
-        """Look at the thread and go on, as one process does."""
+        """Read the thread and continue, as one process does."""
         going_on = self.go_on(fate, wait, **given)
         return asyncio.run(going_on) if self.draw.is_async else finish(going_on)
 
     async def go_on(
         self, fate: Counted, wait: Callable[[], int], *, answer: JsonObject | None, message: bool
     ) -> JsonObject:
-        """Look at the thread, and give it what it waits for. A message without an id is sent by one process alone."""
+        """Read the thread and send what it waits for; only one process sends a message without an id."""
         driver = AWAITED if self.draw.is_async else AT_ONCE
         bank = Bank(self.folder, fate)
         async with saver_of(fate, self.place) as saver, toolkit_of(self.draw, bank) as toolkit:
@@ -163,7 +163,7 @@ class Run:
         return report
 
     async def invoke(self, graph: Any, given: Any, fate: Counted) -> JsonObject:
-        """Run the graph until it pauses, ends or fails; where it is stopped, go on without a word."""
+        """Run the graph until it pauses, ends or fails; if it is stopped, continue without input."""
         stopped, error = False, ""
         try:
             if self.draw.is_async:
@@ -172,12 +172,12 @@ class Run:
                 graph.invoke(given, self.config)
         except TimeoutError:
             stopped, error = True, (await self.invoke(graph, None, fate))["error"]
-        except Exception as failed:  # noqa: BLE001 - whatever a process ends with
+        except Exception as failed:  # noqa: BLE001 - a process may end with any exception
             error = f"{type(failed).__name__}: {failed}"[:300]
         return {"error": error, "stopped": stopped}
 
     def choose(self, seen: Any, answer: JsonObject | None, message: bool, known: str) -> tuple[Any, JsonObject]:
-        """Return what the graph is given, and the report on it so far."""
+        """Return the graph's input, and the report so far."""
         report: JsonObject = {"kind": "over", "over": None, "error": "", "stopped": False}
         if answer is not None:
             return Command(resume=answer), {**report, "kind": "again"}
@@ -188,14 +188,14 @@ class Run:
         return None, {**report, "kind": "goes on" if seen.tasks else "over"}
 
     def is_unsent(self, seen: Any) -> bool:
-        """Return whether the turn's message is yet to be sent."""
+        """Return whether the turn's message has not been sent yet."""
         if not self.turn or not seen.created_at:
             return not seen.created_at
         words = words_of(self.draw, self.turn)
         return not seen.tasks and all(each.text != words for each in seen.values["messages"])
 
     def answer(self, interrupts: Any, report: JsonObject, known: str) -> tuple[Any, JsonObject]:
-        """Return the person's answer to what is asked, addressed as drawn; by its id where it is asked again."""
+        """Return the person's answer to the questions, addressed as drawn, or by id if a question is repeated."""
         bodies, questions, unnamed, kind = {}, [], 0, "review"
         for each in interrupts:
             request, actions = each.value, each.value["action_requests"]
@@ -214,7 +214,7 @@ class Run:
         return Command(resume=resume), {**report, **more}
 
     def approve(self, action: JsonObject) -> JsonObject:
-        """Return the approval of a call, or as drawn its edit: lawful ones always, others once."""
+        """Return the approval of a call or, if drawn, its edit: a lawful edit each time, others once."""
         is_due = self.draw.edit == "lawful" or (self.draw.edit and not self.count["edits"])
         if not is_due or [action["name"], action["args"].get("to"), action["args"].get("amount")] != ["pay", "ann", 11]:
             return {"type": "approve"}
@@ -223,9 +223,9 @@ class Run:
         return {"type": "edit", "edited_action": {"name": name, "args": {**args, **key}}}
 
     def decide(self, action: JsonObject, words: tuple[str, str, str], known: str) -> JsonObject:
-        """Return what a person says of a call in doubt who looks into the bank's log.
+        """Return the decision on a call in doubt by a person who looks into the bank's log.
 
-        Of equal calls the one in doubt is that whose identifier the thread does not hold.
+        Among equal calls the one in doubt is that whose identifier the thread does not contain.
         """
         happened, make_now, skip = words
         if self.draw.leaves:
@@ -240,7 +240,7 @@ class Run:
 
 
 def allowed_of(draw: Draw, done: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
-    """Return what was done and may be, though the plan does not say so."""
+    """Return events that are not in the plan but allowed."""
     if draw.extra == "undone":
         return done & Counter(("refund", *each) for _, *each in draw.wanted)
     paid = [amount for _, _, amount in done.elements()]
@@ -248,7 +248,7 @@ def allowed_of(draw: Draw, done: Counter[tuple[Any, ...]]) -> Counter[tuple[Any,
 
 
 async def stoppable(fate: Counted, run: Any) -> None:
-    """Await a run that its fate can stop, by a cancellation or a time limit. Raises TimeoutError where it has."""
+    """Await a run that its fate can cancel or time out. Raises TimeoutError if it did."""
     loop, task = asyncio.get_running_loop(), asyncio.ensure_future(run)
     try:
         async with asyncio.timeout(None) as limit:
@@ -273,17 +273,17 @@ def answers_left_out(kept: Any) -> list[Any]:
 
 
 def text_of(saver: Any, config: Any) -> str:
-    """Return what a thread's checkpoints hold, as a text to search."""
+    """Return the content of a thread's checkpoints as a text to search."""
     return str([(each.checkpoint, answers_left_out(each)) for each in saver.list(config)])
 
 
 async def atext_of(saver: Any, config: Any) -> str:
-    """Return the same of a saver that is awaited."""
+    """Return the same for an async saver."""
     return str([(each.checkpoint, answers_left_out(each)) async for each in saver.alist(config)])
 
 
 def in_threads(run: Run, number: int, play: Callable[..., JsonObject]) -> Sequence[JsonObject | None]:
-    """Have threads of one process go on at the same moment; those of a process that has ended are left behind."""
+    """Let threads of one process continue at the same moment; threads of an ended process are abandoned."""
     fate, barrier = Counted(run.draw, run.folder, run.memory), Barrier(number)
     reports: list[JsonObject | None] = [None] * number
 
@@ -302,7 +302,7 @@ def in_threads(run: Run, number: int, play: Callable[..., JsonObject]) -> Sequen
 
 
 def in_processes(run: Run, number: int, play: Callable[..., JsonObject]) -> Sequence[JsonObject | None]:
-    """Have processes go on at the same moment."""
+    """Let processes continue at the same moment."""
     barrier: Any = multiprocessing.get_context("fork").Barrier(number)
     places = [run.folder / f"report-{own}" for own in range(number)]
     children = []
@@ -334,9 +334,9 @@ def wait(barrier: Any, own: int) -> int:
 
 
 def run_here(seed: int, address: str | None, folder: Path, send: Any) -> None:
-    """Make a run in this process, which leads a group of its own; send what it came to."""
+    """Run in this process, which leads its own process group; send the result."""
     os.setsid()
-    os.dup2(os.open(folder / "errors", os.O_WRONLY | os.O_CREAT), 2)  # what its processes print as they end
+    os.dup2(os.open(folder / "errors", os.O_WRONLY | os.O_CREAT), 2)  # the processes' output as they end
     draw = Draw.of(seed)
     values = (Served(draw, folder) if draw.extra == "served" else Run(draw, folder, address)).finish()
     story = [(folder / each).read_text() for each in ("story", "log") if (folder / each).exists()]
@@ -344,7 +344,7 @@ def run_here(seed: int, address: str | None, folder: Path, send: Any) -> None:
 
 
 def run_apart(seed: int, address: str | None) -> JsonObject:
-    """Make the run of a seed in a process that has no other threads, as it forks those of the run."""
+    """Run a seed in a process without other threads, because it forks the processes of the run."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["evals.reality.warm"])
     with TemporaryDirectory(prefix="reality-", ignore_cleanup_errors=True) as folder:
@@ -359,5 +359,5 @@ def run_apart(seed: int, address: str | None) -> JsonObject:
             return values
         finally:
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid or 0, signal.SIGKILL)  # with those that were left behind
+                os.killpg(process.pid or 0, signal.SIGKILL)  # including abandoned ones
             process.join()

@@ -29,19 +29,19 @@ from .killing import Killed
 
 USERS = ("alice", "bob")
 MOST_S = 30.0
-"""Seconds that a user tries to have the plan done."""
+"""Time limit in seconds of a user's plan."""
 PATIENCE, LAST = 5, 3
-"""Answers 409 or 5xx after which a write with a key is in doubt for its user; refusals after which one gives up."""
+"""Answers 409 or 5xx after which a write with a key counts as in doubt; refusals after which a user gives up."""
 LOST, UNSENT = 0, -1
-"""In the place of a status: no answer came, or no connection."""
+"""Instead of a status: no answer, or no connection."""
 WAIT_S = 0.2
 
 
 class ServerFate(Counted):
-    """Kills the server that the bank's requests come from; the bank lives on."""
+    """Kills the server that sends the bank's requests; the bank survives."""
 
     def pass_by(self, kind: str, number: int, when: str) -> None:
-        """Kill the server here, if it is so drawn. Raises Killed where the request has not reached the bank then."""
+        """Kill the server if this point is drawn. Raises Killed if the request has not reached the bank."""
         if not self.is_due(kind, number, when):
             return
         self.tell(f"  the server is killed {when} write {number} of the {kind}")
@@ -52,18 +52,18 @@ class ServerFate(Counted):
 
 
 class Served:
-    """One run: two users, the server, which starts again when it was killed, and the bank in a process of its own."""
+    """One run: two users, the server, which is restarted after a kill, and the bank in a separate process."""
 
     def __init__(self, draw: Draw, folder: Path) -> None:
         self.draw, self.folder = draw, folder
-        self.fate = ServerFate(replace(draw, end="cancel"), folder)  # which leaves no request with the bank
+        self.fate = ServerFate(replace(draw, end="cancel"), folder)  # so that no request is left with the bank
         self.bank = Bank(folder, self.fate)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
 
     def finish(self) -> JsonObject:
-        """Have both users do their plans; what it came to."""
+        """Run both users' plans and return the result."""
         upstream = ThreadingHTTPServer(("127.0.0.1", 0), service_of(self.bank))
         document, address = self.folder / "api.json", f"http://127.0.0.1:{upstream.server_port}"
         document.write_text(json.dumps(document_of(self.draw)))
@@ -78,7 +78,7 @@ class Served:
         return self.judge(users, ended)
 
     def keep_served(self, command: list[str]) -> None:
-        """Start the server, and start it again when it has ended."""
+        """Start the server, and restart it whenever it has ended."""
         server = 0
 
         def look() -> None:
@@ -93,7 +93,7 @@ class Served:
         os.kill(server, signal.SIGKILL)
 
     def judge(self, users: list[User], ended: list[str]) -> JsonObject:
-        """Return what the bank's log makes of what the users were told."""
+        """Return the evaluation of the bank's log and of the users' results."""
         counts, is_calm = Counter[str](), not self.draw.faults
         for user, how in zip(users, ended, strict=True):
             done, wanted = Counter((each["name"], each["to"], each["amount"]) for each in user.log()), self.wanted
@@ -110,16 +110,16 @@ class Served:
 
     @property
     def wanted(self) -> Counter[tuple[Any, ...]]:
-        """What each user wants."""
+        """The events that each user wants."""
         return wanted_of(self.draw)
 
 
 class User:
-    """One user: sends what the others send, with the same keys, and looks into the bank where a write is in doubt."""
+    """One user: sends what the others send, with the same keys, and checks the bank if a write is in doubt."""
 
     def __init__(self, run: Served, name: str) -> None:
         self.run, self.name, self.was_misled, self.doubts = run, name, False, 0
-        self.known: dict[str, str] = {}  # the payee by the payment's number
+        self.known: dict[str, str] = {}  # payee by payment number
         self.client = httpx.Client(base_url=f"http://127.0.0.1:{run.port}", trust_env=False, timeout=5)
         self.end = 0.0
 
@@ -128,7 +128,7 @@ class User:
         return [each for each in self.run.bank.log() if each["key"].startswith(self.name)]
 
     def finish(self) -> str:
-        """Do the plan: `done`, `not done`, or `unsettled` where the time has run out."""
+        """Run the plan: `done`, `not done`, or `unsettled` if the time has run out."""
         self.end = time.monotonic() + MOST_S
         for number, (name, to, amount) in enumerate(self.run.draw.wanted):
             paid = [payment for payment, payee in self.known.items() if payee == to]
@@ -144,7 +144,7 @@ class User:
         return "done"
 
     def have_done(self, name: str, args: JsonObject, key: str) -> JsonObject | None:
-        """Send a write, again with the same key until it is answered; the result, or None where it is given up."""
+        """Send a write, repeatedly with the same key until it is answered; return the result, None after giving up."""
         counts = Counter[str]()
         while time.monotonic() < self.end and counts["refused"] < LAST:
             status, told = self.send(name, args, key)
@@ -163,17 +163,17 @@ class User:
         return None
 
     def look(self, name: str, args: JsonObject) -> JsonObject | None:
-        """Return the result of a write that the bank has made for this user, who does not know of it."""
+        """Return the result of a write that the bank has made for this user, unknown to the user."""
         log = [each["result"] for each in self.log() if each["name"] == name and args.items() <= each["result"].items()]
         return next((result for result in log if name != "pay" or result["payment_id"] not in self.known), None)
 
     def send(self, name: str, args: JsonObject, key: str) -> tuple[int, JsonObject]:
-        """Send a request; its status, LOST or UNSENT, and the answer."""
+        """Send a request; return its status (or LOST or UNSENT) and the answer."""
         headers = {"authorization": f"Bearer {self.name}", **({"idempotency-key": key} if key else {})}
         try:
             answer = self.client.post(f"/{name}", json=args, headers=headers)
         except httpx.ConnectError:
-            return UNSENT, {}  # the server starts
+            return UNSENT, {}  # the server is starting
         except httpx.HTTPError as error:
             self.run.fate.tell(f" {self.name}: {name} {key}: {type(error).__name__}")
             return LOST, {}
@@ -182,7 +182,7 @@ class User:
 
 
 def fork(run: Callable[[], object]) -> int:
-    """Have a process of its own do something; its id."""
+    """Run a function in a new process; return its id."""
     if child := os.fork():
         return child
     try:
@@ -192,21 +192,21 @@ def fork(run: Callable[[], object]) -> int:
 
 
 def repeat(work: Callable[[], object]) -> None:
-    """Do something again and again, as long as the process lives that this one was forked from."""
+    """Repeat a function as long as the parent process lives."""
     parent = os.getppid()
     while os.getppid() == parent:
         work()
 
 
 def service_of(bank: Bank) -> type[BaseHTTPRequestHandler]:
-    """Return the bank as a service, which knows its users by their credentials."""
+    """Return the bank as an HTTP service, which identifies its users by their credentials."""
 
     class Service(BaseHTTPRequestHandler):
         def log_message(self, *args: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
         def do_POST(self) -> None:
-            """Do what a user asks for; where the answer is to be lost, send none."""
+            """Execute a user's request; send nothing if the answer is to be lost."""
             args = json.loads(self.rfile.read(int(self.headers["content-length"])))
             who = str(self.headers["authorization"]).removeprefix("Bearer ")
             key = self.headers["idempotency-key"] or os.urandom(4).hex()

@@ -1,4 +1,4 @@
-"""What the runs' processes are forked from: everything is imported, and each kind of tool has run once."""
+"""The state from which the runs' processes are forked: everything is imported, and each kind of tool has run once."""
 
 from __future__ import annotations
 

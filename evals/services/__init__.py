@@ -1,1 +1,1 @@
-"""Services to learn from: what is called at random, or was recorded, as rows; the shop, S3, the phone, the airline."""
+"""Services to learn from (the shop, S3, the phone, the airline): random or recorded calls as rows."""

@@ -1,7 +1,7 @@
-"""A clinic whose ten rules its document does not state: learned from 300 calls, tried by the guard on 90 real writes.
+"""A clinic with ten rules that its document does not state: learned from 300 calls, tested by the guard on 90 writes.
 
-The service, its traffic and the held-out calls lie beside the project (`../shared/repros`). It runs in a process of its
-own, by the Python that `CLINIC_PYTHON` names: with fastapi and uvicorn.
+The service, its traffic and the held-out calls are outside the repository (`../shared/repros`). The service runs in a
+separate process, with the Python of `CLINIC_PYTHON`, which needs fastapi and uvicorn.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ WEEKS = {
     "reads around writes": ("traffic2.har", "week2", True),
     "reads around writes, observes learned": ("traffic2.har", "week2", False),
 }
-"""The weeks of traffic: the file, the path of its clinic, and whether somebody has said what reads show."""
+"""The weeks of traffic: the file, the path of its clinic, and whether contracts say what reads show."""
 
 LEAST, MOST = 32, 1
-"""Of 67 refusals foreseen, of 23 lawful writes warned of: what must hold after reads around writes."""
+"""Least number of 67 refusals predicted, most of 23 lawful writes warned about, after reads around writes."""
 
-NEEDED = "clinic is left out: CLINIC_PYTHON must name the Python of an environment with fastapi and uvicorn"
+NEEDED = "clinic is skipped: CLINIC_PYTHON must name the Python of an environment with fastapi and uvicorn"
 
 
 def is_there() -> bool:
@@ -61,7 +61,7 @@ def is_there() -> bool:
 
 
 def learn_week(week: str) -> tuple[Toolkit, Learned]:
-    """Return the clinic's tools, and what is learned of them from a week of traffic."""
+    """Return the clinic's tools, and what is learned about them from a week of traffic."""
     file, run, is_said = WEEKS[week]
     toolkit, bad = Toolkit.from_openapi(str(DOCUMENT), server="http://clinic"), BadRows()
     toolkit = toolkit.with_contracts(str(READS)) if is_said else toolkit
@@ -71,7 +71,7 @@ def learn_week(week: str) -> tuple[Toolkit, Learned]:
 
 
 def measure(week: str) -> JsonObject:
-    """Return what the guard foresees of the held-out writes, with what a week has taught it."""
+    """Return what the guard predicts for the held-out writes after learning from a week."""
     _, learned = learn_week(week)
     counts = Counter[str]()
     with _served() as server:
@@ -82,7 +82,7 @@ def measure(week: str) -> JsonObject:
 
 
 def _guarded(server: str, is_said: bool, learned: JsonObject, seed: int) -> Iterator[str]:
-    """Yield for each held-out write that is really made what the guard has said of it."""
+    """Yield for each held-out write that is really made what the guard said about it."""
     httpx.get(f"{server}/vets", trust_env=False).raise_for_status()
     toolkit = Toolkit.from_openapi(str(DOCUMENT), server=server)
     toolkit = toolkit.with_contracts(str(READS)) if is_said else toolkit
@@ -100,7 +100,7 @@ def _guarded(server: str, is_said: bool, learned: JsonObject, seed: int) -> Iter
 
 
 def _held_out() -> Callable[[int], Sequence[tuple[str, JsonObject]]]:
-    """Return the function of the script beside the project that draws the calls."""
+    """Return the function that draws the calls, from a script outside the repository."""
     known: dict[str, Any] = {}
     exec((CLINIC / "guard.py").read_text(encoding="utf-8").partition("\nW=")[0], known)  # our own script
     function: Callable[[int], Sequence[tuple[str, JsonObject]]] = known["calls"]
@@ -109,7 +109,7 @@ def _held_out() -> Callable[[int], Sequence[tuple[str, JsonObject]]]:
 
 @contextmanager
 def _served() -> Iterator[str]:
-    """Yield the address of a clinic in a folder of its own."""
+    """Yield the address of a clinic in a temporary folder."""
     with TemporaryDirectory() as folder, socket.socket() as free:
         shutil.copy(CLINIC / "clinic.py", folder)
         free.bind(("127.0.0.1", 0))
@@ -138,7 +138,7 @@ def _wait_for(port: int) -> None:
 
 
 def summarise(records: Sequence[Record], expected: list[Expectation]) -> Table:
-    """Return what was foreseen by week; add what must hold."""
+    """Return the predictions by week, and add the expectations."""
     heads = ["learned from", "refused", "foreseen", "lawful", "warned of"]
     table = Table("The clinic's held-out writes, under guard", heads)
     for record in records:

@@ -1,4 +1,4 @@
-"""Services of PyPI that nobody here wrote, each in an environment and a process of its own, on loopback."""
+"""Third-party services from PyPI, each in its own environment and process, on loopback."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ Path("token.json").write_text(json.dumps({"authorization": f"Bearer {token}"}))
 
 
 class Installed(NamedTuple):
-    """A service as its package comes: what pip installs, how it is started, where its document is.
+    """A packaged service: what pip installs, how it is started, where its document is.
 
-    `command` gets the environment's programs, a folder for data and a port; `document` is a path of the service, or of
-    a file in the environment; `prefix` stands before the document's paths; `headers` go to the service and to its
-    simulation, the first with the service's own value where `key` says where its data hold one.
+    `command` gets the environment's programs, a folder for data and a port. `document` is a path of the service, or of
+    a file in the environment; `prefix` precedes the document's paths. `headers` are sent to the service and to its
+    simulation; if `key` names a value in the service's data, it replaces the first header's.
     """
 
     pins: tuple[str, ...]
@@ -144,11 +144,11 @@ SERVICES: Mapping[str, Installed] = {
         headers={"Authorization": "any"}, key="token.json:authorization", files={"sign.py": AIRFLOW_TOKEN},
     ),
 }  # fmt: skip
-"""The services; the versions are those that the figures in reports/living.md were measured with."""
+"""The services; the figures in reports/living.md were measured with these versions."""
 
 
 def install(name: str, folder: Path) -> Path:
-    """Return the environment of a service, made when it is asked for first.
+    """Return the environment of a service, which is created on first use.
 
     Raises:
         EvalError: It cannot be installed.
@@ -165,7 +165,7 @@ def install(name: str, folder: Path) -> Path:
 
 @contextmanager
 def started(name: str, folder: Path, document: Path) -> Iterator[httpx.Client]:
-    """Start a service without data, write its document to a file, and yield a client of it; it is killed afterwards.
+    """Start a service without data, write its document to a file, and yield a client; kill it afterwards.
 
     Raises:
         EvalError: It does not answer.

@@ -1,10 +1,10 @@
-"""Servers on one Postgres that are killed at random: what was answered is there once, and what a call costs.
+"""Servers on one Postgres that are killed at random: answered calls exist exactly once; and the cost of a call.
 
-    python -m evals scale --only servers
+python -m evals scale --only servers
 
-Each call writes a note with an id of its own to a session that is drawn, by a server that is drawn. A client whose
-server died looks whether its call was made, and makes it again if it was not. In the end each session's history is
-read from every server. CPU is counted without kills: of the servers, and of Postgres with all that it starts.
+Each call writes a note with a unique id to a random session through a random server. A client whose server died checks
+whether its call was made, and repeats it if it was not. At the end each session's history is read from every server.
+CPU is measured without kills, for the servers and for Postgres with all its processes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ..costing.server import Load, cpu_of, running, serve_command
 from ..reality.postgres import start_postgres
 
 _TRIES = 200
-"""Of one call, before the run is given up."""
+"""Tries of one call before the run fails."""
 
 
 def note(id: str) -> JsonObject:
@@ -48,7 +48,7 @@ TOOLS = [Tool(note, effect="write", contract=_CONTRACT)]
 
 
 class Size(NamedTuple):
-    """How much is done: sessions, calls, clients at once, servers, kills."""
+    """The size of a run: sessions, calls, parallel clients, servers, kills."""
 
     sessions: int = 500
     calls: int = 20_000
@@ -58,7 +58,7 @@ class Size(NamedTuple):
 
 
 class Fleet:
-    """Servers, each of which is begun again on its port when it was killed."""
+    """Servers, each of which is restarted on its port after a kill."""
 
     def __init__(self, command: list[str], count: int) -> None:
         self._command, self._stack = command, ExitStack()
@@ -71,12 +71,12 @@ class Fleet:
         self._all[at][0].wait()
 
     def begin(self, at: int) -> None:
-        """Begin it again; returns once it answers."""
+        """Restart a server and wait until it answers."""
         port = self.addresses[at].rpartition(":")[2]
         self._all[at] = self._stack.enter_context(running(*self._command, "--port", port))
 
     def cpu(self) -> float:
-        """Return the seconds that those which live have computed."""
+        """Return the CPU seconds of the running servers."""
         return sum(cpu_of(process.pid) for process, _ in self._all)
 
     def __enter__(self) -> Fleet:
@@ -87,7 +87,7 @@ class Fleet:
 
 
 def measure(size: Size = Size(), *, seed: int = 0) -> JsonObject:  # noqa: B008 - a constant
-    """Return what kills leave and what a call costs; both under Postgres of its own.
+    """Return what kills cost, and the cost of a call; both with a private Postgres.
 
     Returns:
         `answered`, `lost`, `doubled`, `torn`, `kills`, `refused` (by status), `cpu_ms` by store, `ratio`.
@@ -101,7 +101,7 @@ def measure(size: Size = Size(), *, seed: int = 0) -> JsonObject:  # noqa: B008 
 
 
 def run_with_kills(size: Size, *, seed: int = 0) -> JsonObject:
-    """Kill servers while clients write; return what is lost, doubled or torn in the end."""
+    """Kill servers while clients write; return how much is lost, doubled or torn in the end."""
     with schema("kills") as address, tempfile.TemporaryDirectory() as folder:
         state = Path(folder) / "state.json"
         state.write_text('{"notes": {}}', encoding="utf-8")
@@ -143,7 +143,7 @@ class _Run:
         }
 
     def _is_whole(self, log: list[Any], state: JsonObject) -> bool:
-        """Return whether a session's calls are numbered one by one, as they were answered, and make its state."""
+        """Return whether a session's calls are numbered consecutively, as they were answered, and give its state."""
         made = {step["call"]["args"]["id"]: step["outcome"]["result"]["at"] for step in log}
         told = all(self._answered.get(name, ("", at))[1] == at for name, at in made.items())
         return told and state == {"notes": made} and [*made.values()] == [*range(1, len(log) + 1)]
@@ -164,7 +164,7 @@ class _Run:
                 raise RuntimeError(f"call {id_} of session {name} was not answered")
 
     async def _try(self, name: str, id_: str) -> int | None:
-        """Make a call; None where it was not made."""
+        """Make a call; return None if it was not made."""
         url = f"{self._rng.choice(self._fleet.addresses)}/s/{name}/note"
         try:
             answer = await self._client.post(url, json={"id": id_})
@@ -181,7 +181,7 @@ class _Run:
         return None
 
     async def _read(self, name: str, at: int | None = None) -> tuple[list[Any], JsonObject]:
-        """Return a session's history and state, of one server or of any that answers."""
+        """Return a session's history and state, from one server or from any that answers."""
         for _ in range(_TRIES):
             given = self._fleet.addresses
             url = f"{self._rng.choice(given) if at is None else given[at]}/_gecko/sessions/{name}"
@@ -191,10 +191,10 @@ class _Run:
                     return log.json()["history"], state.json()
             except httpx.TransportError:
                 await asyncio.sleep(0.05)
-        raise RuntimeError(f"no server tells of session {name}")
+        raise RuntimeError(f"no server returns session {name}")
 
     async def _kill(self) -> None:
-        """Kill a server whenever so many calls more are answered, and begin it again."""
+        """Kill a server at regular numbers of answered calls, and restart it."""
         apart = self._size.calls // (self._size.kills + 1) if self._size.kills else 0
         while self._killed < self._size.kills:
             while len(self._answered) < (self._killed + 1) * apart:
@@ -206,7 +206,7 @@ class _Run:
 
 
 def cost_of(size: Size, *, servers: int) -> float:
-    """Return the milliseconds of CPU of a call of the shop: one server on SQLite, several on Postgres with it."""
+    """Return the CPU milliseconds of a call of the shop: one server on SQLite, or several with their Postgres."""
     with tempfile.TemporaryDirectory() as folder, schema("cost") as address:
         save = address if servers > 1 else f"{folder}/runs.sqlite"
         with Fleet(serve_command("--save", save), servers) as fleet:
@@ -216,7 +216,7 @@ def cost_of(size: Size, *, servers: int) -> float:
 
 @contextmanager
 def schema(name: str) -> Iterator[str]:
-    """A new schema of a Postgres of this process's own; its address. Raises RuntimeError where none can be started."""
+    """Yield the address of a new schema in a private Postgres. Raises RuntimeError if none can be started."""
     import psycopg
 
     address = start_postgres()
@@ -229,7 +229,7 @@ def schema(name: str) -> Iterator[str]:
 
 
 def _postgres_cpu(address: str) -> float:
-    """Return the seconds that a Postgres has computed, with all processes that it has started."""
+    """Return the CPU seconds of a Postgres, with all processes that it has started."""
     import psycopg
 
     with psycopg.connect(address) as connection:

@@ -1,6 +1,6 @@
-"""moto's S3 in memory behind lines of JSON; imports nothing of this project, so that another environment can run it.
+"""Serve moto's in-memory S3 through lines of JSON; imports nothing of this project, so any environment can run it.
 
-An empty line forgets all buckets.
+An empty line deletes all buckets.
 """
 
 import json
@@ -16,7 +16,7 @@ KEPT = ("Buckets", "Contents", "Name", "Key", "Size", "ContentLength", "Location
 
 
 def plain(value: object) -> object:
-    """Return what JSON holds of an answer, without what differs from run to run."""
+    """Return the JSON content of an answer, without what differs between runs."""
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items() if key in KEPT}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What is called of each service that the derived state stands beside: its resources, bodies, filters, pages."""
+"""The resources of each service that is compared with its derived state: paths, bodies, filters, pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ POOLS = "/work_pools/{}/queues"
 
 
 def _of(make: Callable[[int], JsonObject]) -> Draw:
-    """Return a body that only its number makes different."""
+    """Return a body that depends only on its number."""
     return lambda source, number, mark: make(number)
 
 
@@ -55,7 +55,7 @@ def _langgraph(name: str, key: str, body: Draw, changes: Draw, **more: Json) -> 
 
 
 def _sometimes(member: str, digits: str, body: JsonObject) -> Draw:
-    """Return a body with one of three values in its metadata, half of the time with an id of the caller's own."""
+    """Return a body with one of three values in its metadata, half of the time with the caller's own id."""
 
     def draw(source: Random, number: int, mark: Callable[[str], str | None]) -> JsonObject:
         own: JsonObject = {member: f"{digits * 8}-{digits * 4}-4{digits * 3}-8{digits * 3}-{number:012d}"}
@@ -165,7 +165,7 @@ CHANGEDETECTION: Mapping[str, Resource] = {
 }  # fmt: skip
 
 DOCUMENTED = {**CHROMA, "collections": replace(CHROMA["collections"], real={})}
-"""Chroma's as its document says: a collection is found by its id; the service takes its name."""
+"""Chroma's resources as documented: a collection is found by its id, although the service uses its name."""
 
 BUCKETS = "/buckets/{}"
 

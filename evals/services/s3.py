@@ -1,6 +1,6 @@
-"""moto's S3, which nobody here wrote: threads of random calls to learn from, others held out; known by reads alone.
+"""moto's S3, a third-party service: threads of random calls to learn from, others held out; states known only by reads.
 
-It runs in a process of its own, by the Python that `MOTO_PYTHON` names.
+It runs in a separate process, with the Python of `MOTO_PYTHON`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from ..bfcl.learned import foreseen, tally
 
 PYTHON = os.environ.get("MOTO_PYTHON", sys.executable)
 CALLS = 40
-"""Of a thread."""
+"""Calls per thread."""
 READS, ODD, LATEST, TRIES = 0.6, 0.1, 12, 20
-"""Share of calls that read, share of values that nobody has met, how many of those met are drawn from."""
+"""Share of reads, share of unknown values, how many of the last known values are drawn from, tries of a draw."""
 VALUES: dict[str, list[Json]] = {
     "Bucket": ["photos", "letters", "backups", "x"],
     "Key": ["a.txt", "b.txt", "c/d.txt", "e"],
@@ -57,13 +57,13 @@ SHOWN: JsonObject = {
 
 
 def is_there() -> bool:
-    """Return whether moto and boto3 are installed where `MOTO_PYTHON` says."""
+    """Return whether moto and boto3 are installed for `MOTO_PYTHON`."""
     command = [PYTHON, "-c", "import moto, boto3"]
     return Path(PYTHON).is_file() and not subprocess.run(command, capture_output=True, check=False).returncode
 
 
 def learn_s3(seed: int, threads: int) -> JsonObject:
-    """Return what is foreseen of the calls of a quarter as many threads, after so many to learn from."""
+    """Learn from threads of calls, and return the predictions for the calls of a quarter as many other threads."""
     toolkit = Toolkit.from_tools(_tool(name, *about) for name, about in TOOLS.items()).with_contracts(
         {"contracts": SHOWN}
     )
@@ -79,7 +79,7 @@ def learn_s3(seed: int, threads: int) -> JsonObject:
             return status, result
 
         def rows(thread: str) -> list[Observation]:
-            print(file=said, flush=True)  # each thread begins with no buckets
+            print(file=said, flush=True)  # each thread starts without buckets
             return follow(Driver(toolkit, f"{seed}:{thread}", {key: [*some] for key, some in VALUES.items()}), call)
 
         known = [row for number in range(threads) for row in rows(f"learn {number}")]
@@ -93,7 +93,7 @@ def learn_s3(seed: int, threads: int) -> JsonObject:
 
 
 def recorded(row: Observation) -> Recorded:
-    """Return a row as a recorded call of a class of its own; no change if the row knows of none."""
+    """Return a row as a recorded call of a class; without a change if the row knows of none."""
     before = row.before or {}
     after = row.after if row.after is not None else before
     raised = None if row.status == "ok" else str(row.result)
@@ -102,7 +102,7 @@ def recorded(row: Observation) -> Recorded:
 
 @dataclass
 class Driver:
-    """Draws calls that fit the documents: values met under the argument's name, now and then one that nobody met."""
+    """Draws calls that fit the documents: values met under the argument's name, sometimes unknown ones."""
 
     toolkit: Toolkit
     seed: str
@@ -122,7 +122,7 @@ class Driver:
         return tool.name, args
 
     def meet(self, value: Json, name: str = "") -> None:
-        """Remember the values of a result, each by the name of the member that held it; keys by that of the object."""
+        """Remember the values of a result by the names of their members, and keys of objects as `id`."""
         if isinstance(value, dict):
             for key, each in value.items():
                 self.meet(each, key)
@@ -143,12 +143,12 @@ class Driver:
             return {key: self._value(properties[key], key) for key in kept}
         if met := [one for one in self.met.get(ALIKE.get(name, name), ()) if one]:
             one = str(source.choice(met))
-            return one if source.random() > ODD else one[:-1] + source.choice("0X7")  # looks like one that there is
+            return one if source.random() > ODD else one[:-1] + source.choice("0X7")  # resembles an existing value
         return f"{name}-{source.randint(1, 99)}"
 
 
 def follow(driver: Driver, call: Callable[[str, JsonObject], tuple[CallStatus, Json]]) -> list[Observation]:
-    """Make a thread's calls, after the reads that need nothing, and return rows that know what its reads had shown."""
+    """Make a thread's calls, starting with reads without arguments; return rows that know what its reads have shown."""
     made: list[Observation] = []
     opening: list[tuple[str, JsonObject]] = [
         (tool.name, {}) for tool in driver.toolkit if tool.reads and not find_complaints(tool, {})

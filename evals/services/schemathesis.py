@@ -1,7 +1,7 @@
-"""Schemathesis against a server: how its valid and invalid requests of a document are answered.
+"""Schemathesis against a server: how valid and invalid requests of a document are answered.
 
-It is a program of an environment of its own, found on the PATH as `schemathesis`; what it generated, and what came of
-it, is read from its report.
+It is a program on the PATH, `schemathesis`, in its own environment; the generated requests and their answers are read
+from its report.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from pathlib import Path
 from gecko_graph.state import JsonObject
 
 CHECKS = ("not_a_server_error", "response_schema_conformance")
-"""Checks of its own that must hold for every answer."""
+"""Its checks that must hold for every answer."""
 
 
 def find_schemathesis() -> str | None:
-    """Return the program, None where there is none."""
+    """Return the program, or None if it is not installed."""
     return shutil.which("schemathesis")
 
 
 def run_schemathesis(program: str, document: Path, url: str, *, examples: int, seed: int = 1) -> JsonObject:
-    """Return counts of valid and invalid requests by the statuses of their answers, and what failed.
+    """Return counts of valid and invalid requests by status, and the failures.
 
-    `valid_refused` are valid requests that were answered 422; `faults` answers of 500 and more, and those outside of
-    their schema; each is told by operation and status.
+    `valid_refused` are valid requests that were answered with 422; `faults` are answers of 500 and above, and those
+    that break their schema; each is listed by operation and status.
     """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.ndjson"
@@ -38,7 +38,7 @@ def run_schemathesis(program: str, document: Path, url: str, *, examples: int, s
         options += ["--generation-database", "none", "-H", "Authorization: Bearer any"]
         options += ["--report", "ndjson", "--report-ndjson-path", str(report)]
         command = [program, "run", str(document.resolve()), "-u", url, *options]
-        made = subprocess.run(command, capture_output=True, text=True, cwd=folder)  # it leaves files where it runs
+        made = subprocess.run(command, capture_output=True, text=True, cwd=folder)  # it leaves files there
         if not report.exists():
             raise RuntimeError(f"schemathesis: {(made.stdout + made.stderr)[-500:]}")
         return _count(_cases(report))

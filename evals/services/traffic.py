@@ -1,7 +1,7 @@
-"""What real calls make of contracts that a document tells: learned from 300 calls of a service, tried on 600 others.
+"""Derived contracts after real calls: learned from 300 calls of a service, tested on 600 others.
 
-The calls are those that `python -m evals living --record` has recorded, under evals/out/living: seed 1 to learn from,
-seeds 2 and 3 held out.
+The calls were recorded by `python -m evals living --record` in evals/out/living: seed 1 to learn from, seeds 2 and 3
+held out.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ FOLDER, HOST, LEARN, HELD = OUT / "living", "http://service", 1, (2, 3)
 
 
 def recorded() -> list[str]:
-    """Return the services whose calls were recorded by all three seeds."""
+    """Return the services whose calls were recorded with all three seeds."""
     return [name for name in SERVICES if all((FOLDER / f"{name}-{seed}.jsonl").is_file() for seed in (LEARN, *HELD))]
 
 
 def measure(name: str) -> JsonObject:
-    """Return what 300 calls of a service establish, and what becomes of the others and of their drift."""
+    """Return what 300 calls of a service establish, and the predictions for the others with their drift."""
     toolkit, _ = add_derived(Toolkit.from_openapi(FOLDER / f"{name}.openapi.yaml"))
     learned = learn_contracts(toolkit, known_by_reads([*_rows(name, LEARN, toolkit)], toolkit))
     found, filled = Counter[str](), 0
@@ -54,7 +54,7 @@ def measure(name: str) -> JsonObject:
 
 
 def _tried(name: str, seed: int, toolkit: Toolkit) -> Iterator[str]:
-    """Yield what an agent's world says of each held-out call, and how reality drifts from it."""
+    """Yield what an agent's world says about each held-out call, and how reality drifts from it."""
     world = World(toolkit)
     for row in _rows(name, seed, toolkit):
         is_lawful, call = row.status == "ok", {"name": row.tool, "args": row.args}
@@ -75,7 +75,7 @@ def _tried(name: str, seed: int, toolkit: Toolkit) -> Iterator[str]:
 
 
 def _rows(name: str, seed: int, toolkit: Toolkit) -> Iterator[Observation]:
-    """Yield the recorded calls of a service as observations; a request that is none of its document's is left out."""
+    """Yield the recorded calls of a service as observations; requests that are not in its document are left out."""
     service, values = SERVICES[name], dict[int, JsonObject]()
     operations = Operations(toolkit, server=HOST + service.prefix)
     for line in (FOLDER / f"{name}-{seed}.jsonl").read_text(encoding="utf-8").splitlines():
@@ -96,7 +96,7 @@ def _rows(name: str, seed: int, toolkit: Toolkit) -> Iterator[Observation]:
 
 
 def summarise(records: Sequence[Record], expected: list[Expectation]) -> Table:
-    """Return what was established and held back by service, and the drift; add what must hold."""
+    """Return what was established and held back by service, and the drift; add the expectations."""
     heads = ["service", "rules", "held-out: lawful", "held back", "refused", "held back", "warned rightly, wrongly"]
     heads += ["met in the run", "drift lines a call, by kind"]
     table = Table("Rules of a document, after 300 real calls", heads)

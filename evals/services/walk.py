@@ -1,6 +1,6 @@
-"""Random calls about the things of a REST service, recorded once; the same calls to another server.
+"""Random calls on the things of a REST service, recorded once; then the same calls to another server.
 
-A call names earlier things by a mark, `<5.id>`, which each side reads as its own value of thing 5.
+A call names earlier things by a mark, `<5.id>`, which each side replaces by its own value of thing 5.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import httpx
 from gecko_graph.state import Json, JsonObject
 
 Draw = Callable[[Random, int, Callable[[str], str | None]], "JsonObject | None"]
-"""Makes a body or a query: with a source of numbers, a number of its own, and a mark of a thing of a resource."""
+"""Makes a body or a query from a random source, a unique number, and a function that returns the mark of a thing."""
 
 MARK = re.compile(r"<(\d+)\.(\w+)(?:\|(\w+))?>")
 WEIGHTS = {
@@ -30,25 +30,25 @@ WEIGHTS = {
 
 @dataclass(frozen=True)
 class Resource:
-    """What may be called about the things of one kind.
+    """The possible calls on the things of one kind.
 
     Args:
-        make: Method and path that make one.
+        make: Method and path that create one.
         one: The path of one; `{}` for the thing, after those above it.
-        body: Draws a body that makes one.
+        body: Draws a body that creates one.
         key: The member of an answer that names it.
-        changes: Draws a body for PATCH (or `by`) of one, with `{}` for its name; None where nothing changes it.
-        by: The method that changes.
-        lists: Method and path of the list; what is asked for is a query of GET, a body of POST.
+        changes: Draws a body for PATCH (or `by`), with `{}` for the thing's name; None if nothing changes it.
+        by: The method that changes it.
+        lists: Method and path of the list; filters are the query of GET, or the body of POST.
         counts: Method and path that count.
-        asks: Draws what a list is filtered by; None where it cannot be.
-        pages: The names of the limit and the offset of a list; empty where it has none.
+        asks: Draws a filter of the list; None if there is none.
+        pages: The names of the list's limit and offset; empty if it has none.
         above: The resource that it belongs to.
         aliases: Other paths to one, with the member that they name it by.
         absent: A name that nothing has; empty for a UUID.
         removes: Whether one can be removed.
-        real: The member by which the service takes it in the path of one, where that is another than documented.
-        unkept: Members that the service takes, and documents in what it answers, and never shows.
+        real: By method, the member by which the service finds it, if that differs from the document.
+        unkept: Members that the service accepts and documents in its answers, but never returns.
     """
 
     make: str
@@ -71,7 +71,7 @@ class Resource:
 
 @dataclass
 class Thing:
-    """A thing that the service has made."""
+    """A thing that the service has created."""
 
     number: int
     resource: str
@@ -82,7 +82,7 @@ class Thing:
 
 
 def resolve(value: Any, values: Mapping[int, JsonObject], *, real: bool, is_path: bool = False) -> Any:
-    """Return a value with the marks of things replaced by one side's values; 'none' for one that is not there."""
+    """Return a value with the marks of things replaced by one side's values; 'none' for a missing one."""
 
     def read(mark: re.Match[str]) -> Json:
         number, name, documented = mark.groups()
@@ -98,7 +98,7 @@ def resolve(value: Any, values: Mapping[int, JsonObject], *, real: bool, is_path
 
 
 def send(client: httpx.Client, prefix: str, row: JsonObject, values: Mapping[int, JsonObject], *, real: bool) -> Any:
-    """Make a row's call with one side's values and return its status and answer."""
+    """Make a row's call with one side's values and return the response and its value."""
     path = prefix + resolve(row["path"], values, real=real, is_path=True)
     body, query = (resolve(row.get(part), values, real=real) for part in ("body", "query"))
     answer = client.request(row["method"], path, json=body, params=query) if body is not None else client.request(
@@ -111,7 +111,7 @@ def send(client: httpx.Client, prefix: str, row: JsonObject, values: Mapping[int
 
 
 def unwrapped(answer: Json, key: str) -> JsonObject:
-    """Return the object of an answer that has a key: the answer, or a member of it; {} where there is none."""
+    """Return the object of an answer that has a key: the answer or a member of it; {} if there is none."""
     if not isinstance(answer, dict):
         return {}
     inner = [each for each in answer.values() if isinstance(each, dict) and key in each]
@@ -128,7 +128,7 @@ class Walk:
         self.values: dict[int, JsonObject] = {}
 
     def go(self, count: int) -> list[JsonObject]:
-        """Return the rows of so many calls, or a few more."""
+        """Return the rows of this many calls, or a few more."""
         for name in self.resources:
             for _ in range(2):
                 self._create(name, None)
@@ -159,7 +159,7 @@ class Walk:
         return f"<{one.number}.{self.resources[name].key}>" if one else None
 
     def _path(self, path: str, one: Thing | None, last: str = "", method: str = "") -> str:
-        """Return a path with the marks of a thing, or of another name in its place, and of those above it."""
+        """Return a path with the marks of a thing (or another name in its place) and of those above it."""
         marks = list[str]()
         while one:
             rule = self.resources[one.resource]
@@ -194,7 +194,7 @@ class Walk:
                 if (other.resource, other.above, other.id) == (name, above, one.id):
                     other.resource = ""  # its id names another thing from now on
         else:
-            one.resource = ""  # no thing of its own: no call is about it
+            one.resource = ""  # not a new thing, so no call is about it
 
     def _item(self, name: str, verb: str, case: str, method: str, body: JsonObject | None = None) -> Thing | None:
         one = self._pick(name, case != "gone")
@@ -259,10 +259,10 @@ class Walk:
 
 
 def repeat(client: httpx.Client, prefix: str, rows: Iterable[JsonObject]) -> Iterator[JsonObject]:
-    """Make the calls of rows again on another server and yield each row with its `other` status and answer."""
+    """Repeat the calls of rows on another server and yield each row with its `other` status and answer."""
     theirs, ours = dict[int, JsonObject](), dict[int, JsonObject]()
     sent: dict[tuple[int, str], set[str]] = {}
-    for row in (each for each in rows if each["status"] < 500):  # else the service was busy, and nothing was done
+    for row in (each for each in rows if each["status"] < 500):  # else the service was busy, and did nothing
         for name, value in (row.get("body") or {}).items():
             sent.setdefault((_thing_of(row), name), set()).update(value if isinstance(value, dict) else ())
         answer, value = send(client, prefix, row, ours, real=False)
@@ -283,9 +283,9 @@ def compare(
     known: tuple[Mapping[int, JsonObject], ...],
     sent: Mapping[tuple[int, str], Collection[str]],
 ) -> JsonObject:
-    """Return whether two answers are alike: by class of status, the fields that were sent, the own things of a list.
+    """Compare two answers: class of status, the fields that were sent, the own things in a list.
 
-    Of an object those members are compared that were ever sent of it: the service may add some.
+    Of an object, the members that were ever sent are compared, because the service may add others.
     """
     found: JsonObject = {"class": row["status"] // 100 == status // 100, "exact": row["status"] == status}
     if row["status"] >= 300 or status >= 300:
@@ -298,7 +298,7 @@ def compare(
         found["count"] = row["answer"] == value
     elif given := row.get("sent") or row.get("body"):
         if row["key"] not in (row["answer"] or {}) and len(given) == 1 and next(iter(given)) in (row["answer"] or {}):
-            (given,) = given.values()  # in the envelope that the answer has too
+            (given,) = given.values()  # unwrap the envelope that the answer has too
         thing = _thing_of(row)
         seen = [
             {name: _part(each, sent.get((thing, name), ())) for name, each in unwrapped(answer, row["key"]).items()}
@@ -315,7 +315,7 @@ def compare(
 
 
 def _thing_of(row: JsonObject) -> int:
-    """Return the number of the thing that a call makes or is about; -1 for a call about all."""
+    """Return the number of the thing that a call creates or is about; -1 for a call about all."""
     return int(row["makes"] if "makes" in row else row.get("about", -1))
 
 
@@ -324,7 +324,7 @@ def _part(value: Json, names: Collection[str]) -> Json:
 
 
 def _own(answer: Json, row: JsonObject, values: Mapping[int, JsonObject]) -> list[int]:
-    """Return which of the things that the walk has made a list holds."""
+    """Return which of the walk's own things a list contains."""
     if isinstance(answer, dict):
         lists = [each for each in answer.values() if isinstance(each, list)]
         is_map = bool(answer) and all(isinstance(each, dict) for each in answer.values())

@@ -1,1 +1,1 @@
-"""One module or package a suite; each holds its class as `SUITE`."""
+"""One module or package per suite, with its class as `SUITE`."""

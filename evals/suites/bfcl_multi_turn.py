@@ -30,17 +30,17 @@ _ORACLE = "Judged by rule checks from the real classes' end state: never an accu
 
 
 class MultiTurn(Suite):
-    """BFCL's multi-turn tasks: each user turn a rehearsal on one thread, checked by the official checker.
+    """BFCL's multi-turn tasks: each user turn is a rehearsal on one thread, checked by the official checker.
 
     With --tools real the benchmark's executable classes answer (the rung `python`, on a copy of the task state). With
     contract, model or schema the planner works on simulated tools, as in the paper: by the contracts of all eight
-    classes (`evals/bfcl/contracts`), each below its name in one state; all by a model; all by made-up values. Either
-    way the plan that comes out runs on the real classes and is scored officially. Each turn is judged
-    alone on the truth of the turns before: whether its plan is right, and which marks the verdict bears. Recorded turns
-    are rehearsed there too, others with --alone.
+    classes (`evals/bfcl/contracts`) on one shared state, by a model, or by made-up values. In both cases the resulting
+    plan is run on the real classes and scored officially. Each turn is judged alone after the truth of the turns
+    before: whether its plan is right, and which marks the verdict has. Recorded turns are also rehearsed there, others
+    with --alone.
 
-    The planner is the ground truth (with --sabotage each first attempt is spoilt in one of eight ways, and the judge by
-    rule must tell), a file of recorded trajectories, or a model. Plans are left in the official result
+    The planner is the ground truth (with --sabotage each first attempt is corrupted in one of eight ways, which the
+    judge by rule must detect), a file of recorded trajectories, or a model. Plans are written in the official result
     format as `result/*_result.json` in the run's folder.
     """
 
@@ -59,23 +59,21 @@ class MultiTurn(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add categories, whose tools answer, and sabotage."""
+        """Add categories, the kind of tools, and sabotage."""
         add = parser.add_argument
         add("--category", default=MULTI_TURN[0], metavar="A,B", help=CATEGORY_HELP)
         ladders = "real, contract, model, schema (made up); agent: the agent "
         ladders += "rehearses on contract and copies, then acts"
         add("--tools", choices=tuple(LADDERS), default="real", help=f"whose tools answer the planner: {ladders} (real)")
-        learned = (
-            "learned contracts, a file a class as `evals learn --only chained` leaves them, in the place of written "
-        )
-        learned += "ones with --tools contract: the tasks that were held out, each beside the written ones"
+        learned = "learned contracts, a file per class written by `evals learn --only chained`, instead of written "
+        learned += "ones with --tools contract: plays the held-out tasks, also with the written ones"
         add("--contracts", type=Path, metavar="FOLDER", help=learned)
-        alone = "each turn alone, with state and conversation as the truth of the turns before made them"
+        alone = "each turn alone, with the state and conversation after the truth of the turns before"
         add("--alone", action="store_true", help=f"{alone}; recorded calls on simulated tools always are")
-        about = "spoil the ground truth's first attempt at each turn; --max-retries right ones follow (1)"
+        about = "corrupt the first attempt at each turn; --max-retries right ones follow (1)"
         add("--sabotage", action="store_true", help=about)
         parts = ", ".join(ablation.PARTS)
-        add("--without", choices=ablation.PARTS, default="", metavar="PART", help=f"--sabotage: take out {parts}")
+        add("--without", choices=ablation.PARTS, default="", metavar="PART", help=f"--sabotage: remove {parts}")
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
@@ -83,20 +81,20 @@ class MultiTurn(Suite):
         self._categories = categories_of(options.own.category)
         own, names = options.own, options.model_names()
         if own.sabotage and (options.planner.kind != "ground-truth" or names or own.tools != "real"):
-            raise EvalError("--sabotage spoils the ground truth on the real classes: no --planner, --model, --tools")
+            raise EvalError("--sabotage corrupts the ground truth on the real classes: no --planner, --model, --tools")
         if own.without and not own.sabotage:
-            raise EvalError("--without PART: it is for --sabotage")
+            raise EvalError("--without PART needs --sabotage")
         if own.alone and own.tools not in APART:
             raise EvalError(f"--alone is for --tools {', '.join(APART)}")
         if own.contracts and (own.tools != "contract" or not own.contracts.is_dir()):
-            raise EvalError("--contracts FOLDER: it is for --tools contract; `evals learn --only chained` makes one")
+            raise EvalError("--contracts FOLDER: it needs --tools contract; `evals learn --only chained` makes one")
         if own.tools == "model" and "simulator" not in names:
-            raise EvalError("--tools model: nobody simulates: give --model MODEL or --role-model simulator=MODEL")
+            raise EvalError("--tools model: no simulator: give --model MODEL or --role-model simulator=MODEL")
         if names and options.planner.kind != "model" and own.tools == "real" and "judge" not in names:
-            raise EvalError(f"planner {options.planner}: no model is asked; leave out --planner, or give other --tools")
+            raise EvalError(f"planner {options.planner}: no model would be asked; omit --planner, or use other --tools")
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per task; a case per trajectory where the planner is recorded."""
+        """Yield a case per task, or per trajectory if the planner is recorded."""
         if self.options.planner.kind != "recorded":
             for number, task in enumerate(filter(self._is_kept, read_tasks(self.options.data, self._categories))):
                 yield Case(task.id, (task, None, number), group=task.category, tools=self._whose)
@@ -130,7 +128,7 @@ class MultiTurn(Suite):
         return await by_truth(stage, self.options)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return the planner's tables and the verdict's agreement with the official score; write the plans out."""
+        """Return the planner's tables and the verdict's agreement with the official score; write the plans."""
         notes = [] if "judge" in self.options.model_names() else [JUDGED_BY_RULE]
         if self.options.own.tools == "agent":
             return acting.summary(records, notes)
@@ -164,7 +162,7 @@ class MultiTurn(Suite):
         return "real" if self.options.own.tools == "real" else "simulated"
 
     def tell(self, record: Record) -> str:
-        """Return the official verdict and the judge's verdict on each turn."""
+        """Return the official verdict, and the judge's verdict on each turn."""
         values = record.values
         turns = "".join("+" if each else "-" for each in values["accepted"])
         word = "valid" if values["valid"] else values["official"]
@@ -172,10 +170,10 @@ class MultiTurn(Suite):
 
 
 def sabotage_summary(records: Sequence[Record], *, is_whole: bool) -> Summary:
-    """Summarise the judge by kind of sabotage: right and wrong are the real classes' word on the attempt.
+    """Summarise the judge by kind of sabotage; right and wrong are decided by the real classes.
 
-    `is_whole`: nothing is taken out, and a second attempt may follow. Else a turn may begin after a wrong one, and what
-    counts is the end alone.
+    `is_whole`: no part is removed, and a second attempt may follow. Otherwise a turn may start after a wrong one, and
+    only the end counts.
     """
     done = [record for record in records if record.done]
     turns = [(record.id, turn) for record in done for turn in record.values["judged"]]
@@ -205,7 +203,7 @@ def sabotage_summary(records: Sequence[Record], *, is_whole: bool) -> Summary:
 
 
 def decided(records: Sequence[Record]) -> Table:
-    """Return how many tasks learned contracts decide: each call of each turn by contract, its result too or filled."""
+    """Return how many tasks learned contracts decide: all calls by contract, the results known or filled in."""
     table = Table("Learned contracts in the place of written ones", ["results", "decided", "as with written ones"])
     done = [record.values for record in records if record.done]
     known = [one for one in done if all({*turn["rungs"]} <= {"contract"} for turn in one["by_turn"])]
@@ -218,7 +216,7 @@ def decided(records: Sequence[Record]) -> Table:
 
 
 def truth_summary(records: Sequence[Record]) -> Summary:
-    """Summarise the ground truth as planner: everything must be valid."""
+    """Summarise the ground truth as planner; everything must be valid."""
     heads = ["category", "officially valid", "all turns accepted", "tasks"]
     table = Table("Ground truth as planner", heads, note=_ORACLE)
     for name, some in groups(records):
@@ -229,7 +227,7 @@ def truth_summary(records: Sequence[Record]) -> Summary:
 
 
 def unjudged(records: Sequence[Record]) -> Iterator[str]:
-    """Yield a note where no model judged."""
+    """Yield a note if no model judged."""
     done = [record for record in records if record.done]
     if done and not any("judge" in record.values["usage"] for record in done):
         yield "not judged: no model was given for checklist and judge (--model), so there was no retry"
@@ -246,7 +244,7 @@ def official_errors(records: Sequence[Record]) -> Iterator[Table]:
 
 
 def groups(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Record]]]:
-    """Yield records by category, then all where there are several."""
+    """Yield records by category, then all if there are several categories."""
     found = by_group(records)
     yield from found.items()
     if len(found) > 1:
@@ -254,12 +252,12 @@ def groups(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Record]]]:
 
 
 def valid(records: Iterable[Record]) -> Measured:
-    """Return the share of tasks that the official checker calls valid."""
+    """Return the share of tasks that are officially valid."""
     return rate(records, lambda record: bool(record.values["valid"]))
 
 
 def write_results(records: Iterable[Record], folder: Path) -> None:
-    """Write the plans as the official evaluator reads them: a file a category, a line a task."""
+    """Write the plans in the format of the official evaluator: a file per category, a line per task."""
     for name, some in by_group(record for record in records if record.done).items():
         folder.mkdir(parents=True, exist_ok=True)
         plans = [{"id": record.id.partition(":")[0], "result": record.values["plan"]} for record in some]

@@ -1,8 +1,8 @@
-"""BFCL's single-turn tasks, planned in rehearsal and judged by the official evaluator.
+"""BFCL's single-turn tasks, planned in a rehearsal and judged by the official evaluator.
 
-A task's tools have no contracts and no state: calls are checked by the argument rules, answered by a model that
-simulates or by made-up values, and judged by a model where there is one. The plan of the best attempt is written in the
-official result format, and the official evaluator judges each plan as soon as it is made.
+A task's tools have no contracts and no state: calls are checked by the argument rules, answered by a simulating model
+or by made-up values, and judged by a model if there is one. The plan of the best attempt is written in the official
+result format, and the official evaluator judges each plan at once.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class SingleTurn(Suite):
 
     Categories: simple_python, multiple, parallel, parallel_multiple, their live_ forms, irrelevance, live_irrelevance.
     The official package judges: pip install --no-deps bfcl-eval==2026.3.23 mpmath. Its single-turn evaluator runs in a
-    process of its own, where the vendors' SDKs that it imports and does not use are stood in for.
+    separate process, with stubs for the vendors' SDKs, which it imports but does not use.
 
-    Result files in the official format lie in the run's folder, under official/. No checklist comes with a task:
+    Result files in the official format are written to the run's folder, under official/. A task has no checklist:
     without a model for checklist and judge no attempt is judged, and the first attempt's plan is the answer.
     """
 
@@ -55,7 +55,7 @@ class SingleTurn(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add what to run."""
+        """Add the categories."""
         parser.add_argument("--category", default=ALL, metavar="A,B", help=f"official names, {ALL} for all ten ({ALL})")
 
     def __init__(self, options: Options) -> None:
@@ -87,13 +87,13 @@ class SingleTurn(Suite):
         if not task.functions:
             return {"result": "", "judged": "nobody", "refused": [], "without_tools": True}
         speakers = self.options.speakers(planner=words.planner if words else None)
-        context = self.options.context(**({"max_retries": 0} if words else {}))  # written words have one attempt
+        context = self.options.context(**({"max_retries": 0} if words else {}))  # recorded words have one attempt
         gecko = create_gecko(Toolkit.from_tools(task.functions), model=Models().replace(**speakers), context=context)
         run = await gecko.ainvoke({"messages": list(task.messages)})
         rehearsal: Rehearsal = run["rehearsal"]
         values = rehearsed(rehearsal)
         if words:
-            values["usage"].pop("planner", None)  # no model was called: written words cost nothing
+            values["usage"].pop("planner", None)  # no model was called: recorded words cost nothing
         first = rehearsal["attempts"][0]
         if len(rehearsal["attempts"]) > 1:
             values["first_result"] = of_plan(plan_of(first), answer=first["answer"])
@@ -110,18 +110,18 @@ class SingleTurn(Suite):
         return f"{verdict}; {record.values.get('verdict', 'not rehearsed')} by {record.values['judged']}"
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return official scores, and what rehearsal changed; write the results in the official format."""
+        """Return official scores and the effect of the rehearsal; write the results in the official format."""
         return summary_of(records, self.options)
 
 
 def judged_by(rehearsal: Rehearsal) -> str:
-    """Return what judged the chosen attempt: `model`, `rule`, or `nobody`."""
+    """Return who judged the chosen attempt: `model`, `rule`, or `nobody`."""
     judges = {item["by"] for item in rehearsal["verdict"]["items"]}
     return next((judge for judge in ("model", "rule") if judge in judges), "nobody")
 
 
 def refused(rehearsal: Rehearsal) -> list[str]:
-    """Return the complaints for which the chosen attempt's calls were refused."""
+    """Return the complaints that refused calls of the chosen attempt."""
     attempt = next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
     return [
         f"{each['tool']} {each['path']}: expected {each['expected']}, got {each['got']} ({each['source']})"
@@ -136,7 +136,7 @@ UNANSWERABLE: Mapping[str, str] = {
     "live_multiple_862-181-3": "wants an argument that its tool does not have",
     "live_multiple_964-207-0": "wants an argument that its tool does not have, and requires another",
 }
-"""Tasks of which the official evaluator takes no answer at all, and why."""
+"""Tasks for which the official evaluator accepts no answer at all, and why."""
 
 
 def summary_of(records: Sequence[Record], options: Options) -> Summary:
@@ -150,12 +150,12 @@ def summary_of(records: Sequence[Record], options: Options) -> Summary:
 
 
 def is_valid(record: Record) -> bool:
-    """Return True if the official evaluator takes the rehearsed plan."""
+    """Return whether the official evaluator accepts the rehearsed plan."""
     return bool(record.values["valid"])
 
 
 def was_valid(record: Record) -> bool:
-    """Return True if the evaluator takes what was planned as it stood."""
+    """Return whether the official evaluator accepts the plan without a rehearsal."""
     return bool(record.values["planned"])
 
 
@@ -188,7 +188,7 @@ def categories(records: Sequence[Record]) -> Table:
 
 
 def judges(done: Sequence[Record]) -> Iterator[Table]:
-    """Yield, where a judge was used, its verdicts and how much of them is officially valid."""
+    """Yield, if a judge was used, its verdicts and the share of them that is officially valid."""
     groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in done:
         groups[record.values["judged"], record.values.get("verdict", "-")].append(record)
@@ -201,7 +201,7 @@ def judges(done: Sequence[Record]) -> Iterator[Table]:
 
 
 def errors(done: Sequence[Record]) -> Iterator[Table]:
-    """Yield what the official evaluator calls wrong."""
+    """Yield the official evaluator's errors."""
     counts = Counter(record.values["error_type"] for record in done if not is_valid(record))
     if not counts:
         return
@@ -213,7 +213,7 @@ def errors(done: Sequence[Record]) -> Iterator[Table]:
 
 
 def lost(done: Sequence[Record]) -> Table:
-    """Yield answers that were valid as planned and are not as rehearsed, with the complaint that did it."""
+    """Return the answers that were valid as planned but not as rehearsed, with the complaint that caused it."""
     groups: dict[tuple[str, str], int] = Counter()
     for record in filter(_is_lost, done):
         why = next(iter(record.values["refused"]), "no call was refused")
@@ -239,7 +239,7 @@ def write_files(done: Sequence[Record], options: Options) -> None:
 
 
 def notes(records: Sequence[Record], options: Options) -> Iterator[str]:
-    """Yield what the tables do not show."""
+    """Yield notes on what the tables do not show."""
     done = [record for record in records if record.done]
     yield f"result files in the official format: {options.out / 'official'}"
     if _count(done, lambda record: record.values["judged"] == "nobody"):

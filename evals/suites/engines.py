@@ -1,4 +1,4 @@
-"""`engines`: the quick test of a value beside the whole check, on recorded calls, documents and random pairs."""
+"""`engines`: the quick test of a value compared with the whole check, on recorded calls, documents and random pairs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .wild import FOLDERS
 
 CHUNK = 1_000
 MUTANTS = 20
-"""Changed values for each made-up value of a document's schema."""
+"""Changed values per made-up value of a document's schema."""
 KINDS = {
     "both_valid": "valid by both",
     "both_wrong": "wrong by both",
@@ -44,10 +44,10 @@ Pairs = Callable[[], Iterator[Pair]]
 
 
 class Engines(Suite):
-    """Engines: does `jsonschema-rs`, where it is asked, say of a value what our `jsonschema` says of it?
+    """Engines: does `jsonschema-rs`, when it is used, agree with our `jsonschema` on each value?
 
-    Differences are counted in both directions; of each the schema and the value are listed. `left to the whole check`
-    are pairs whose schema has no quick test, or whose value is no JSON that a checkpoint can store.
+    Differences are counted in both directions; the schema and the value of each are listed. `left to the whole check`
+    are pairs whose schema has no quick test, or whose value cannot be stored as JSON in a checkpoint.
     """
 
     name = "engines"
@@ -57,7 +57,7 @@ class Engines(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add how many random pairs are compared."""
+        """Add the number of random pairs."""
         parser.add_argument("--pairs", type=int, default=50_000, metavar="N", help="random pairs (50,000)")
 
     def cases(self) -> Iterator[Case]:
@@ -77,7 +77,7 @@ class Engines(Suite):
         return compare(pairs())
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return verdicts by kind, and what a value costs."""
+        """Return verdicts by kind, and the time per value."""
         table = Table("Verdicts", ["", "pairs", *KINDS.values()])
         times = Table("Processor time, µs a value", ["", "whole check", "quick test"], "Where there is a quick test.")
         done = [record for record in records if record.done]
@@ -93,7 +93,7 @@ class Engines(Suite):
 
 
 def compare(pairs: Iterator[Pair]) -> JsonObject:
-    """Return how both judge pairs of schema and value, and what a value costs each."""
+    """Return how both judge pairs of schema and value, and their time per value."""
     counts, differing, spent = Counter[str](), list[str](), [0.0, 0.0]
     for _, group in groupby(pairs, key=lambda pair: id(pair[0])):
         rules = test = None
@@ -135,7 +135,7 @@ def recorded(data: Path, at: int) -> Iterator[Pair]:
 
 
 def of_document(path: Path) -> Iterator[Pair]:
-    """Yield made-up values for the parameters and results of a document's tools, its examples, and changed values."""
+    """Yield made-up values for the parameters and results of a document's tools, changed values, and its examples."""
     try:
         is_packed = path.suffix == ".gz"
         text = gzip.decompress(path.read_bytes()).decode() if is_packed else ""
@@ -154,7 +154,7 @@ def of_document(path: Path) -> Iterator[Pair]:
 
 
 def mutants(schema: Any, value: Json, name: str) -> Iterator[Pair]:
-    """Yield a value, and changed ones."""
+    """Yield a value, and changed versions of it."""
     chance = Random(name)
     yield schema, value
     yield from ((schema, change(chance, value)) for _ in range(MUTANTS))

@@ -1,4 +1,4 @@
-"""Simulated tools beside the real ones, call by call: BFCL's recorded calls, each in the state it was recorded in."""
+"""Simulated tools compared with the real ones: BFCL's recorded calls, each in the state it was recorded in."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ WANTED, WANTED_ERRORS = 0.99, 0.98
 
 
 class Fidelity(Suite):
-    """BFCL's recorded calls by contract beside the real classes, call by call: outcome, result and state.
+    """BFCL's recorded calls by contract compared with the real classes, call by call: outcome, result and state.
 
-    A case is a recorded task: its ground truth, or what a real model called. Each call is answered in a `World` in the
+    A case is a recorded task: its ground truth, or the calls of a real model. Each call is made in a `World` in the
     state that it was recorded in. "Kept out" are tasks that were not looked at while the contracts were written.
 
-    With `--random` a case is a sequence of random calls on a real class, beside its contracts in the same states.
+    With `--random` a case is a sequence of random calls on a real class, compared with its contracts in the same
+    states.
     """
 
     name = "fidelity"
@@ -47,10 +48,10 @@ class Fidelity(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add other calls, the classes, and how much is listed."""
+        """Add other calls, the classes, and how many differences are listed."""
         add = parser.add_argument
         add("--calls", type=Path, metavar="FILE", help="other recorded calls of the same form, as JSON lines (.gz)")
-        add("--random", type=int, default=0, metavar="N", help="about N random calls in place of recorded ones")
+        add("--random", type=int, default=0, metavar="N", help="about N random calls instead of recorded ones")
         add("--class", dest="classes", action="append", metavar="NAME", help="only calls of this class; repeatable")
         add("--differences", type=int, default=10, metavar="N", help="differing calls to list, none kept out (10)")
 
@@ -61,7 +62,7 @@ class Fidelity(Suite):
             raise EvalError(f"--class {min(unknown)}: expected one of {', '.join(CLASSES)}")
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per task and who called; or per random sequence."""
+        """Yield a case per task and author of its calls, or per random sequence."""
         if self.options.own.random:
             yield from self._sequences()
             return
@@ -86,7 +87,7 @@ class Fidelity(Suite):
                 yield Case(id_, Random(id_).choice(some), group=RANDOM)
 
     def run_case(self, case: Case) -> JsonObject:
-        """Answer its calls."""
+        """Make the calls of a case and compare them."""
         if case.group == RANDOM:
             made, ended = compare_random(case.data, seed=case.id, values=self._values)
             return {"calls": made, "leaks": 0, "ended": ended, "rungs": dict(Counter(call["rung"] for call in made))}
@@ -129,7 +130,7 @@ class Fidelity(Suite):
 
 
 def broken_documents(calls: Sequence[JsonObject]) -> Iterator[str]:
-    """Yield what the comparison leaves open: calls that break their documents, and exceptions."""
+    """Yield notes on calls that break their documents, and on exceptions."""
     wide = [call for call in calls if call["wide"] or call["rung"] == "validator"]
     taken = sum(not call["fails"] for call in wide)
     yield f"{len(wide)} calls break their documents (a rehearsal's validator refuses them); the real tools take {taken}"
@@ -138,7 +139,7 @@ def broken_documents(calls: Sequence[JsonObject]) -> Iterator[str]:
 
 
 def by_class(title: str, calls: Sequence[JsonObject]) -> Table:
-    """Return agreement by class, and how well "fails" is foreseen."""
+    """Return agreement by class, and how well failures are predicted."""
     heads = ["class", "calls", "of them errors", "all the same", "errors all the same", "outcome", "result", "state"]
     table = Table(title, [*heads, "'fails' precision", "'fails' recall"])
     groups = [(name, [call for call in calls if call["class"] == name]) for name in CLASSES]
@@ -162,7 +163,7 @@ def by_key(title: str, key: str, calls: Sequence[JsonObject]) -> Table:
 
 
 def expected(calls: Sequence[JsonObject]) -> Iterator[Expectation]:
-    """Yield what must hold of the calls of tasks kept out, class by class."""
+    """Yield the expectations on the calls of tasks kept out, by class."""
     for name in CLASSES:
         some = [call for call in calls if call["class"] == name]
         failed = [call for call in some if call["fails"]]

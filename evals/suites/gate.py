@@ -1,4 +1,4 @@
-"""`gate`: forward execution (ToolGate, algorithm 1) by default, to the letter, and without P or Q."""
+"""`gate`: forward execution (ToolGate, algorithm 1) by default, strict, and without P or Q."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ READS = re.compile(
     r"(cat|diff|du|grep|ls|pwd|sort|tail|wc|gallon_to_liter|liter_to_gallon)$|\w+_get_login_status$"
     r"|(check|compute|display|estimate|filter|find|get|list|notify|retrieve|search|verify|view)(_|[A-Z]|$)"
 )
-"""Names of tools that change nothing but, some of them, the place of a random source; all of MathAPI are as well."""
+"""Names of tools that change nothing, or only the position of a random source; all tools of MathAPI are such too."""
 
 PAPER = {
     "hallucinated_value": ("P: value or entity hallucination", 8.4),
@@ -56,16 +56,16 @@ PAPER = {
     "semantic": ("Q: semantic mismatch", 3.7),
     "state_update": ("Q: inconsistent update", 1.8),
 }
-"""Table 3: refusals in percent of the tool invocations on MCP-Universe; None where it has no such row."""
+"""Table 3: refusals in percent of the tool invocations on MCP-Universe; None if it has no such row."""
 
 
 class Gate(Suite):
-    """Forward execution on BFCL's multi-turn tasks by contract, to the letter, and ablated.
+    """Forward execution on BFCL's multi-turn tasks by contract: default, strict, and ablated.
 
-    All arms play the same tasks on the same simulated tools; the plan that comes out runs on the real classes and is
-    scored officially (the rehearsal on them is `bfcl --tools contract`). Without a model the ground truth or recorded
-    calls plan: each is taken as a need, and what was written after a refused call as the next try. That shows what the
-    gate refuses and what it costs, not the accuracy of a method.
+    All arms play the same tasks on the same simulated tools; the resulting plan is run on the real classes and scored
+    officially (the rehearsal on them is `bfcl --tools contract`). Without a model the ground truth or recorded calls
+    plan: each call is taken as a need, and the calls recorded after a refused one as the next tries. That shows what
+    the gate refuses and what it costs, not the accuracy of a method.
     """
 
     name = "gate"
@@ -87,9 +87,9 @@ class Gate(Suite):
             "--service",
             choices=("right", LYING),
             default="right",
-            help="a quarter of the answers made wrong on purpose",
+            help="lying: a quarter of the answers is wrong on purpose",
         )
-        add("--arms", default=",".join(ARMS), metavar="A,B", help=f"of {', '.join(ARMS)} (all)")
+        add("--arms", default=",".join(ARMS), metavar="A,B", help=f"any of {', '.join(ARMS)} (all)")
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
@@ -114,7 +114,7 @@ class Gate(Suite):
             yield task.begin(len(row["turns"])), row, f"{task.id}:{row['model']}"
 
     async def run_case(self, case: Case) -> JsonObject:
-        """Play a task by an arm."""
+        """Play a task with an arm."""
         task, row, arm = case.data
         service = Service(f"{self.options.seed} {task.id}") if self.options.own.service == LYING else None
         stage = Stage(task, "contract")
@@ -162,7 +162,7 @@ class Gate(Suite):
         return "; ".join([f"{word}, {record.values['steps']} calls tried", *record.values["stops"][:3]])
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return the arms beside each other, and table 3."""
+        """Return the arms compared with each other, and table 3."""
         by_arm = by_group(records, key="arm")
         arms = {arm: by_arm[arm] for arm in self._arms if arm in by_arm}
         live = self.options.planner.kind == "model"
@@ -183,7 +183,7 @@ NOT_LIVE = (
 
 
 def written_turns(task: Task, row: Mapping[str, Any] | None) -> list[list[JsonObject]]:
-    """Return the planner's messages by turn, without its last: the truth's calls, or the recorded ones."""
+    """Return the planner's messages by turn, without the last one: the truth's calls, or the recorded ones."""
     if row is None:
         return [[task.read(call) for call in turn.truth] for turn in task.turns]
     return [recorded_steps(task, turn)[:-1] for turn in row["turns"]]
@@ -195,7 +195,7 @@ def single_calls(messages: Sequence[JsonObject]) -> list[JsonObject]:
 
 
 def beside(arms: Mapping[str, Sequence[Record]], *, live: bool) -> Table:
-    """Return what each arm's tasks reached and took (tables 1 and 2, figure 2)."""
+    """Return the success and cost of each arm's tasks (tables 1 and 2, figure 2)."""
     columns = ["", "officially valid", "turns answered", "calls tried a task", "of them refused or failed", "seconds"]
     table = Table("Forward execution, by arm", [*columns, "tokens", "dollars"] if live else columns)
     table.note = "Paper, figure 2 (ToolBench, GPT-5.2): steps a task 6.78 to 4.21." if live else ""
@@ -211,7 +211,7 @@ def beside(arms: Mapping[str, Sequence[Record]], *, live: bool) -> Table:
 
 
 def spent(key: str) -> Callable[[Record], float]:
-    """Return what a record's models have cost: `tokens`, or `cost` in dollars; a model of unknown price counts as 0."""
+    """Return a function of a record's model cost: `tokens`, or `cost` in dollars; an unknown price counts as 0."""
     keys = ("input_tokens", "output_tokens") if key == "tokens" else (key,)
     return lambda record: float(sum(role[one] or 0 for role in record.values["usage"].values() for one in keys))
 
@@ -231,7 +231,7 @@ def table_3(arms: Mapping[str, Sequence[Record]]) -> Table:
 
 
 def what_is_stopped(arms: Mapping[str, Sequence[Record]]) -> Table:
-    """Return what each arm refuses of a service's answers, by what is wrong with them."""
+    """Return which of a service's answers each arm refuses, by their fault."""
     table = Table("Answers of the lying service that were refused", ["", RIGHT, *LIES])
     for arm, records in arms.items():
         said = [record.values["said"] for record in records if record.done]
@@ -244,9 +244,9 @@ def what_is_stopped(arms: Mapping[str, Sequence[Record]]) -> Table:
 
 
 def lenient(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, p: bool, q: bool) -> dict[str, Any]:
-    """Verify without P (a call that it refuses runs, and the tool's own error is its result) or without Q.
+    """Verify without P (a refused call runs, with the tool's own error as its result) or without Q.
 
-    Without Q every result is one, the tool's own error too.
+    Without Q every result is accepted, including the tool's own error.
     """
     checked = verify(state, scope, toolkit=toolkit)["proposals"]
     made = []
@@ -281,7 +281,7 @@ def without_q(toolkit: Toolkit) -> Toolkit:
 
 
 def nodes_of(arm: str, toolkit: Toolkit, search: ToolSearch, service: Service | None) -> dict[str, NodeFunction]:
-    """Return the functions in the place of the nodes that an ablation takes out, or that ask a service."""
+    """Return replacements for the nodes that an ablation removes, or that use a service."""
     p, q = arm not in ("without P", "without both"), arm not in ("without Q", "without both")
     nodes: dict[str, NodeFunction] = {}
     if service is not None:
@@ -304,14 +304,14 @@ def create(
     checkpointer: BaseCheckpointSaver[Any],
     service: Service | None = None,
 ) -> Gecko:
-    """Return an arm's graph; its calls may be answered by a service."""
+    """Return an arm's graph, perhaps with a service that answers its calls."""
     made: dict[str, Any] = {"models": models, "default": default, "checkpointer": checkpointer}
     nodes = nodes_of(arm, toolkit, ToolSearch(toolkit, None, default), service)
     return toolgate.compose(toolkit, replace=nodes, strict=arm == STRICT, **made)
 
 
 def answered(tool: ToolSpec) -> ToolSpec:
-    """Return a tool as it answers: the result schemas of the documents are not what the classes answer."""
+    """Return a tool without its documented result schema, which does not match the classes' answers."""
     reads = READS.match(tool.name) or tool.name in methods("MathAPI")
     return replace(tool, result=None, effect="read" if reads else tool.effect)
 
@@ -323,14 +323,14 @@ async def play_arm(
     written: Sequence[Sequence[JsonObject]] = (),
     service: Service | None = None,
 ) -> list[Played]:
-    """Play a task, turn after turn, on one thread.
+    """Play a task, turn by turn on one thread.
 
     Args:
-        stage: The task, and whose tools answer.
+        stage: The task and its tools.
         arm: One of `ARMS`.
-        player: Who plays, as for `rehearse.play`.
+        player: As for `rehearse.play`.
         written: The calls of each turn, without a live model.
-        service: Who answers.
+        service: The service that answers.
     """
 
     def graph(turn: int, saver: BaseCheckpointSaver[Any]) -> Gecko:
@@ -347,7 +347,7 @@ async def play_arm(
 
 
 def gated_turn(run: Mapping[str, Any], before: JsonObject) -> Played:
-    """Return a turn of forward execution in the form of a rehearsal: one attempt, accepted where it has answered."""
+    """Return a turn of forward execution in the form of a rehearsal: one attempt, accepted if it was answered."""
     record: ToolGateRecord = run["record"]
     word = "accepted" if record["status"] == "answered" else "failed"
     verdict: Any = {"status": word, "score": float(word == "accepted"), "items": [], "feedback": record["reason"]}

@@ -1,4 +1,4 @@
-"""Contracts that nobody wrote: learned from recorded calls of the eight classes, held beside calls of other tasks."""
+"""Contracts learned from recorded calls of the eight classes, compared with calls of other tasks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gecko_graph.learning.learn import learn_contracts
 from gecko_graph.state import JsonObject
 from gecko_graph.values.observation import Observation, kind_of
 
-from ..bfcl.chained import roll
+from ..bfcl.chained import play_calls
 from ..bfcl.contracted import CLASSES
 from ..bfcl.differential import Values
 from ..bfcl.fidelity import Recorded
@@ -28,23 +28,23 @@ from ..services.s3 import is_there, learn_s3
 FILES = ("bfcl_multiturn_calls.jsonl.gz", "bfcl_multiturn_recorded_calls.jsonl.gz")
 TASKS = "bfcl_multiturn_tasks.jsonl.gz"
 LEARNED, MET, CHAINED, S3, CLINIC, TRAFFIC = "learned", "refusals met", "chained", "s3", "clinic", "traffic"
-NO_MOTO = "s3 is left out: MOTO_PYTHON must name the Python of an environment with moto[s3] and boto3"
+NO_MOTO = "s3 is skipped: MOTO_PYTHON must name the Python of an environment with moto[s3] and boto3"
 NEW = 450
-"""New random calls a class that learned contracts are tried on."""
+"""New random calls per class on which learned contracts are tested."""
 
 AFTER = (3, 10)
 COUNTS = ("calls", "known", "right", "gaps", "gaps_right")
 
 
 class Learn(Suite):
-    """Contracts learned from recorded calls of the eight classes, without a model, a source or a written contract.
+    """Contracts learned from recorded calls of the eight classes, without a model, source code or a written contract.
 
-    A fifth of the tasks is held out. "learned": what the others' journal gives, alone and with random probes; each
-    tried on the held-out tasks' calls and on new random ones. "refusals met": the first rows of each kind of refusal,
-    three or ten. "chained": the held-out tasks' calls one after another on the predicted state, with the learned
-    contracts left in `contracts` in the run's folder, for `bfcl --tools contract --contracts`. "s3": a service, tried
-    on threads that were held out; "clinic": a service whose rules nobody states, its held-out writes made under guard;
-    "traffic": rules of a document, after calls that `living` has recorded.
+    A fifth of the tasks is held out. "learned": contracts from the other tasks' journal, without and with random
+    probes, tested on the held-out tasks' calls and on new random ones. "refusals met": only the first three or ten rows
+    of each kind of refusal are used. "chained": the held-out tasks' calls in sequence on the predicted state; the
+    learned contracts are written to `contracts` in the run's folder, for `bfcl --tools contract --contracts`. "s3": a
+    service, tested on held-out threads; "clinic": a service with unstated rules, whose held-out writes are made under
+    guard; "traffic": derived rules after calls that `living` has recorded.
     """
 
     name = "learn"
@@ -54,9 +54,9 @@ class Learn(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add how much is probed, and the classes."""
+        """Add the number of probes, and the classes."""
         add = parser.add_argument
-        add("--probes", type=int, default=4000, metavar="N", help="random calls a class to learn from (4000)")
+        add("--probes", type=int, default=4000, metavar="N", help="random calls per class to learn from (4000)")
         add("--threads", type=int, default=120, metavar="N", help="threads of a service to learn from (120)")
         add("--class", dest="classes", action="append", metavar="NAME", help="only this class; repeatable")
 
@@ -85,7 +85,7 @@ class Learn(Suite):
         return list(journal(tasks, [kind]))
 
     def _make_random(self, kind: str, is_new: bool) -> list[Recorded]:
-        """Return random calls to learn from, from the states of tasks not held out; or new ones from the others'."""
+        """Return random calls to learn from, from states of tasks not held out; or new ones from the held-out tasks."""
         calls = [one for task, one in self._calls(kind) if is_new or not is_held_out(task)]
         tasks = [task for task in read_jsonl(self.options.dataset(TASKS)) if is_held_out(task["id"]) == is_new]
         count = NEW if is_new else self.options.own.probes
@@ -93,7 +93,7 @@ class Learn(Suite):
         return list(random_calls(kind, starts_of(tasks, kind), Values.of(calls), count=count, seed=seed))
 
     def run_case(self, case: Case) -> JsonObject:
-        """Learn and judge."""
+        """Learn from a case's calls and judge the predictions."""
         if case.group in (CLINIC, TRAFFIC):
             return clinic.measure(case.data) if case.group == CLINIC else traffic.measure(case.data)
         if case.group == S3:
@@ -117,13 +117,13 @@ class Learn(Suite):
         return {"rows": len(rows), "seconds": seconds, **tallies}
 
     def _roll(self, kind: str, toolkit: Toolkit) -> JsonObject:
-        """Return what becomes of each held-out task's calls of a class, one after another."""
+        """Return the predictions for each held-out task's calls of a class, in sequence."""
         rows = [task for name in FILES for task in read_jsonl(self.options.dataset(name)) if is_held_out(task["id"])]
         played = {f"{number}:{task['id']}": [*journal([task], [kind])] for number, task in enumerate(rows)}
-        return {name: roll(toolkit, [one for _, one in calls]) for name, calls in played.items() if calls}
+        return {name: play_calls(toolkit, [one for _, one in calls]) for name, calls in played.items() if calls}
 
     def tell(self, record: Record) -> str:
-        """Return what came of it in a line."""
+        """Return the result of a case in one line."""
         values = record.values
         if "rolled" in values:
             one = add_tallies([{key: each[key] for key in COUNTS} for each in values["rolled"].values()])
@@ -137,7 +137,7 @@ class Learn(Suite):
         return str(values)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return the tables of the measurements, and what must hold."""
+        """Return the tables of the measurements, and the expectations."""
         done = [record for record in records if record.done]
         tables: list[Table] = []
         expected: list[Expectation] = []
@@ -161,7 +161,7 @@ class Learn(Suite):
 
 
 def _rolled(records: Sequence[Record], expected: list[Expectation]) -> Table:
-    """Return the chained calls by class, and the tasks of which every call is known; add what must hold."""
+    """Return the chained calls by class, and the tasks of which every call is known; add the expectations."""
     table = Table("Chained, on the predicted state", ["class", "calls", "known", "right", "gaps", "gaps right"])
     tasks: dict[str, list[JsonObject]] = {}
     for record in records:
@@ -191,7 +191,7 @@ def _rolled(records: Sequence[Record], expected: list[Expectation]) -> Table:
 
 
 def _wholly(tasks: Iterable[list[JsonObject]], *keys: str) -> list[list[JsonObject]]:
-    """Return the tasks of which these counts make up all calls, and that have any."""
+    """Return the tasks with calls of which these counts add up to all calls."""
     return [
         each
         for each in tasks
@@ -200,7 +200,7 @@ def _wholly(tasks: Iterable[list[JsonObject]], *keys: str) -> list[list[JsonObje
 
 
 def refusals_met(kind: str, rows: Sequence[Observation], held: Sequence[Recorded], count: int) -> JsonObject:
-    """Return what is foreseen of held-out calls after so many different refusals of each kind."""
+    """Return the predictions for held-out calls after at most `count` different refusals of each kind."""
     seen: dict[tuple[str, str], set[str]] = {}
     kept: list[Observation] = []
     for row in rows:
@@ -259,7 +259,7 @@ def _wanted(source: str, whole: JsonObject, wanted: tuple[float, float]) -> Iter
 
 
 def _of_s3(records: Sequence[Record], expected: list[Expectation]) -> Table:
-    """Return what was foreseen of S3's held-out calls; add what must hold."""
+    """Return the predictions for S3's held-out calls; add the expectations."""
     heads = ["service", "rows", "seconds", "calls", "answered", "right", "refusals", "refused", "or warned"]
     table = Table("A service, held-out threads", [*heads, "lawful refused", "lawful warned"])
     for one in (record.values["outcomes"] for record in records if record.group == S3):

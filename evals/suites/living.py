@@ -1,10 +1,10 @@
-"""`living`: a state that follows from a document alone, beside the real services; how many operations get a kind.
+"""`living`: a state derived from a document alone, compared with the real services; coverage of operations by kind.
 
-Without --documents: services of PyPI are installed, each in an environment of its own, and started on loopback without
+Without --documents: services from PyPI are installed, each in its own environment, and started on loopback without
 data; random calls (drawn by --seed) are made and recorded once. The same calls then go to `gecko-graph serve DOCUMENT`,
-which also begins empty, and its answers are compared: the class of the status, the fields that were sent, when a thing
-is read after it was changed, and which of the things that the calls made are in a list, a filtered list or a page.
-A recording is kept under evals/out/living: later runs need no service (--record makes it anew).
+which also starts empty, and the answers are compared: the class of the status, the fields that were sent, when a thing
+is read after a change, and which of the things that the calls created are in a list, a filtered list or a page. A
+recording is kept in evals/out/living: later runs need no service (--record makes a new one).
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ KNOWN = ("langgraph", "prefect", "chroma", "changedetection")
 """The services whose documents and answers were known when the rules were written; the others were unseen."""
 
 VARIANTS = ("chroma-documented",)
-"""A collection of Chroma by its id, as its document says; the service takes its name."""
+"""Chroma's collections by id, as documented; the service uses their name."""
 
 FIRST = {"kinto": "240/301", "phoenix": "284/301", "zenml": "292/301", "airflow": "300/300"}
-"""What was found when the services were looked at first, with the rules as they were before."""
+"""The results of the first look at the services, with the rules of that time."""
 
 CLASS, UNSEEN = 0.985, 0.92
 PLACE = Path(tempfile.gettempdir()) / "living"
@@ -52,28 +52,28 @@ FIGURES: dict[str, tuple[str, str, float]] = {
     "a list holds the right own things": ("list all", "members", 0.95),
     "a filtered list or a page does": ("list filtered|list page", "members", 0.90),
 }
-"""What is compared beside statuses: in which kinds of calls, under which key, and the least share that is expected.
+"""What is compared besides statuses: in which kinds of calls, under which key, and the least expected share.
 
-An answer that says that it is unknown as a whole (`X-Gecko-Made-Up: true`) is neither right nor wrong: it is counted
-beside. So is what a service does against its own document: it refuses no thing that is missing where it documents 404,
-or never shows a member that it takes and documents.
+An answer that is marked as unknown as a whole (`X-Gecko-Made-Up: true`) is neither right nor wrong, and counted
+separately. So is what a service does against its own document: it does not refuse a missing thing although it documents
+404, or never returns a member that it accepts and documents.
 """
 
 
 def run(argv: list[str]) -> int:
-    """Print what was asked for; 1 where it is below what is expected, 2 without documents or services."""
+    """Print the requested comparison; return 1 if it is below the expectation, 2 without documents or services."""
     parser = argparse.ArgumentParser(
         prog="python -m evals living", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
     add("--documents", action="store_true", help="coverage of the shared documents, without network")
-    add("--data", type=Path, default=SHARED, help="where they lie")
+    add("--data", type=Path, default=SHARED, help="folder of the documents")
     add("--draw", type=int, metavar="SEED", help="print 100 operations, drawn by this seed")
     add("--only", action="append", choices=[*RESOURCES, *VARIANTS], help="a service (repeatable)")
     add("--calls", type=int, default=300, metavar="N", help="calls to each service (300)")
     add("--seed", type=int, default=1, metavar="N", help="which calls are drawn (1)")
-    add("--record", action="store_true", help="make the calls to the services anew")
-    add("--environments", type=Path, default=PLACE, help="of the services")
+    add("--record", action="store_true", help="record the calls to the services again")
+    add("--environments", type=Path, default=PLACE, help="folder of the services' environments")
     add("--wrong", action="store_true", help="print each kind of difference")
     options = parser.parse_args(argv)
     return _cover(options) if options.documents else _stand_beside(options)
@@ -99,7 +99,7 @@ def _stand_beside(options: argparse.Namespace) -> int:
 
 
 def _record(name: str, options: argparse.Namespace) -> tuple[list[JsonObject], Path]:
-    """Return the rows of a service's calls, recorded before or now, and its document."""
+    """Return the rows of a service's calls, recorded earlier or now, and its document."""
     folder, service = OUT / "living", name.removesuffix("-documented")
     file, document = folder / f"{name}-{options.seed}.jsonl", folder / f"{service}.openapi.yaml"
     if options.record or not file.is_file():
@@ -162,7 +162,7 @@ def _short(value: object) -> str:
 
 
 def _print_table(rows: list[JsonObject]) -> int:
-    """Print the figures of the known services together; 1 where one is less than is expected."""
+    """Print the figures of all known services; return 1 if one is below the expectation."""
     print(f"\n{'all known services':40} same class  same status")
     for kind in dict.fromkeys(row["kind"] for row in sorted(rows, key=lambda row: row["kind"])):
         some = _of(rows, kind)
@@ -186,7 +186,7 @@ def _known(rows: list[JsonObject]) -> list[JsonObject]:
 
 
 def _tell(rows: list[JsonObject], key: str) -> str:
-    """Return how many are right of those whose answer says that it is known, and how many of all."""
+    """Return how many are right of the answers marked as known, and of all."""
     some = [row for row in rows if key in row]
     unknown, against = (sum(bool(row[each]) for row in some) for each in ("unknown", "against"))
     told = f", {against} against the document" if against else ""
@@ -234,7 +234,7 @@ def _cover(options: argparse.Namespace) -> int:
 
 
 def read_documents(folder: Path) -> Iterator[tuple[str, Toolkit]]:
-    """Yield each document that can be read, by its file's name."""
+    """Yield each readable document, by its file's name."""
     for path in sorted(path for each in FOLDERS for path in (folder / each).glob("*")):
         try:
             if path.suffix == ".gz":
@@ -243,7 +243,7 @@ def read_documents(folder: Path) -> Iterator[tuple[str, Toolkit]]:
             else:
                 yield path.name, Toolkit.from_openapi(path)
         except (ToolkitError, json.JSONDecodeError):
-            continue  # a part of another document, or one that is broken on purpose
+            continue  # a part of another document, or an intentionally broken one
 
 
 def _counts(rows: list[tuple[str, str, str, Kind]]) -> str:

@@ -1,8 +1,8 @@
-"""`milestones`: derived from one conversation, on others: which successes they accept, which failures they catch.
+"""`milestones`: derived from one conversation, tested on others: successes accepted, failures caught.
 
-BFCL's multi-turn tasks as conversations: the truth, two models' recorded plans, and the truth with one change. Whether
-a plan succeeds is decided on the real classes: the official comparison of the states at the end, and each result of the
-truth's reads among the plan's results. The conversations run by contract, and know nothing of it.
+BFCL's multi-turn tasks as conversations: the truth, two models' recorded plans, and the truth with one change. A plan's
+success is decided on the real classes: by the official comparison of the end states, and by finding each result of the
+truth's reads among the plan's results. The conversations run by contract, independently of this.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ WANTED = 0.95
 
 
 class Milestones(Suite):
-    """Milestones derived from one good conversation, on others: really run, each judged by an oracle of its own.
+    """Milestones derived from one good conversation, tested on others, whose success is decided independently.
 
-    A case is a multi-turn task of BFCL. From the conversation of its truth milestones are derived. Others: two models'
-    recorded plans, and the truth with one change. Whether they succeed is decided on BFCL's real classes.
+    A case is a multi-turn task of BFCL. Milestones are derived from the conversation of its truth. The others are two
+    models' recorded plans, and the truth with one change; their success is decided on BFCL's real classes.
     """
 
     name = "milestones"
@@ -50,7 +50,7 @@ class Milestones(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add how many changes are made, and how much is listed."""
+        """Add the number of changes, and of listed verdicts."""
         parser.add_argument("--each", type=int, default=1, metavar="N", help="changes of each kind to a BFCL task (1)")
         parser.add_argument("--differences", type=int, default=10, metavar="N", help="wrong verdicts to list (10)")
 
@@ -97,12 +97,12 @@ class Milestones(Suite):
             }
 
     def tell(self, record: Record) -> str:
-        """Return how many of its verdicts are right."""
+        """Return how many verdicts are right."""
         routes = record.values["routes"]
         return f"{sum(each['success'] == each['accepted'] for each in routes)} of {len(routes)} verdicts right"
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return what was accepted and caught, whole and by kind of change."""
+        """Return what was accepted and caught, in total and by kind of change."""
         done = [record for record in records if record.done]
         routes = [each for record in done for each in record.values["routes"]]
         own = all(record.values["own"]["accepted"] for record in done)
@@ -157,11 +157,11 @@ def _by_kind(routes: Sequence[JsonObject]) -> Table:
 
 
 Plan = Sequence[Sequence[JsonObject]]
-"""Turns of calls, each `{"name", "args"}`, perhaps with the `result` that was recorded."""
+"""Turns of calls, each `{"name", "args"}`, perhaps with the recorded `result`."""
 
 
 class Judged(NamedTuple):
-    """Whether a plan succeeds: by what it has come to at the end, and by the official checker turn by turn."""
+    """Whether a plan succeeds, by its results at the end, and by the official checker turn by turn."""
 
     end: bool
     official: bool
@@ -170,16 +170,16 @@ class Judged(NamedTuple):
 FAILING: JsonObject = {"name": "no_such_tool", "args": {}}
 
 LEAST_ID = 5
-"""A drawn identifier has so many characters; times and prices that differ have fewer, or a blank."""
+"""Least length of a drawn identifier; varying times and prices are shorter or contain a blank."""
 
 
 def write(call: JsonObject) -> str:
-    """Return a call as Python would write it."""
+    """Return a call as Python code."""
     return write_call(call["name"], call["args"])
 
 
 def judge(task: Task, truth: Plan, plan: Plan) -> Judged:
-    """Return whether a plan succeeds, on the real classes."""
+    """Return whether a plan succeeds, according to the real classes."""
     wanted, wanted_state = _run(task, truth)
     made, state = _run(task, plan)
     given = [text for turn in made for text in turn]
@@ -192,7 +192,7 @@ def judge(task: Task, truth: Plan, plan: Plan) -> Judged:
 
 
 def _unordered(instances: dict[str, Any]) -> dict[str, Any]:
-    """Return copies of instances with their lists of plain values in order: in which they were filled means nothing."""
+    """Return copies of instances with their lists of plain values sorted, because their order has no meaning."""
     made = {name: copy(instance) for name, instance in instances.items()}
     for each in made.values():
         for key, value in vars(each).items():
@@ -255,7 +255,7 @@ def _rename(args: Json, renamed: Mapping[str, Json]) -> Any:
 
 
 def _pair(old: Json, new: Json) -> dict[str, Json]:
-    """Return new identifiers by recorded ones that stood in the same place."""
+    """Return new identifiers by the recorded ones at the same place."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         return {}
     pairs = ((value, new[key]) for key, value in old.items() if key in new and value != new[key])
@@ -274,7 +274,7 @@ def plan_of(row: Mapping[str, Any]) -> Plan:
 
 
 def mutate(plan: Plan, others: Sequence[JsonObject], seed: str, each: int) -> Iterator[tuple[str, Plan]]:
-    """Yield plans with one change: kind and plan; `others` are writes of other tasks on the same tools."""
+    """Yield plans with one change, as kind and plan; `others` are writes of other tasks on the same tools."""
     chance, places = Random(seed), [(turn, at) for turn, calls in enumerate(plan) for at in range(len(calls))]
     for kind, make in KINDS.items():
         for _ in range(each):
@@ -283,7 +283,7 @@ def mutate(plan: Plan, others: Sequence[JsonObject], seed: str, each: int) -> It
 
 
 class Change(NamedTuple):
-    """What is changed: a call of a plan, by turn and place in it."""
+    """The place of a change: a call of a plan, by turn and index."""
 
     plan: Plan
     turn: int
@@ -293,12 +293,11 @@ class Change(NamedTuple):
 
     @property
     def call(self) -> JsonObject:
-        """The call."""
         found: JsonObject = self.plan[self.turn][self.at]
         return found
 
     def into(self, *calls: JsonObject, length: int = 1) -> Plan:
-        """Return the plan with these calls in the place of the call, and of those that follow up to a length."""
+        """Return the plan with these calls instead of `length` calls, starting at the changed one."""
         turn = self.plan[self.turn]
         return [
             *self.plan[: self.turn],
@@ -307,7 +306,7 @@ class Change(NamedTuple):
         ]
 
     def another(self, *, writes: bool) -> JsonObject | None:
-        """Return a call of another task that changes something, with other arguments, or that only reads."""
+        """Return a call of another task: one that changes something and has other arguments, or one that only reads."""
         is_other = [each for each in self.others if not writes or each["args"] != self.call["args"]]
         made = [each for each in is_other if bool(each["patch"]) is writes]
         if not made:
@@ -317,7 +316,7 @@ class Change(NamedTuple):
 
 
 def alter(one: Change) -> Plan | None:
-    """Give one argument the value that another task has there, or one that differs."""
+    """Replace one argument by the value of another task, or by a different one."""
     keys = [key for key, value in one.call["args"].items() if isinstance(value, str | int | float)]
     if not keys:
         return None
@@ -335,7 +334,7 @@ def _other_value(value: Any) -> Any:
 
 
 def swap(one: Change) -> Plan | None:
-    """Let a call and the next one change places."""
+    """Swap a call and the next one."""
     after = one.plan[one.turn][one.at + 1 : one.at + 2]
     return one.into(*after, one.call, length=2) if after else None
 

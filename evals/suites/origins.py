@@ -1,4 +1,4 @@
-"""Ground truths traced: values that a right agent really used, and what provenance says of them, by kind."""
+"""Ground truths traced: what provenance says about values that a right agent really used, by kind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOW = "2024-05-15T15:00:00"
 
 
 class Plan(NamedTuple):
-    """Calls with their results, what was known before them, and the tools: their schemas, and which only read."""
+    """Calls with their results, what was known before them, the tools' schemas, and which tools only read."""
 
     steps: Sequence[Step]
     messages: Sequence[AnyMessage]
@@ -43,9 +43,9 @@ class Plan(NamedTuple):
 class Origins(Suite):
     """Origins of ground truths: BFCL's single-turn and multi-turn calls, the airline's successful conversations.
 
-    Nothing in them was made up, but BFCL's ground truth knows what its tasks do not say (that Los Angeles is LAX).
-    BFCL's functions have no declared effect: all of them count as writes, in which plain words need a source too; of
-    the multi-turn tools and the airline's those that never change anything are reads. A case is a file.
+    Nothing in them was made up, but BFCL's ground truth knows more than its tasks say (that Los Angeles is LAX). BFCL's
+    functions have no declared effect: all count as writes, in which plain words need a source too. Those multi-turn and
+    airline tools that never change anything are reads. A case is a file.
     """
 
     name = "origins"
@@ -58,7 +58,7 @@ class Origins(Suite):
         yield from (Case(name, read) for name, read in plans.items())
 
     def run_case(self, case: Case) -> JsonObject:
-        """Trace each plan, and count its values by kind."""
+        """Trace each plan, and count its values by kind of origin."""
         counts: Counter[str] = Counter()
         for plan in case.data():
             sources = Sources(conversation=plan.messages, state=plan.state, reading=plan.reading)
@@ -128,7 +128,7 @@ def _step(name: str, args: JsonObject, result: Any, number: int) -> Step:
 
 
 def _heard(steps: Sequence[Step], number: int) -> Iterator[AnyMessage]:
-    """Yield the messages in which a conversation holds calls with their results."""
+    """Yield the messages of calls with their results in a conversation."""
     for step in steps:
         call, id_ = step["call"], f"{step['call']['id']}-{number}"
         yield AIMessage("", tool_calls=[{"name": call["name"], "args": call["args"], "id": id_}])
@@ -136,7 +136,7 @@ def _heard(steps: Sequence[Step], number: int) -> Iterator[AnyMessage]:
 
 
 def _first(possible: Mapping[str, Any]) -> JsonObject:
-    """Return the first of the possible answers, without arguments that may be left out."""
+    """Return the first of the possible answers, without optional arguments."""
     return {name: _value(each) for name, each in possible.items() if "" not in each}
 
 

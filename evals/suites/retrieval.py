@@ -31,14 +31,15 @@ METHODS = {
     "plain": "bm25s on the raw text",
 }
 TUNED, HELD_OUT = "chosen on", "held out"
-"""The halves of the queries, drawn by the seed: weights are chosen on the first, figures published of the second."""
+"""The halves of the queries, drawn by the seed: weights are chosen on the first, figures are published for the
+second."""
 BFCL, TURNS = "BFCL", "BFCL, people's turns"
 
 DOCUMENTS = "bfcl_multiturn_func_docs.json"
 
 
 class Weights(NamedTuple):
-    """How often the words of a tool's name and description count, and BM25's two numbers."""
+    """The weights of words in a tool's name and description, and BM25's two parameters."""
 
     name: int
     description: int
@@ -51,22 +52,22 @@ GRID = [Weights(*each) for each in product((1, 2, 3, 4), (1, 2, 3), (0.9, 1.2, 1
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A need in words, and the names of the tools that are right for it."""
+    """A need in words, and the names of the right tools."""
 
     id: str
     group: str
     text: str
     right: tuple[str, ...]
     unit: str = ""
-    """What lies in one half whole: a task, whose turns are about the same things."""
+    """Queries of one unit are in the same half: a task, whose turns are about the same things."""
 
 
 class Catalogue:
-    """Tools with their raw texts and the queries to them; searched by our index and by plain bm25s.
+    """Tools with their raw texts and queries; searched by our index and by plain bm25s.
 
     Args:
         tools: The tools.
-        raw: Each tool's text as its source has it.
+        raw: Each tool's text in its source.
         queries: The queries.
     """
 
@@ -88,14 +89,14 @@ class Catalogue:
         return [[split_words(text) for text in texts_of(tool)] for tool in self.tools]
 
     def weighted(self, weights: Weights) -> ToolIndex:
-        """Return the index with other weights than the shipped ones."""
+        """Return an index with other weights than the shipped ones."""
         bm25 = import_module("bm25s").BM25(k1=weights.k1, b=weights.b)
         texts = [weights.name * name + weights.description * about + others for name, about, others in self._words]
         bm25.index(texts, show_progress=False)
         return ToolIndex(self.tools, bm25, None, None, None)
 
     def choose(self, seed: int) -> Weights:
-        """Return the weights of the grid with the best Recall@1, @5 and @10 on the half that is not published."""
+        """Return the weights of the grid with the best Recall@1, @5 and @10 on the unpublished half."""
         queries = [query for query in self.queries if half_of(query, seed) == TUNED]
 
         def quality(weights: Weights) -> float:
@@ -112,7 +113,7 @@ class Catalogue:
         return found
 
     def lessons(self, seed: int) -> list[Taught]:
-        """Return what calls for the queries of the first half teach: which tool serves which need."""
+        """Return what the queries of the first half teach: which tool serves which need."""
         asked = (query for query in self.queries if half_of(query, seed) == TUNED)
         return [{"need": query.text, "tool": tool} for query in asked for tool in query.right]
 
@@ -132,7 +133,7 @@ class Catalogue:
 
 
 def half_of(query: Query, seed: int) -> str:
-    """Return which half a query belongs to."""
+    """Return the half that a query belongs to."""
     named = query.unit or f"{query.id}:{query.text}"
     return HELD_OUT if sha256(f"{seed}:{named}".encode()).digest()[0] % 2 else TUNED
 
@@ -161,9 +162,9 @@ def read_bfcl(path: Path) -> Catalogue:
 
 
 def read_turns(data: Path) -> Catalogue:
-    """Return the tools of BFCL's eight classes, and what people say in the turns of its multi-turn tasks.
+    """Return the tools of BFCL's eight classes, and the users' messages in its multi-turn tasks.
 
-    Only the category `base`: the others ask the same. A turn without calls is no query.
+    Only the category `base`, because the others ask the same. A turn without calls is no query.
     """
     documents = json.loads(find(DOCUMENTS, data).read_text(encoding="utf-8"))
     functions = {name: each.get("function", each) for name, each in documents.items()}
@@ -179,11 +180,11 @@ def read_turns(data: Path) -> Catalogue:
 
 
 class Retrieval(Suite):
-    """Whether the tools that a task needs are among the first 1, 5 and 10 found, beside plain bm25s on the raw text.
+    """Whether the tools that a task needs are among the first 1, 5 and 10 found, compared with plain bm25s.
 
-    BFCL's distinct tools with its tasks that choose among functions. COMP@k: all right tools are among the k. What
-    people say in the turns of its multi-turn tasks is searched among the eight classes' tools, also after the other
-    tasks have taught which tools served which turns.
+    BFCL's distinct tools with its tasks that choose among functions. COMP@k: all right tools are among the k. The
+    users' messages of its multi-turn tasks are searched among the eight classes' tools, also after the other tasks have
+    taught which tools served which turns. Plain bm25s indexes the raw text.
     """
 
     name = "retrieval"
@@ -194,7 +195,7 @@ class Retrieval(Suite):
 
     @cached_property
     def catalogues(self) -> Mapping[str, Catalogue]:
-        """What is searched, by name."""
+        """The catalogues by name."""
         if not is_installed():
             raise EvalError("the extra `retrieval` is not installed: pip install 'gecko-graph[retrieval]'")
         tasks = find("bfcl_tasks.jsonl.gz", self.options.data)
@@ -203,13 +204,13 @@ class Retrieval(Suite):
 
     @cached_property
     def chosen(self) -> Mapping[str, tuple[Weights, ToolIndex]]:
-        """The weights that are chosen on one half of a catalogue's queries, and the index with them."""
+        """The weights chosen on one half of each catalogue's queries, and the index with them."""
         found = {name: catalogue.choose(self.options.seed) for name, catalogue in self.catalogues.items()}
         return {name: (weights, self.catalogues[name].weighted(weights)) for name, weights in found.items()}
 
     @cached_property
     def taught(self) -> list[Taught]:
-        """What the first half of people's turns teaches."""
+        """What the first half of the users' turns teaches."""
         return self.catalogues[TURNS].lessons(self.options.seed)
 
     def cases(self) -> Iterator[Case]:
@@ -220,14 +221,14 @@ class Retrieval(Suite):
                 yield Case(f"{name}:{query.id}", (name, query), group=f"{name} {query.group}", facts=facts)
 
     def run_case(self, case: Case) -> JsonObject:
-        """Search by both methods; return the ranks of the right tools, 0 where one is not among the first ten."""
+        """Search with each method; return the ranks of the right tools, 0 for a tool not among the first ten."""
         name, query = case.data
         weights, index = self.chosen[name]
         ranks: JsonObject = {"weights": [*weights]}
         taught = self.taught if name == TURNS else []
         for method in METHODS:
             if method == "taught" and case.facts["half"] + name != HELD_OUT + TURNS:
-                continue  # only there needs are in people's words, and tools are asked for again and again
+                continue  # only these needs are in users' words, and need the same tools repeatedly
             found = self.catalogues[name].search(method, query.text, chosen=index, taught=taught)
             ranks[method] = [found.index(right) + 1 if right in found else 0 for right in query.right]
         return ranks

@@ -1,6 +1,6 @@
 """`scale`: rows by `map`, processes and Ray; workers, nodes and drivers killed; memory; tasks; servers on Postgres.
 
-Ray comes in an environment of its own (`pip install '.[ray]'`); parts that need it are left out elsewhere.
+Ray needs its own environment (`pip install '.[ray]'`); without it the parts that need Ray are skipped.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WITHIN_RAY, WITHIN_MEMORY, SPEED_UP, WITHIN_SQLITE = 1.15, 1.2, 1.9, 1.5
 
 
 class Given(NamedTuple):
-    """What the command says: sizes, and the folder for files."""
+    """The command's options: sizes, and a folder for files."""
 
     rows: int
     tasks: int
@@ -47,7 +47,7 @@ class Given(NamedTuple):
 
 
 class Told(NamedTuple):
-    """A line of a part's report; `holds` is None where nothing is expected of it."""
+    """A line of a part's report; `holds` is None if it is no expectation."""
 
     text: str
     holds: bool | None = None
@@ -65,7 +65,7 @@ TOOLKIT = Toolkit.from_tools([Tool(take, effect="write", contract=CONTRACT)])
 
 
 def write_rows(file: Path, count: int) -> Path:
-    """Write rows of which every third is wrong."""
+    """Write rows; every third one is wrong."""
     shared = {"tools": TOOLKIT.as_openai(), "state": {"shelf": {"pen": 3}}}
     with file.open("w") as stream:
         for at in range(count):
@@ -87,7 +87,7 @@ def mark(path: Path) -> str:
 
 
 def cpu() -> float:
-    """Return the processor time of this process and of children that have ended, in seconds."""
+    """Return the processor seconds of this process and of its ended children."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 
@@ -117,13 +117,13 @@ def measure_same(given: Given) -> Iterator[Told]:
 
 
 def ways() -> Mapping[str, Callable[[], Map]]:
-    """Return who can do the work here."""
+    """Return the ways to run the work that are available here."""
     known: dict[str, Callable[[], Map]] = {"map": lambda: map, "processes": lambda: processes(2)}
     return known | ({"ray": lambda: on_ray(None, 2)} if find_spec("ray") else {})
 
 
 def measure_kills(given: Given) -> Iterator[Told]:
-    """Workers, drivers and nodes killed at random: the same bytes."""
+    """Kill workers, drivers and nodes at random, and compare the bytes."""
     rng = random.Random(0)
     file = write_rows(given.folder / "rows.jsonl", given.rows)
     verify_samples(file, given.folder / "whole.jsonl", toolkit=TOOLKIT)
@@ -169,7 +169,7 @@ def count_shards(out: Path) -> int:
 
 
 def kill_nodes(given: Given, file: Path, whole: str, rng: random.Random) -> Iterator[Told]:
-    """Take nodes from a cluster of two while it works, and give it others."""
+    """Remove nodes from a cluster of two while it works, and add others."""
     import ray  # type: ignore[import-not-found, unused-ignore]
     from ray.cluster_utils import Cluster  # type: ignore[import-not-found, unused-ignore]
 
@@ -203,7 +203,7 @@ def kill_nodes(given: Given, file: Path, whole: str, rng: random.Random) -> Iter
 
 
 def measure_memory(given: Given) -> Iterator[Told]:
-    """The driver's peak, by few and by many rows."""
+    """Compare the driver's peak memory for few and for many rows."""
     peaks = []
     for count in given.memory:
         file = write_rows(given.folder / f"rows-{count}.jsonl", count)
@@ -229,7 +229,7 @@ def measure_tasks(given: Given) -> Iterator[Told]:
 
 
 def measure_servers(given: Given) -> Iterator[Told]:
-    """Several servers on one Postgres, killed while clients call them; what a call costs beside one on SQLite."""
+    """Kill servers on one Postgres while clients call them; compare a call's cost with one server on SQLite."""
     found = many_servers.measure(given.servers)
     words = ("answered", "lost", "doubled", "torn", "killed")
     told = ", ".join(f"{found[each]} {each}" for each in words)
@@ -246,7 +246,7 @@ PARTS: Mapping[str, Callable[[Given], Iterator[Told]]] = {
 
 
 def run(argv: list[str]) -> int:
-    """Measure the parts; returns 0, or 1 where an expectation does not hold."""
+    """Measure the parts; return 0, or 1 if an expectation is not met."""
     parser = argparse.ArgumentParser(prog="python -m evals scale", description=__doc__)
     parser.add_argument("--only", default=",".join(PARTS), metavar="PART,...", help=", ".join(PARTS))
     parser.add_argument("--rows", type=int, default=50_000, metavar="N", help="rows that are verified (50000)")
@@ -270,7 +270,7 @@ def run(argv: list[str]) -> int:
     return int(bool(failed))
 
 
-if __name__ == "__main__":  # a driver of its own: verifies a file by two processes, and tells its peak in KB
+if __name__ == "__main__":  # a separate driver: verifies a file with two processes, and prints its peak memory in KB
     verify.SHARD = int(sys.argv[3]) if len(sys.argv) > 3 else verify.SHARD
     verify_samples(sys.argv[1], sys.argv[2], toolkit=TOOLKIT, map=processes(2))
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

@@ -1,7 +1,7 @@
-"""The server: what kill -9 leaves of random walks, forks, and requests that Schemathesis makes up.
+"""The server: data after kill -9 in random walks, forks, and requests made up by Schemathesis.
 
-Schemathesis is a program of an environment of its own, left out where it is not on the PATH. What a request costs is in
-`speed`.
+Schemathesis is a program in its own environment; its part is skipped if it is not on the PATH. The cost of a request is
+measured by `speed`.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ EXAMPLES = {
 """Documents with contracts, each with the scenario whose state they need."""
 DOCUMENTS = ("prism_petstore.oas3.yaml", "google_calendar_adk_test.yaml", "oai_v3.0_petstore-expanded.yaml")
 TRIES = 10
-"""Requests that Schemathesis draws for an operation, beside those of its rules."""
+"""Requests that Schemathesis draws per operation, in addition to those of its rules."""
 Move = tuple[str, str, Json]
 
 
 def _moves(rng: random.Random, count: int) -> list[Move]:
-    """Return random requests, bad ones among them."""
+    """Return random requests, including invalid ones."""
     moves: list[Move] = []
     for _ in range(count):
         sku = rng.choice(["MUG-BLUE", "MUG-GREEN", "COFFEE-500", "TEA-100", "NOTHING"])
@@ -110,7 +110,7 @@ class Serve(Suite):
         return await self._fork()
 
     def _walk(self, seed: int) -> JsonObject:
-        """Kill a server after a random acknowledged call; every walk goes on as one that was never killed."""
+        """Kill a server after a random acknowledged call; every walk must continue as if there was no kill."""
         rng = random.Random(seed)
         walks = {f"w{number}": _moves(rng, LENGTH) for number in range(TOGETHER)}
         stops = {name: rng.randrange(LENGTH - 1) for name in walks}
@@ -130,7 +130,7 @@ class Serve(Suite):
         return {"walks": TOGETHER, "same": sum(after[name] == whole[name] for name in walks)}
 
     async def _fork(self) -> JsonObject:
-        """Fork a session of many calls, over ASGI and saved; then look whether one sees another's calls."""
+        """Fork a session of many calls, over ASGI and saved; then check that no fork sees another's calls."""
         case, base = _base()
         with tempfile.TemporaryDirectory() as folder:
             sessions = Sessions(base, store=Journal(f"{folder}/runs.sqlite", identity="x"))
@@ -155,7 +155,7 @@ class Serve(Suite):
         return {"direct_s": direct, "routed_s": routed, "seen": seen}
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return equality after kills, forks a second, what became of requests."""
+        """Return equality after kills, forks per second, and the results of requests."""
         walks = [each for each in records if each.group == "walks"]
         same = Table(
             "After kill -9: every later answer and the state as without it", columns=["what", "groups of fifty walks"]
@@ -177,7 +177,7 @@ class Serve(Suite):
 
 
 async def _walk_whole(walks: dict[str, list[Move]], stops: dict[str, int]) -> dict[str, list[Any]]:
-    """Return what `_rest` does for walks that no kill ended, by a server in this process."""
+    """Return the result of `_rest` for walks without a kill, with a server in this process."""
     case, base = _base()
     sessions, found = Sessions(base), dict[str, list[Any]]()
     app = Server(sessions, HttpOperations(base.toolkit), case).build()
@@ -199,7 +199,7 @@ def _saving(servers: int) -> Iterator[list[str]]:
 
 
 def _try_document(name: str, servers: int) -> JsonObject:
-    """Have Schemathesis try a document's operations."""
+    """Let Schemathesis test a document's operations."""
     document, case = EXAMPLES.get(name, ("", ""))
     path = ROOT / "examples" / document if document else SHARED / name
     given = ["--scenario", str(ROOT / "examples" / case)] if case else [str(path)]
@@ -209,7 +209,7 @@ def _try_document(name: str, servers: int) -> JsonObject:
 
 
 def _tell_tries(records: Sequence[Record], expected: list[Expectation]) -> Table:
-    """Return a line a document; the wrong methods, which any router refuses, do not count as invalid requests."""
+    """Return a line per document; wrong methods, which any router refuses, do not count as invalid requests."""
     columns = [
         "document",
         "valid",
@@ -239,7 +239,7 @@ def _tell_tries(records: Sequence[Record], expected: list[Expectation]) -> Table
 
 
 def _rest(client: httpx.Client, name: str, moves: Sequence[Move]) -> list[Any]:
-    """Return the answers to what is left of a walk, and its end state."""
+    """Return the answers to the rest of a walk, and its end state."""
     answers = [_make(client, name, move) for move in moves]
     return [(each.status_code, each.text) for each in answers] + [client.get(f"/_gecko/sessions/{name}/state").json()]
 

@@ -1,4 +1,4 @@
-"""`speed`: what a rehearsal costs, and how that grows with the work."""
+"""`speed`: the cost of a rehearsal, and how it grows with the work."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ..harness.suite import Expectation, Suite, Summary, by_group
 
 OUTPUT_METHODS = ("model", "contract", "contract, checks")
 TARGETS = {"model": 20, "contract, checks": 9}
-"""Model calls of the case, as designed."""
+"""Designed number of model calls of the case."""
 
 STEEPEST = 1.25
-"""An exponent above this is more than the work: growth of our own that must not be."""
+"""The largest exponent that counts as linear growth."""
 
 LONG = (500, 1.15)
-"""From how many calls on an attempt is long, and the steepest growth of one."""
+"""From how many calls an attempt is long, and the largest exponent for long ones."""
 
 GROWTH: Mapping[str, tuple[str, Form]] = {
     "seconds": ("processor time", "seconds"),
@@ -31,15 +31,15 @@ GROWTH: Mapping[str, tuple[str, Form]] = {
     "memory": ("peak memory", "bytes"),
     "bytes": ("bytes checkpointed", "bytes"),
 }
-"""What grows with the tool calls of an attempt."""
+"""The quantities that grow with the tool calls of an attempt."""
 
 
 class Speed(Suite):
-    """What a rehearsal costs, and how that grows: model calls and tokens by role, own time, memory, bytes checkpointed.
+    """The cost of a rehearsal and its growth: model calls and tokens by role, own time, memory, bytes checkpointed.
 
     The case is the paper's demonstration: seven tool calls in two attempts. Prompt tokens are characters / 4. "steps":
-    attempts of growing length, with the exponent of each growth; "shop": the agent beside LangChain's; "server": what a
-    request costs; "against": rows measured in another checkout of this repository as well, in turn.
+    attempts of growing length, with the exponent of each growth; "shop": the agent compared with LangChain's; "server":
+    the cost of a request; "against": rows measured alternately in another checkout of this repository as well.
     """
 
     name = "speed"
@@ -51,9 +51,9 @@ class Speed(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add the size, and the other checkout to measure in turn."""
+        """Add the size, and the other checkout."""
         parser.add_argument("--quick", action="store_true", help="small sizes, for a look in seconds")
-        text = "also measure another checkout of this repository, in turn with this one"
+        text = "also measure another checkout of this repository, alternating with this one"
         parser.add_argument("--against", metavar="FOLDER", help=text)
 
     def cases(self) -> Iterator[Case]:
@@ -79,7 +79,7 @@ class Speed(Suite):
         return measure()
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return tables of the case and of growth."""
+        """Return the tables of the case and of its growth."""
         groups = by_group(record for record in records if record.done)
         figures: list[Table] = []
         expectations: list[Expectation] = []
@@ -123,7 +123,7 @@ def met(records: Sequence[Record]) -> Iterator[Expectation]:
 
 
 def growth_table(records: Sequence[Record]) -> Table:
-    """Return what attempts of each length cost."""
+    """Return the cost of attempts of each length."""
     steep = (f"{words}: {slope(points_of(records, key))}" for key, (words, _) in GROWTH.items())
     note = f"It grows with the calls to the power of ... {'; '.join(steep)}."
     table = Table("Growth with tool calls in one attempt", ["calls", *(words for words, _ in GROWTH.values())], note)
@@ -139,18 +139,18 @@ def _value(record: Record, key: str) -> float:
 
 
 def points_of(records: Sequence[Record], key: str) -> list[tuple[float, float]]:
-    """Return sizes and what was measured there."""
+    """Return the sizes with the measured values."""
     return [(float(record.facts["size"]), _value(record, key)) for record in records]
 
 
 def slope(points: Sequence[tuple[float, float]]) -> str:
-    """Return an exponent in words: by least squares on logarithms, with its 95 % interval."""
+    """Format an exponent of least squares on logarithms, with its 95 % interval."""
     found = exponent(points)
     return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
 def bounded(records: Sequence[Record]) -> Iterator[Expectation]:
-    """Expect that our own time and bytes grow with the steps, not with their square."""
+    """Expect that own time, memory and bytes grow linearly with the steps, not with their square."""
     if len(records) < 4:
         return
     for key in ("own", "memory", "bytes"):
@@ -174,6 +174,6 @@ PARTS: Mapping[str, tuple[Tell, Expect]] = {
     "server": (server.table, server.met),
     "against": (against.table, against.met),
 }
-"""Group to its table and what must hold of it."""
+"""The table and expectations of each group."""
 
 SUITE = Speed

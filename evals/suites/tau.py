@@ -1,4 +1,4 @@
-"""The airline of tau-bench: recorded conversations through the graph, recorded results in the place of tools."""
+"""The airline of tau-bench: recorded conversations through the graph, with recorded results instead of tools."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ..harness.suite import Expectation, Suite, Summary, by_group
 CONVERSATIONS = "tau_airline_gpt4o.jsonl.gz"
 TOOLS = "tau_tools.json"
 FAILED = "Error"
-"""How the result of a call begins that the real tool has refused."""
+"""The start of a result with which the real tool refused a call."""
 
 _RECORDS = {"reservation_id": "reservations", "user_id": "users", "order_id": "orders"}
 _READS = ("get_reservation_details", "get_user_details", "get_order_details")
@@ -34,7 +34,7 @@ _READS = ("get_reservation_details", "get_user_details", "get_order_details")
 
 @dataclass(frozen=True, slots=True)
 class RealCall:
-    """A call that was really made, and what the real tool answered."""
+    """A call that was really made, and the real tool's answer."""
 
     name: str
     args: JsonObject
@@ -42,13 +42,13 @@ class RealCall:
 
     @property
     def succeeded(self) -> bool:
-        """Return false where the real tool answered with an error."""
+        """Whether the real tool answered without an error."""
         return not self.result.startswith(FAILED)
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A recorded conversation: the user's messages, and the calls in their order."""
+    """A recorded conversation: the user's messages, and the calls in order."""
 
     id: str
     text: str
@@ -56,9 +56,9 @@ class Conversation:
 
 
 def conversation_of(row: Mapping[str, Any]) -> Conversation:
-    """Return the conversation of a row of the shared file, or of OpenAI's messages.
+    """Return the conversation of a row of the shared file, or of OpenAI messages.
 
-    A call's result is the tool message with its id; without ids the one that comes next.
+    A call's result is the tool message with its id; without ids it is the next tool message.
     """
     calls, waiting = [], list[Mapping[str, Any]]()
     for message in row["messages"]:
@@ -80,18 +80,18 @@ def _said(message: Mapping[str, Any]) -> str:
 def replay(
     conversation: Conversation, toolkit: Toolkit, *, models: Mapping[Role, BaseChatModel], context: GeckoContext
 ) -> JsonObject:
-    """Plan a conversation's calls once more, and see which are refused and what the task state comes to.
+    """Plan a conversation's calls again, and return which are refused and the resulting task state.
 
     Args:
         conversation: The user's messages and the recorded calls.
         toolkit: The domain's tools, by their schemas.
-        models: Who is asked besides the recorded planner.
+        models: Models of roles other than the recorded planner.
         context: The knobs.
 
     Returns:
         `succeeded`, `failed`: real calls; `refused`, `refused_failed`: those of them that the validator refuses, as
-        text; `spoilt`, `found`, `missed`: calls spoilt on purpose; `records`, `held`, `differing`: records that the
-        real tools gave, and whether the task state holds them as they were given last; `rungs`, `usage`.
+        text; `spoilt`, `found`, `missed`: intentionally corrupted calls; `records`, `held`, `differing`: records that
+        the real tools returned, and whether the task state has their last versions; `rungs`, `usage`.
     """
     planned = [{"call": call.name, "args": call.args} for call in conversation.calls]
     planner = RecordedModel(turns=[{"planner": [[*planned, {"say": "That is all."}]]}])
@@ -125,7 +125,7 @@ def replay(
 
 
 class Desk:
-    """Answers calls with what was recorded for them, in their order, and books the records that the results are."""
+    """Answers calls with their recorded results, in order, and stores the records of these results in the state."""
 
     def __init__(self, calls: Sequence[RealCall]) -> None:
         self._calls, self._at = calls, 0
@@ -147,7 +147,7 @@ class Desk:
         return run
 
     def _next(self, name: str, args: JsonObject) -> RealCall:
-        """Return the next recorded call of this name and arguments; those between were refused."""
+        """Return the next recorded call of this name and arguments; calls in between were refused."""
         for place in range(self._at, len(self._calls)):
             call = self._calls[place]
             if call.name == name and call.args == args:
@@ -157,7 +157,7 @@ class Desk:
 
 
 def record_place(call: RealCall, result: Json) -> tuple[str, str] | None:
-    """Return where a result is booked: under its own id, or without one under the id that was asked for."""
+    """Return the place of a result in the state: under its own id, else under the requested one."""
     if not isinstance(result, dict):
         return None
     for key, shelf in _RECORDS.items():
@@ -167,7 +167,7 @@ def record_place(call: RealCall, result: Json) -> tuple[str, str] | None:
 
 
 def _held(state: JsonObject, calls: Sequence[RealCall]) -> JsonObject:
-    """Return whether a state holds each record as the real tools gave it last, and no other."""
+    """Return whether a state has the last version of each record that the real tools returned, and no other record."""
     last: dict[tuple[str, str], Json] = {}
     for call in calls:
         result = plain(call.result)
@@ -180,7 +180,7 @@ def _held(state: JsonObject, calls: Sequence[RealCall]) -> JsonObject:
 
 
 def spoil(calls: Sequence[RealCall], toolkit: Toolkit) -> JsonObject:
-    """Spoil calls and see whether the rules refuse them: an argument gone, of a wrong type, or one too many."""
+    """Corrupt calls and return whether the rules refuse them: a missing, wrongly typed, or unknown argument."""
     missed, spoilt = [], 0
     for call in calls:
         tool = toolkit[call.name]
@@ -199,7 +199,7 @@ def _spoilt(args: JsonObject, parameters: JsonObject) -> Iterator[tuple[str, Jso
 
 
 def plain(text: str) -> Json:
-    """Return a real result as JSON; what is none stays a text."""
+    """Return a real result as JSON, or unchanged if it is not JSON."""
     try:
         made: Json = json.loads(text)
     except ValueError:
@@ -215,10 +215,10 @@ def _refusal(call: RealCall, found: Sequence[Mapping[str, Any]]) -> str:
 class Tau(Suite):
     """tau-bench: real calls of gpt-4o through validator and state.
 
-    A case is a recorded airline conversation (retail has tools and no recordings): its calls are planned once more, the
-    validator checks them, recorded results answer them, and what these say of users and reservations is booked on the
-    task state. No call that really succeeded may be refused. With --model or --role-model validator=MODEL the model of
-    the validator is asked too. Each call is also spoilt in up to three ways, which the rules must refuse.
+    A case is a recorded airline conversation (retail has tools but no recordings): its calls are planned again, the
+    validator checks them, recorded results answer them, and their users and reservations are stored in the task state.
+    No call that really succeeded may be refused. With --model or --role-model validator=MODEL the validator's model is
+    asked too. Each call is also corrupted in up to three ways, which the rules must refuse.
     """
 
     name = "tau"
@@ -250,7 +250,7 @@ class Tau(Suite):
         return f"{record.values['succeeded']} calls succeeded, {len(record.values['refused'])} of them refused"
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return false positives on real calls and the final state's agreement."""
+        """Return the false positives on real calls, and the final state's agreement."""
         done = [record.values for record in records if record.done]
         heads = [
             "refused though they succeeded",

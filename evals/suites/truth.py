@@ -1,4 +1,4 @@
-"""What a rehearsal's words rest on: recorded turns and replies of a strong model, without a model."""
+"""The evidence behind a rehearsal's words: recorded turns and replies of a strong model, evaluated without a model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Truth(Suite):
         return part.measure(self.options.data)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return the parts' tables, what must hold of them, and their notes."""
+        """Return the parts' tables, expectations and notes."""
         done = [
             (part, record.values) for part in PARTS for record in records if record.id == part.name and record.values
         ]

@@ -1,7 +1,8 @@
 """Table 1: recorded calls of real models against the validator (paper, section 3.1 and appendix A.8).
 
-Which officially valid answers are let through, which that break their schema are refused, and, where a model may be
-asked, which whose values are wrong though their schema holds. Labels are the official checker's and the schemas'.
+Measured are the officially valid answers that pass, the answers breaking their schema that are refused, and, with a
+model, the answers refused for wrong values although their schema holds. Labels are the official checker's and the
+schemas'.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from ..harness.suite import Expectation, Suite, Summary, by_group
 NOTHING_TO_VALIDATE = ("DECODE", "NO_CALL")
 VALID = ("CORRECT", "CORRECT_SCHEMA_VIOLATION")
 MAX_FALSE = 75
-"""Officially valid rows that break their own schema, as the data's README counts them."""
+"""Officially valid rows that break their own schema, according to the data's README."""
 
 PAPER = {
     "GPT-4o": (1.0, 1.0, 0.71),
@@ -55,22 +56,22 @@ class Row:
 
     @property
     def label(self) -> str:
-        """Return what the answer is: `CORRECT`, `SYNTACTIC`, `VALUE`, ..."""
+        """The label of the answer: `CORRECT`, `SYNTACTIC`, `VALUE`, ..."""
         return str(self.answer["label"])
 
     @property
     def is_valid(self) -> bool:
-        """Return whether the official checker accepts the answer."""
+        """Whether the official checker accepts the answer."""
         return self.label in VALID
 
     @property
     def is_semantic(self) -> bool:
-        """Return true for the paper's semantic error: the schema holds, a value is wrong."""
+        """Whether it is the paper's semantic error: the schema holds, but a value is wrong."""
         return self.label == "VALUE" and self.answer["sublabel"] == "value"
 
     @property
     def facts(self) -> JsonObject:
-        """Return the facts known before validation."""
+        """The facts known before validation."""
         kind = "valid" if self.is_valid else "semantic" if self.is_semantic else self.label.lower()
         return {
             "task": self.answer["task_id"],
@@ -82,14 +83,14 @@ class Row:
 
 
 class Rules:
-    """The argument rules: a spec for each distinct function, and their complaints about each distinct call."""
+    """The argument rules: a spec for each distinct function, and cached complaints about each distinct call."""
 
     def __init__(self) -> None:
         self._specs: dict[str, ToolSpec] = {}
         self._complaints: dict[tuple[int, str], list[Complaint]] = {}
 
     def spec(self, function: Mapping[str, Any]) -> ToolSpec:
-        """Return the tool of a function document; equal documents are one tool."""
+        """Return the tool of a function document; equal documents give the same tool."""
         key = json.dumps(function)
         if key not in self._specs:
             self._specs[key] = spec_of_dict(function, where=str(function.get("name")))
@@ -119,7 +120,7 @@ def read_rows(folder: Path, rules: Rules) -> Iterator[Row]:
     """Yield the recorded answers with something to validate, in the file's order.
 
     Raises:
-        EvalError: A file is not there.
+        EvalError: A file is missing.
     """
     rows, tasks = (find(f"bfcl_{name}.jsonl.gz", folder) for name in ("calls", "tasks"))
     by_key = {(task["dataset"], task["task_id"]): task for task in read_jsonl(tasks)}
@@ -154,11 +155,11 @@ def _rule_at(schema: JsonObject, path: str) -> JsonObject:
 
 
 class Validation(Suite):
-    """Table 1: what the validator lets through and what it refuses, on recorded calls of twelve models.
+    """Table 1: what the validator accepts and refuses, on recorded calls of twelve models.
 
     A case is one answer of one model, with one or several calls. Rules decide without a model. With --model (or
-    --role-model validator=...) the validator's model is asked about arguments that no rule decides: by default for the
-    answers with a wrong value, the paper's semantic errors; with --ask all for valid answers too, whose refusals then
+    --role-model validator=...) the validator's model is asked about arguments that no rule decides: by default for
+    answers with a wrong value, the paper's semantic errors; with --ask all also for valid answers, whose refusals then
     count against the rate of true positives.
     """
 
@@ -167,7 +168,7 @@ class Validation(Suite):
 
     @classmethod
     def add_options(cls, parser: argparse.ArgumentParser) -> None:
-        """Add whom the model is asked about."""
+        """Add the choice of answers that the model is asked about."""
         parser.add_argument(
             "--ask",
             choices=("errors", "all"),
@@ -194,7 +195,7 @@ class Validation(Suite):
             )
 
     async def run_case(self, case: Case) -> JsonObject:
-        """Validate by rules first; by the model where they have no complaints and it is wanted."""
+        """Validate by rules first, then by the model if it is wanted and they have no complaints."""
         row: Row = case.data
         found = self._rules.against(row)
         values: JsonObject = {"refused": bool(found), "by": "rule" if found else "", "calls": len(row.answer["calls"])}
@@ -208,7 +209,7 @@ class Validation(Suite):
         return values
 
     async def _ask(self, row: Row) -> JsonObject:
-        """Return the validator node's result with its model."""
+        """Return the result of the validator node with its model."""
         calls = enumerate(row.answer["calls"])
         pending: list[Call] = [
             {"id": f"call-{n}", "name": each["name"], "args": each["arguments"]} for n, each in calls
@@ -231,7 +232,7 @@ class Validation(Suite):
         )
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return table 1 by category and by model, recall by official error, and the regression."""
+        """Return table 1 by category and by model, recall by official error, and the regression test."""
         return summary_of(records, asked=self._asks, all_asked=self._asks and self.options.own.ask == "all")
 
 
@@ -239,7 +240,7 @@ SUITE = Validation
 
 
 def summary_of(records: Sequence[Record], *, asked: bool, all_asked: bool) -> Summary:
-    """Return the tables; `asked`: a model was asked about wrong values, `all_asked`: about valid answers too."""
+    """Return the tables; `asked`: a model was asked about wrong values, `all_asked`: also about valid answers."""
     note = "Rows are answers; an answer may hold several calls. " + (
         "No model was asked: rules cannot know a wrong value." if not asked
         else "Semantic errors and true positives: rules and model." if all_asked
@@ -264,7 +265,7 @@ def summary_of(records: Sequence[Record], *, asked: bool, all_asked: bool) -> Su
 
 
 def against_official(records: Sequence[Record]) -> str:
-    """Return the table by official verdict alone: the labels are made by the same schemas."""
+    """Describe the refusals by the official verdict alone, because the labels are made from the same schemas."""
     right = [record for record in records if record.facts["kind"] == "valid"]
     refused = [record for record in right if record.values.get("by") == "rule"]
     broken = sum(record.facts["label"] == "CORRECT_SCHEMA_VIOLATION" for record in refused)
@@ -301,7 +302,7 @@ def _by_error(records: Sequence[Record], *, asked: bool) -> Table:
 
 
 def expectations(records: Sequence[Record]) -> Iterator[Expectation]:
-    """Yield the rules' regression: no part of it depends on a model."""
+    """Yield the expectations on rules, which do not depend on a model."""
     correct = [each.id for each in records if each.facts["label"] == "CORRECT" and each.values.get("by") == "rule"]
     syntactic = [each.id for each in records if each.facts["label"] == "SYNTACTIC" and not each.values.get("refused")]
     broken = sum(each.facts["kind"] == "valid" and each.values.get("by") == "rule" for each in records)
@@ -318,7 +319,7 @@ def _some(ids: Sequence[str]) -> str:
 
 
 def _false_refusals(records: Sequence[Record]) -> Iterator[str]:
-    """Yield officially valid answers that a rule refuses, by cause and then one by one."""
+    """Yield officially valid answers that a rule refuses, first by cause, then one by one."""
     refused = [each for each in records if each.facts["kind"] == "valid" and each.values.get("by") == "rule"]
     causes = Counter(each.values["cause"] for each in refused)
     for cause, count in causes.most_common():

@@ -1,4 +1,4 @@
-"""`wild`: documents that nobody here has written: is every operation loaded, and each call sent and read back?"""
+"""`wild`: third-party documents: is every operation loaded, and is each call sent and read back?"""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COUNTS = ("operations", "loaded", "corners", "requests", "read_back")
 
 
 class Wild(Suite):
-    """Wild: documents of others, as published: what is loaded, what is left open, which calls are read back.
+    """Wild: published third-party documents: what is loaded, what is left open, which calls are read back.
 
     A case is a document. What is not loaded or not read back is listed with its place.
     """
@@ -45,7 +45,7 @@ class Wild(Suite):
             folder = self.options.data / name
             if not folder.is_dir():
                 raise EvalError(
-                    f"no folder {name} in {self.options.data}: it comes with the recorded data (--data DIR)"
+                    f"no folder {name} in {self.options.data}: it is part of the recorded data (--data DIR)"
                 )
             yield from (Case(path.name, path, group="documents") for path in sorted(folder.iterdir()))
 
@@ -58,7 +58,7 @@ class Wild(Suite):
         return ", ".join(f"{key.replace('_', ' ')} {record.values.get(key, 0)}" for key in COUNTS)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return a row for each document, and all that is not loaded or not read back."""
+        """Return a row for each document, and everything that is not loaded or not read back."""
         table = Table("Documents of others", ["document", "operations loaded", "corners", "calls read back"])
         done = [record for record in records if record.done]
         for name, some in [*((record.id, [record]) for record in done), ("all", done)]:
@@ -82,7 +82,7 @@ class Wild(Suite):
 
 
 def look_at(path: Path) -> JsonObject:
-    """Return what a document holds, and what of it is loaded and read back."""
+    """Return the content of a document, and how much of it is loaded and read back."""
     is_packed = path.suffix == ".gz"
     text = gzip.decompress(path.read_bytes()).decode() if is_packed else path.read_text()
     document = parse_document(text, where=path.name)
@@ -109,7 +109,7 @@ def operations_of(document: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 def round_trips(toolkit: Toolkit) -> JsonObject:
-    """Return how many made-up calls are sent, and are read back as they were."""
+    """Return how many made-up calls are sent, and how many are read back unchanged."""
     wrong, made = list[str](), 0
     for tool in toolkit:
         for key in ("one", "two"):
@@ -127,7 +127,8 @@ def round_trips(toolkit: Toolkit) -> JsonObject:
                 continue
             for name, (place, wire) in (tool.binding.places if tool.binding else {}).items():
                 is_lost = place == "path" and f"{{{wire}}}" not in (tool.binding.path if tool.binding else "")
-                if is_lost or (place != "body" and args.get(name, True) is None):  # is not sent; the former is listed
+                # not sent; lost path values are listed elsewhere
+                if is_lost or (place != "body" and args.get(name, True) is None):
                     args.pop(name, None)
             args |= {name: back[name] for name, value in args.items() if is_same_file(back.get(name), value)}
             if not json_equal(back, args):
@@ -137,7 +138,7 @@ def round_trips(toolkit: Toolkit) -> JsonObject:
 
 
 def is_same_file(back: Json, sent: Json) -> bool:
-    """Return whether a `data:` address has the bytes of a text that was sent in a file's place."""
+    """Return whether a `data:` URL has the bytes of a text that was sent as a file."""
     head, _, coded = back.partition(";base64,") if isinstance(back, str) else ("", "", "")
     return head.startswith("data:") and isinstance(sent, str) and b64decode(coded) == sent.encode()
 

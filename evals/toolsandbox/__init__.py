@@ -1,4 +1,4 @@
-"""ToolSandbox's method: conversations on the phone, and the scorer beside the benchmark's public code."""
+"""ToolSandbox's method: conversations on the phone, and the scorer compared with the benchmark's public code."""
 
 from .suite import ToolSandbox
 

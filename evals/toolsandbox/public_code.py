@@ -1,4 +1,4 @@
-"""Milestones scored as ToolSandbox's public code does, quirks included, for scores beside published ones."""
+"""Milestones scored as by ToolSandbox's public code, including its quirks, to compare with published scores."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from gecko_graph.state import JsonObject
 def score_publicly(goal: Goal, trajectory: Sequence[Snapshot]) -> Score:
     """Score a conversation as the public code does.
 
-    Milestones may share a snapshot, those that no edge names are not matched, only guardrails that are written hold,
-    and any similarity is a minefield's.
+    Milestones may share a snapshot, those without edges are not matched, only explicit guardrails are checked, and any
+    similarity counts for a minefield.
     """
     reached, stepped = (match_publicly(_as_public(some), trajectory) for some in (goal.milestones, goal.minefields))
     plus, minus = (mean([each["similarity"] for each in some]) for some in (reached, stepped))
@@ -36,15 +36,15 @@ def _as_public(milestones: Sequence[Milestone]) -> list[Milestone]:
 
 
 class PublicConstraint(Constraint):
-    """A constraint that compares tables with polars' joins, nulls and Float32."""
+    """A constraint that compares tables like polars' joins, with their nulls and Float32."""
 
     @classmethod
     def of(cls, constraint: Constraint) -> PublicConstraint:
-        """Return a constraint that compares so."""
+        """Return the constraint with this comparison."""
         return cls(**{each.name: getattr(constraint, each.name) for each in fields(constraint)})
 
     def compare(self, now: Snapshot, then: Snapshot | None) -> float:
-        """Return the similarity of a snapshot, from 0 to 1; a guardrail also minds the order of rows."""
+        """Return the similarity of a snapshot, from 0 to 1; a guardrail also compares the order of rows."""
         table, before = now.get(self.table, ()), (then or {}).get(self.table, ())
         if self.kind == "guardrail":
             return float(then is None or list(table) == list(before))
@@ -64,7 +64,7 @@ class PublicConstraint(Constraint):
         if not found or len(found) != len(rows):
             return 0.0
         costs = [[self._cost(row, wanted) for wanted in rows] for row in found]
-        if any(math.isnan(cost) for row in costs for cost in row):  # one such pair makes all of it 0
+        if any(math.isnan(cost) for row in costs for cost in row):  # one such pair makes the whole result 0
             return 0.0
         similarity = math.exp(-least_mean(costs))
         return _as_single(similarity) if len(rows[0]) == 1 else similarity
@@ -76,7 +76,7 @@ class PublicConstraint(Constraint):
                 return math.inf
             cell, measure = row[column], self.measures.get(column, "exact")
             if cell is None and measure in ("exact", "contains") and target is not None:
-                continue  # polars compares with null as null, and leaves it out of the mean
+                continue  # polars compares with null as null, which the mean ignores
             costs.append(_as_cost(measure_cell(cell, target, column, self.measures, self.tolerance)))
         return sum(costs) / len(costs) if costs else math.nan
 
@@ -86,7 +86,7 @@ _LN_E = 1 - 2**-24
 
 
 def _as_cost(similarity: float) -> float:
-    """Return -ln(similarity) in Float32: of two mappings the last digits decide."""
+    """Return -ln(similarity) in Float32, whose last digits may decide between two mappings."""
     return _as_single(_as_single(-math.log(_as_single(similarity))) / _LN_E) if similarity > 0 else math.inf
 
 
@@ -96,7 +96,7 @@ def _as_single(number: float) -> float:
 
 
 def _fill_nulls(*tables: Table) -> list[Table]:
-    """Return tables with the zero of its column's type in the place of each null, as they are joined."""
+    """Return tables with each null replaced by the zero of its column's type, as the public code joins them."""
     cells = [(column, value) for table in tables for row in table for column, value in row.items()]
     zeros: JsonObject = {column: type(value)() for column, value in cells if value is not None}
     return [
@@ -106,7 +106,7 @@ def _fill_nulls(*tables: Table) -> list[Table]:
 
 
 def _find_added(table: Table, before: Table) -> Table | None:
-    """Return the rows that were added; a row that stood twice is never matched, one added like another not seen."""
+    """Return the added rows; rows that occurred twice never match, and a duplicate of an existing row is not seen."""
     now, old = Counter(map(row_key, table)), Counter(map(row_key, before))
     joined = sum(count * old[key] for key, count in now.items())
     return _leave_out(table, before) if joined == len(before) else None
@@ -121,8 +121,8 @@ def match_publicly(milestones: Sequence[Milestone], trajectory: Sequence[Snapsho
     """Return the milestones with their snapshots.
 
     A depth-first search: milestones are placed one after the other, in an order that the edges allow, each at the
-    snapshot of the last one or later; of equal similarities the first milestone and the earliest snapshot come first,
-    and only a higher sum replaces what was found. Of several, those that no edge names are left out.
+    snapshot of the last one or later. Among equal similarities the first milestone and the earliest snapshot are tried
+    first, and only a higher sum replaces a result. If there are several milestones, those without edges are left out.
     """
     named = {name for each in milestones for name in each.after}
     linked = [each for each in milestones if each.after or each.id in named or len(milestones) == 1]
@@ -132,7 +132,7 @@ def match_publicly(milestones: Sequence[Milestone], trajectory: Sequence[Snapsho
 
 
 _NOISE = 1e-9
-"""Sums of the same similarities in another order differ by less."""
+"""Sums of the same similarities in another order differ by less than this."""
 
 
 class _Search:
@@ -210,7 +210,7 @@ _MESSAGES = "SANDBOX"
 
 
 def read_trajectory(row: JsonObject) -> list[Snapshot]:
-    """Return the snapshots of a row, from the first message of the user on."""
+    """Return the snapshots of a row, starting with the first message of the user."""
     first, last = row["first_user_message_index"], row["max_message_index"]
     tables = {name: _Table(rows) for name, rows in row["snapshots"].items() if name != _MESSAGES}
     messages = _Table(row["snapshots"][_MESSAGES])
@@ -224,14 +224,14 @@ def read_trajectory(row: JsonObject) -> list[Snapshot]:
 
 
 class _Table:
-    """All versions of a table; the one of a message is the last that was written before or with it."""
+    """All versions of a table; a message has the last version written before or with it."""
 
     def __init__(self, rows: Sequence[JsonObject]) -> None:
         self._versions: dict[int, list[JsonObject]] = {}
         for row in rows:
             version = self._versions.setdefault(row[_INDEX], [])
             plain = {key: value for key, value in row.items() if key != _INDEX}
-            if any(value is not None for value in plain.values()):  # each version begins with an empty row
+            if any(value is not None for value in plain.values()):  # each version starts with an empty row
                 version.append(plain)
 
     def exactly(self, at: int) -> list[JsonObject]:

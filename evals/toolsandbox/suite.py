@@ -1,4 +1,4 @@
-"""Conversations on the phone, and trajectories that ToolSandbox's public code has scored, scored again (`--scores`)."""
+"""Conversations on the phone; with `--scores`, trajectories scored by ToolSandbox's public code, scored again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .public_code import read_goal, read_trajectory, score_publicly
 
 FOLDER = ROOT / "examples" / "phone"
 GOOD = ("good", "also")
-"""The scripted agents that reach all milestones, the second in words that no rule may be sure of."""
+"""The scripted agents that reach all milestones; the second uses words that rules may not be sure of."""
 FILE = "toolsandbox_scores.jsonl.gz"
 CLOSE = 1e-6
 """The public code computes in Float32."""
@@ -37,12 +37,12 @@ _SCORES = ("similarity", "milestone_similarity", "minefield_similarity")
 
 
 class ToolSandbox(Suite):
-    """Conversations on the phone of `examples/phone`; or the scorer beside ToolSandbox's public code (`--scores`).
+    """Conversations of `examples/phone`; or the scorer compared with ToolSandbox's public code (`--scores`).
 
-    Each case is held with its scripted agents: good ones, which reach all milestones, and bad ones; or with an agent of
-    your own (`--agent`), as by `gecko-graph test examples/phone/cases`.
-    With `--scores` a case is a trajectory that the public code has scored. It is scored as the code does (similarities
-    and mapping must agree), and as the paper defines it; without milestones it is unscored, and left out of the mean.
+    Each case is run with its scripted agents: good ones, which reach all milestones, and bad ones; or with your own
+    agent (`--agent`), as by `gecko-graph test examples/phone/cases`. With `--scores` a case is a trajectory that the
+    public code has scored. It is scored as by that code (similarities and mapping must agree), and as the paper defines
+    it; without milestones it is unscored, and left out of the mean.
     """
 
     name = "toolsandbox"
@@ -58,8 +58,8 @@ class ToolSandbox(Suite):
         about = f"score trajectories again instead ({FILE} of the shared data)"
         parser.add_argument("--scores", metavar="FILE", nargs="?", const="", help=about)
         parser.add_argument("--agent", metavar="AGENT", help="module:factory, provider:name, or a server's address")
-        parser.add_argument("--user-model", metavar="NAME", help="plays the users, in the place of their scripts")
-        parser.add_argument("--augment", metavar="NAME", action="append", default=[], help="as gecko-graph test has it")
+        parser.add_argument("--user-model", metavar="NAME", help="model that plays the users instead of their scripts")
+        parser.add_argument("--augment", metavar="NAME", action="append", default=[], help="as for gecko-graph test")
         parser.add_argument("--differences", type=int, default=10, metavar="N", help="disagreements to list (10)")
 
     def others(self) -> Mapping[str, str]:
@@ -71,9 +71,9 @@ class ToolSandbox(Suite):
         """Yield a case per conversation, or per trajectory."""
         own = self.options.own
         if unknown := next((each for each in own.augment if each not in AUGMENTATIONS), None):
-            raise EvalError(f"--augment {unknown}: there are {', '.join(AUGMENTATIONS)}")
+            raise EvalError(f"--augment {unknown}: expected one of {', '.join(AUGMENTATIONS)}")
         if not own.agent and (own.augment or own.user_model):
-            raise EvalError("--augment and --user-model need an --agent: the scripted ones know their names and users")
+            raise EvalError("--augment and --user-model need an --agent: the scripted ones have fixed names and users")
         given = own.scores
         if given is None:
             yield from phone_cases(own.augment or [AS_WRITTEN]) if own.agent else phone_cases()
@@ -82,7 +82,7 @@ class ToolSandbox(Suite):
             yield Case(f"{number}:{row['scenario']}:{row['variant']}", row, group=row["variant"], unit=row["scenario"])
 
     def run_case(self, case: Case) -> JsonObject:
-        """Hold the conversation; or score the trajectory in both ways."""
+        """Run the conversation, or score the trajectory in both ways."""
         if "file" in case.data:
             return hold(case.data, self.options.own)
         goal, trajectory, expected = read_goal(case.data), read_trajectory(case.data), case.data["result"]
@@ -152,7 +152,7 @@ def _is_same(reached: Sequence[Reached], mapping: Mapping[str, Any], first: int)
 
 
 def phone_cases(augmentations: Sequence[str] = ()) -> Iterator[Case]:
-    """Yield a case for each scenario under each augmentation; without any, with each of its scripted agents."""
+    """Yield a case per scenario and augmentation; without augmentations, per scenario and scripted agent."""
     for file in find_cases([FOLDER / "cases"]):
         name = file.name.removesuffix(".gecko.yaml")
         facts = {"categories": list(Scenario.load(file).categories)}
@@ -170,7 +170,7 @@ def phone_cases(augmentations: Sequence[str] = ()) -> Iterator[Case]:
 
 
 def hold(data: Mapping[str, Any], own: Any) -> JsonObject:
-    """Hold one conversation and return its record."""
+    """Run one conversation and return its record."""
     agent: AgentLike = scripted(*data["replies"]) if "replies" in data else load_agent(own.agent)
     user = chat_model(own.user_model) if own.user_model else None
     augmentation = data.get("augmentation", AS_WRITTEN)

@@ -1,1 +1,1 @@
-"""Parts of the suite `truth`: what recorded turns and replies say of questions, verdicts and marks, without a model."""
+"""Parts of the suite `truth`: evaluate recorded turns and replies (questions, verdicts, marks) without a model."""

@@ -1,4 +1,4 @@
-"""What the validator is asked: recorded questions, put again as they are now."""
+"""The validator's questions: recorded ones, asked again with today's rules."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .questions import TWINS, missed_twins, places_asked, read_questions
 
 MOST_QUESTIONS = 20
 WRONG_VALUES_FOUND = 1_398
-"""Of BFCL's 2,118 answers with a wrong value those whose value 1b17d493 refused by rule, or asked about."""
+"""Number of BFCL's 2,118 answers with a wrong value that 1b17d493 refused by rule, or asked about."""
 _WRONG = re.compile(r"Invalid value for parameter \\?'(\w+)\\?'")
 
 
 class Part(NamedTuple):
-    """One part of the suite `truth`: what it measures in the data's folder, and how that is told and what must hold."""
+    """One part of the suite `truth`: its measurement on the data's folder, its tables, expectations and notes."""
 
     name: str
     measure: Callable[[Path], JsonObject]
@@ -32,7 +32,7 @@ class Part(NamedTuple):
 
 
 def measure_validator(folder: Path) -> JsonObject:
-    """Put the recorded questions again, their wrong twins, and BFCL's answers with a wrong value."""
+    """Repeat the recorded questions, their wrong twins, and BFCL's answers with a wrong value."""
     questions = list(read_questions(list(read_jsonl(find("live_replies_3.jsonl.gz", folder)))))
     left = [(each, asked) for each in questions if (asked := each.ask())]
     found, total = 0, 0
@@ -60,7 +60,7 @@ def _asked_of(row: Any) -> list[str]:
 
 
 def tell_validator(values: JsonObject) -> list[Table]:
-    """Return what is still asked."""
+    """Return how many questions are still asked."""
     table = Table("The validator's recorded questions, put again", ["what", "now", "of"])
     table.add("still asked", len(values["left"]), values["questions"])
     table.add("wrong twins refused or asked about", values["twins"] - len(values["missed"]), values["twins"])
@@ -69,7 +69,7 @@ def tell_validator(values: JsonObject) -> list[Table]:
 
 
 def expect_validator(values: JsonObject) -> list[Expectation]:
-    """Return what must hold of the questions."""
+    """Return the expectations on the questions."""
     return [
         Expectation(f"at most {MOST_QUESTIONS} questions are still asked", len(values["left"]) <= MOST_QUESTIONS),
         Expectation(f"no wrong twin is let through: {values['missed']}", not values["missed"]),

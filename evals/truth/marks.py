@@ -1,7 +1,7 @@
-"""Marks on recorded turns: on right and wrong ones, planted values, sentences that rest on simulated reads.
+"""Marks on recorded turns: on right and wrong turns, planted values, sentences based on simulated reads.
 
-The turns were rehearsed at 1b17d493 with a strong model in every role, each tool simulated by it; provenance is traced
-anew. `may_refuse` is what the steps hold, with what the simulator replied and that commit had dropped.
+The turns were rehearsed at 1b17d493 with a strong model in every role, which also simulated each tool; provenance is
+traced again. `may_refuse` comes from the steps, and from simulator replies that that commit had dropped.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ _NAMES = ("Orsolya", "Thaddeus", "Quillon", "Ravensburg", "Ystad", "Zoraida", "M
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A recorded turn, with the conversation that led to it, and what of its state was made up."""
+    """A recorded turn, with the conversation before it, and the made-up parts of its state."""
 
     row: JsonObject
     messages: Sequence[AnyMessage]
     supposed: Sequence[str]
     rules: Sequence[str] = ()
-    """What may refuse its plan."""
+    """Rules that may refuse its plan."""
 
     @property
     def name(self) -> str:
@@ -60,7 +60,7 @@ class Turn:
 
     @property
     def is_right(self) -> bool:
-        """True where the official checker called it right."""
+        """Whether the official checker accepted it."""
         return bool(self.row["officially_right"])
 
     @property
@@ -85,7 +85,7 @@ class Turn:
 
 
 def read_toolkit(folder: Path) -> Toolkit:
-    """Return the tools of all tasks, as they are documented: without effects."""
+    """Return the documented tools of all tasks, which have no effects."""
     return Toolkit.from_tools([*json.loads(find(DOCUMENTS, folder).read_text(encoding="utf-8")).values()])
 
 
@@ -115,7 +115,7 @@ def read_turns(folder: Path, *, arm: str = "model") -> list[Turn]:
 
 
 def _with_notes(row: JsonObject) -> JsonObject:
-    """Return a recorded turn, whose rules stand under a key of their own, with these as notes."""
+    """Return a recorded turn with its rules, which it has under a separate key, as notes."""
     for attempt in row["rehearsal"]["attempts"]:
         outcomes = [step["outcome"] for step in attempt["steps"] if "outcome" in step]
         for record in [attempt["verdict"], *outcomes]:
@@ -129,7 +129,7 @@ def _key(call: Mapping[str, Any]) -> str:
 
 
 def _dropped_rules(folder: Path) -> dict[str, list[str]]:
-    """Return from a call to the rules that a simulator has named for a call that changed nothing."""
+    """Return, by call, the rules that a simulator has named for a call without changes."""
     found: dict[str, list[str]] = {}
     for row in read_jsonl(find(REPLIES, folder)):
         reply = row["reply"].get("json") if row["role"] == "simulator" else None
@@ -141,16 +141,16 @@ def _dropped_rules(folder: Path) -> dict[str, list[str]]:
 
 
 class Planted(NamedTuple):
-    """An invented value in the place of an argument of a recorded plan."""
+    """An invented value instead of an argument of a recorded plan."""
 
     turn: Turn
     number: int
-    """Of the step, from 0."""
+    """The index of the step."""
     place: Place
     value: str | int | float
 
     def steps(self) -> list[Step]:
-        """Return the attempt's steps with it."""
+        """Return the attempt's steps with the invented value."""
         steps = deepcopy([*self.turn.attempt["steps"]])
         at: Any = steps[self.number]["call"]["args"]
         for token in self.place[:-1]:
@@ -159,14 +159,17 @@ class Planted(NamedTuple):
         return steps
 
     def is_marked(self, toolkit: Toolkit) -> bool:
-        """Return whether provenance calls it made up."""
+        """Return whether provenance marks the value as made up."""
         call, path = self.turn.attempt["steps"][self.number]["call"]["id"], pointer(self.place)
         made_up = notes_of(self.turn.trace(toolkit, self.steps()).notes, "made_up")
         return any(each["data"]["call"] == call and each["where"] == path for each in made_up)
 
 
 def plant(turns: Sequence[Turn], toolkit: Toolkit, *, most: int = PLANTED, seed: int = SEED) -> list[Planted]:
-    """Return invented values, drawn by seed, in arguments of the plans; not of what a tool offers, nor truth values."""
+    """Return invented values, drawn by seed, for arguments of the plans.
+
+    Arguments whose value the tool itself offers, and booleans, are not replaced.
+    """
     random, offered = Random(seed), {tool.name: Offered(tool.parameters) for tool in toolkit}
     places = [
         (turn, number, place, value)
@@ -202,7 +205,7 @@ def find_lost(planted: Sequence[Planted], toolkit: Toolkit) -> list[Planted]:
 
 
 def mark_tables(folder: Path, *, most: int = PLANTED) -> tuple[list[Table], list[Expectation]]:
-    """Return the figures of the marks, and what must hold of them."""
+    """Return the figures of the marks, and the expectations."""
     toolkit, turns = read_toolkit(folder), read_turns(folder)
     traced = [(turn, turn.trace(toolkit)) for turn in turns]
     right = [each for each in traced if each[0].is_right]

@@ -1,4 +1,4 @@
-"""The validator's recorded questions put again: which a rule decides now, and whether wrong values still meet one."""
+"""The validator's recorded questions, asked again: which do rules now decide, and are wrong values caught?"""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from gecko_graph.world.check import SHOWN_STEPS, validator
 
 SCOPE = NodeScope(GeckoContext(), lambda event: None, lambda role: True)
 OURS = r"\(A note|Carry out the user's latest request"
-"""Where in a message of the planner's what we have added begins."""
+"""The start of the text that this package has added to a planner's message."""
 
 Replies = Sequence[Mapping[str, Any]]
 
 
 class Question(NamedTuple):
-    """A recorded question: the tool, the call's arguments, what was asked about, and what the planner knew."""
+    """A recorded question: the tool, the call's arguments, the questioned places, and what the planner knew."""
 
     number: int
     tool: ToolSpec
@@ -34,7 +34,7 @@ class Question(NamedTuple):
     state: JsonObject
 
     def ask(self, args: JsonObject | None = None, tool: ToolSpec | None = None) -> list[str]:
-        """Return the places that are asked about, or refused, of these arguments or of others."""
+        """Return the places of these arguments, or others, that are asked about or refused."""
         call = {"id": "c", "name": self.tool.name, "args": self.args if args is None else args}
         return places_asked({**self.state, "pending": [call]}, Toolkit([tool or self.tool]))
 
@@ -51,7 +51,7 @@ def places_asked(state: Any, toolkit: Any) -> list[str]:
 
 
 def read_block(text: str, label: str) -> str:
-    """Return what a recorded prompt has between two marks; empty where it has none."""
+    """Return the block between two marks of a recorded prompt; empty if there is none."""
     found = re.search(rf"<({label}-[0-9a-f]+)>\n(.*?)\n</\1>", text, re.DOTALL)
     return found[2] if found else ""
 
@@ -62,7 +62,7 @@ def text_of_request(row: Mapping[str, Any]) -> str:
 
 
 def read_questions(replies: Replies) -> Iterator[Question]:
-    """Yield the validator's questions, each with what the planner had when it made the call."""
+    """Yield the validator's questions, each with what the planner knew when it made the call."""
     asked = [(at, row) for at, row in enumerate(replies) if row["role"] == "validator"]
     for number, (at, row) in enumerate(asked):
         text = text_of_request(row)
@@ -77,7 +77,7 @@ def read_questions(replies: Replies) -> Iterator[Question]:
 
 
 def _tool_of(text: str) -> ToolSpec:
-    """Return the tool of a question; of arguments that it does not show a rule had decided."""
+    """Return the tool of a question; arguments that it does not show had been decided by a rule."""
     told, args = json.loads(read_block(text, "tool")), json.loads(read_block(text, "call"))
     shown = told["parameters"].get("properties", {})
     decided = {name: {"enum": [value]} for name, value in args.items() if name not in shown}
@@ -86,7 +86,7 @@ def _tool_of(text: str) -> ToolSpec:
 
 
 def _known_before(replies: Replies, at: int, call: list[Any], task: str, steps: int) -> JsonObject | None:
-    """Return the conversation and the steps that the planner saw last before it made a call; None if it is not kept."""
+    """Return the conversation and steps that the planner saw before it made a call; None if not recorded."""
     for row in reversed(replies[:at]):
         made = row["reply"].get("calls") or () if row["role"] == "planner" else ()
         messages = row["request"]["messages"]
@@ -99,7 +99,7 @@ def _known_before(replies: Replies, at: int, call: list[Any], task: str, steps: 
 
 
 def _known_by(text: str, shown: Sequence[str]) -> JsonObject:
-    """Return what the question itself shows."""
+    """Return the conversation and steps that the question itself shows."""
     kinds: Any = {"user": HumanMessage, "assistant": AIMessage, "tool": partial(ToolMessage, tool_call_id="t")}
     turns = re.split(r"(?m)^(user|assistant|tool): ", read_block(text, "conversation"))[1:]
     conversation = [kinds[role](said) for role, said in zip(turns[::2], turns[1::2], strict=True)]
@@ -108,7 +108,7 @@ def _known_by(text: str, shown: Sequence[str]) -> JsonObject:
 
 
 def _read_messages(messages: Sequence[Mapping[str, Any]], task: str) -> JsonObject:
-    """Return a recorded conversation; what follows the current task are the attempt's steps."""
+    """Return a recorded conversation; messages after the current task are the attempt's steps."""
     conversation: list[AnyMessage] = []
     steps: list[JsonObject] = []
     is_now = False
@@ -142,7 +142,7 @@ def replaced(args: JsonObject, place: str, value: Any) -> JsonObject:
     inner: Any = changed
     for token in way:
         inner = inner[token]
-    assert value_at(args, place) != value, f"{place}: the twin is the value itself"
+    assert value_at(args, place) != value, f"{place}: the twin equals the value"
     inner[last] = value
     return changed
 
@@ -199,7 +199,7 @@ TWINS: Sequence[tuple[int, str, Any]] = (
     (60, "/start", "2026-12-05T09:00"),
     (61, "/start", "2026-12-02T04:00"),
 )
-"""Wrong values in the place of right ones that a rule decides: the question's number, the place, the value."""
+"""Wrong values for right ones that a rule decides: the question's number, the place, the value."""
 
 
 def missed_twins(questions: Sequence[Question]) -> list[str]:

@@ -1,4 +1,4 @@
-"""`undo`: ways back, looked at on the benchmark's real classes, and plans on the order service that are undone."""
+"""`undo`: undoing calls, checked on the benchmark's real classes, and undoing plans on the order service."""
 
 from __future__ import annotations
 
@@ -38,14 +38,17 @@ from ..loop.tasks import kits
 from ..suites.fidelity import FILES
 
 MOST, DEEP, POOL, NEAR = 1_500, 20_000, 40, 12
-"""Calls that are tried for one write: two steps with all values around, three with those of call, result and change."""
+"""Calls tried for one write: for two steps with all known values, for three with those of call, result and change.
+
+Then the most values per argument, and the most values of call, result and change.
+"""
 PARTS = ("kits", "classes", "plans")
 
 
 def run(argv: Sequence[str]) -> int:
-    """Measure; returns 1 where a way back that was told does not restore, or too few are found."""
+    """Measure; return 1 if a suggested undo does not restore the state, or too few are found."""
     parser = argparse.ArgumentParser(prog="python -m evals undo", description=__doc__)
-    parser.add_argument("--classes", default=",".join(CLASSES), metavar="NAME,...", help="of the real classes (all)")
+    parser.add_argument("--classes", default=",".join(CLASSES), metavar="NAME,...", help="real classes to use (all)")
     parser.add_argument("--writes", type=int, default=60, metavar="N", help="writes of each real class (60)")
     parser.add_argument("--plans", type=int, default=300, metavar="N", help="plans on the order service (300)")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="seed of the first of these plans (0)")
@@ -55,12 +58,12 @@ def run(argv: Sequence[str]) -> int:
         try:
             failed += globals()[f"measure_{name}"](given) if name in PARTS else parser.error(f"--only: {name!r}")
         except EvalError as missing:
-            print(f"{name}: left out: {missing}")
+            print(f"{name}: skipped: {missing}")
     return 1 if failed else 0
 
 
 def measure_kits(given: Any) -> int:
-    """Print, for random writes of files, phone, shop and order, how many have a way back, and how long that takes."""
+    """Print how many random writes of files, phone, shop and order can be undone, and how long the search takes."""
     order = Scenario.load(examples()["order"])
     known: dict[str, tuple[Toolkit, list[JsonObject]]] = {
         **kits(Given(SHARED, 0)),
@@ -89,7 +92,7 @@ def measure_kits(given: Any) -> int:
 
 
 def measure_classes(given: Any) -> int:
-    """Print, class by class, how many writes have a way back by exhaustive search, and how many of them are found."""
+    """Print, by class, how many writes can be undone according to exhaustive search, and how many undos are found."""
     have = found = told = wrong = 0
     for kind, configs, values in classes(given.classes.split(",")):
         counts = look_at_class(kind, configs, values, given.writes)
@@ -101,7 +104,7 @@ def measure_classes(given: Any) -> int:
 
 
 def look_at_class(kind: str, configs: Sequence[tuple[str, JsonObject]], values: Values, writes: int) -> Counter[str]:
-    """Return what became of so many random writes of a class."""
+    """Return the results for random writes of a class."""
     counts: Counter[str] = Counter(dict.fromkeys(("writes", "have one", "of these found", "told", "told and wrong"), 0))
     toolkit = class_toolkit(kind)
     finder = UndoFinder(toolkit)
@@ -120,7 +123,7 @@ def look_at_class(kind: str, configs: Sequence[tuple[str, JsonObject]], values: 
 
 
 def classes(kinds: Sequence[str]) -> Iterator[tuple[str, list[Any], Values]]:
-    """Yield the real classes with the benchmark's states of each, and the values of its recorded calls."""
+    """Yield the real classes, each with the benchmark's states and the values of recorded calls."""
     tasks = list(read_jsonl(SHARED / "bfcl_multiturn_tasks.jsonl.gz"))
     files = [SHARED / each for each in FILES]
     values = Values.of(one for file in files for task in read_jsonl(file) for one in recorded_calls(task))
@@ -129,7 +132,7 @@ def classes(kinds: Sequence[str]) -> Iterator[tuple[str, list[Any], Values]]:
 
 
 def random_writes(kind: str, configs: Sequence[tuple[str, JsonObject]], values: Values, writes: int) -> Iterator[Any]:
-    """Yield so many random writes of a class: the class, the states before and after, the call, and its result."""
+    """Yield random writes of a class: the class, the states before and after, the call, and its result."""
     seed = made = 0
     while configs and made < writes and seed < 20 * writes:
         seed += 1
@@ -150,15 +153,15 @@ def random_writes(kind: str, configs: Sequence[tuple[str, JsonObject]], values: 
 
 
 def call(real: Real, state: JsonObject, name: str, args: JsonObject) -> tuple[Json, JsonObject]:
-    """Return what the real class answers to a call in a state, and the state after it."""
+    """Return the real class's answer to a call in a state, and the state after it."""
     instances = real.classes.instances(state)
     result, _ = answered(getattr(instances[real.start.kind], name), args)
     return result, real.classes.read(instances)
 
 
 def way_of(finder: UndoFinder, toolkit: Toolkit, name: str, args: JsonObject, before: JsonObject) -> Any:
-    """Return the calls that are told for a write, by contract alone; None where none are."""
-    hidden: Any = before[RUNTIME]  # contracts keep what the classes keep beside their attributes, too
+    """Return the calls suggested to undo a write, from contracts alone; None if there are none."""
+    hidden: Any = before[RUNTIME]  # contracts also keep the classes' private attributes
     begin = {key: {**part, **hidden.get(key, {}).get("private", {})} for key, part in public(before).items()}
     world = World(toolkit, state=begin, context=KNOBS)
     step = world.call({"name": name, "args": args})
@@ -169,7 +172,7 @@ def way_of(finder: UndoFinder, toolkit: Toolkit, name: str, args: JsonObject, be
 
 
 def play(real: Real, state: JsonObject, way: Sequence[Any], result: Json) -> JsonObject:
-    """Return the real state after the calls that were told, their holes filled from the real result."""
+    """Return the real state after the suggested calls, with their holes filled from the real result."""
     for each in way:
         args = dict(each["args"])
         for hole in each["bindings"]:
@@ -180,7 +183,7 @@ def play(real: Real, state: JsonObject, way: Sequence[Any], result: Json) -> Jso
 
 
 def search(real: Real, before: JsonObject, after: JsonObject, toolkit: Toolkit, args: JsonObject, result: Json) -> bool:
-    """Return whether any call of the class, or two, restore the state: every value around is tried."""
+    """Return whether one or more calls of the class restore the state, trying all known values."""
     near, wide = values_around(before, after, args, result)
     goal, narrow = public(before), [each for each in wide if each in near[:NEAR]] + ["..", True, False]
     first = Reach(real, goal, toolkit, wide, most=MOST)
@@ -190,7 +193,7 @@ def search(real: Real, before: JsonObject, after: JsonObject, toolkit: Toolkit, 
 def values_around(
     before: JsonObject, after: JsonObject, args: JsonObject, result: Json
 ) -> tuple[list[Json], list[Json]]:
-    """Return the values of a call, its result and its change, and with them those of the states."""
+    """Return the values of a call, its result and its change; and these with the values of the states."""
     goal, wide = public(before), list[Json]()
     patch = [*make_patch(public(after), goal), *make_patch(goal, public(after))]
     changes = [each for one in patch for each in scalars_of([one.get("value"), tokens(one["path"])])]
@@ -202,7 +205,7 @@ def values_around(
 
 
 class Reach:
-    """A search on the real class, of so many calls at most."""
+    """A search on the real class with a limited number of calls."""
 
     def __init__(self, real: Real, goal: JsonObject, toolkit: Toolkit, pool: Sequence[Json], *, most: int) -> None:
         self._real, self._goal = real, goal
@@ -210,7 +213,7 @@ class Reach:
         self.calls, self._most = 0, most
 
     def reaches(self, start: JsonObject, depth: int) -> bool:
-        """Return whether so many calls lead to the goal; each state is gone on from once."""
+        """Return whether at most `depth` calls lead to the goal; each state is expanded once."""
         states, seen = [start], {digest(public(start))}
         for _ in range(depth):
             found = list[JsonObject]()
@@ -224,7 +227,7 @@ class Reach:
         return False
 
     def _ends(self, states: Iterable[JsonObject]) -> Iterator[JsonObject]:
-        """Yield the states that one more call leads to."""
+        """Yield the states after one more call."""
         for state in states:
             for name, tried in self.options:
                 self.calls += 1
@@ -235,7 +238,7 @@ class Reach:
 
 
 def options(toolkit: Toolkit, pool: Sequence[Json]) -> Iterator[tuple[str, JsonObject]]:
-    """Yield calls of all tools that write, with the values of the pool that their types take; of many only some."""
+    """Yield calls of all tools that write, with the pool's values of the right types; at most 200 per tool."""
     kinds = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list}
     for tool in toolkit:
         rules = tool.parameters["properties"]
@@ -251,10 +254,10 @@ def options(toolkit: Toolkit, pool: Sequence[Json]) -> Iterator[tuple[str, JsonO
 
 
 def measure_plans(given: Any) -> int:
-    """Carry random plans out on the order service, and undo them by the offered plan; orders are a journal there.
+    """Carry out random plans on the order service, and undo them by the offered plan; orders are a journal there.
 
-    A plan has writes of two tools at least. A refund has no way back there, nor has an order that it was made of: the
-    end is the start with what the answer says was not undone.
+    A plan has writes of at least two tools. A refund cannot be undone there, nor can the order that was refunded: the
+    end state must be the start state with the writes that the answer says were not undone.
     """
     whole = right = calls = 0
     tools: Counter[str] = Counter()
@@ -271,7 +274,7 @@ def measure_plans(given: Any) -> int:
             )  # fmt: skip
             config: Any = {"configurable": {"thread_id": "1"}}
             checks = [{"description": "anything", "check": "True"}]
-            asked: Any = ("user", json.dumps(plan))  # whose values are the user's own
+            asked: Any = ("user", json.dumps(plan))  # so that the values are the user's own
             out = agent.invoke({"messages": [asked], "task_state": start, "checklist": checks}, config)
             made = [each for each in out["execution"]["calls"] if each["status"] == "ok"]
             calls += len(made)
@@ -284,13 +287,13 @@ def measure_plans(given: Any) -> int:
             whole += not kept
             seen = seed + 1 - given.first
             if seen % 20 == 0 or seen == given.plans:
-                print(f"plans: {right} of {seen} came back to the start but for the orders and what was said to stay")
-                print(f"  {whole} with a way back for each write; {calls} writes: {dict(tools)}", flush=True)
+                print(f"plans: {right} of {seen} were undone, except for the orders and the writes reported as kept")
+                print(f"  {whole} with an undo for each write; {calls} writes: {dict(tools)}", flush=True)
     return int(right < given.plans)
 
 
 def with_journal(kit: Toolkit) -> Toolkit:
-    """Return the service's tools with its orders named as a journal."""
+    """Return the service's tools with its orders declared as a journal."""
     schema = {"type": "object", "properties": {"orders": {"x-journal": True}}}
     return Toolkit(list(kit), lets=kit.lets, invariants=kit.invariants, state_schema=schema)
 
@@ -302,7 +305,7 @@ def service_call(kit: Toolkit, name: str, **args: Json) -> None:
 
 
 def draw_plan(rng: Random, state: JsonObject) -> list[JsonObject]:
-    """Return two to four random writes, of two tools at least."""
+    """Return two to four random writes, of at least two tools."""
     orders = rng.sample(sorted(state["orders"]), len(state["orders"]))
     names = ["placeOrder", "cancelOrder"]
     names += [rng.choice([*names, "refundOrder"]) for _ in range(rng.randrange(3))]
@@ -317,7 +320,7 @@ def draw_plan(rng: Random, state: JsonObject) -> list[JsonObject]:
 
 
 def expect(start: JsonObject, kept: Iterable[Any]) -> JsonObject:
-    """Return the state that calls which were not undone leave behind, without the orders."""
+    """Return the state after the calls that were not undone, without the orders."""
     balance, items = start["balance"], {key: {**item} for key, item in start["items"].items()}
     for each in kept:
         name, args, result = each["call"]["name"], each["call"]["args"], each["result"]

@@ -1,4 +1,4 @@
-"""The desk of a small library as plain LangChain tools: their own functions answer for the world of a test."""
+"""The desk of a small library as plain LangChain tools; their own functions answer in a test's world."""
 
 from __future__ import annotations
 

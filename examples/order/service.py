@@ -1,12 +1,12 @@
 """An order service on loopback: HTTP and SQLite, with stock, prices, a balance, and faults on request.
 
-    with OrderService(faults=plan_faults(seed=7, rate=0.3)) as service:
+with OrderService(faults=plan_faults(seed=7, rate=0.3)) as service:
         toolkit = service.toolkit()
 
-`python service.py PORT` runs it alone; its key is then the environment's `ORDER_KEY`.
+`python service.py PORT` runs it alone; its key is then the environment variable `ORDER_KEY`.
 
-Its document is `order.openapi.yaml` beside it, `state()` its books as the task state of the contracts, `log()` and
-`GET /log` what was really done. A write that brings an `Idempotency-Key` again is answered from the log.
+Its document is `order.openapi.yaml` beside it. `state()` is its data as the task state that the contracts describe.
+`log()` and `GET /log` list the writes that were done. A write with a known `Idempotency-Key` is answered from the log.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gecko_graph.state import Json, JsonObject
 
 _OPEN = ("500 before", "500 after", "timeout before", "timeout after", "lost before", "lost after")
 FAULTS = (*_OPEN, "429", "slow", "wrong schema")
-"""What may happen to a request; `before` and `after` the work is done."""
+"""Faults of a request; `before` and `after` refer to the operation."""
 
 _ITEMS = {
     "MUG": {"name": "Stoneware mug", "price": 14.5, "stock": 6},
@@ -43,14 +43,14 @@ START: JsonObject = {"balance": 120.0, "items": _ITEMS, "orders": {}}
 
 
 def plan_faults(*, seed: int, rate: float, kinds: Iterable[str] = FAULTS) -> Iterator[str | None]:
-    """Yield the fault of each request, or None: the same for the same seed."""
+    """Yield the fault of each request, or None; the same sequence for the same seed."""
     dice, kinds = random.Random(seed), list(kinds)
     while True:
         yield dice.choice(kinds) if dice.random() < rate else None
 
 
 class _Refused(Exception):
-    """Status and message of a request that is refused."""
+    """Status and message of a refused request."""
 
 
 def _find_items(state: JsonObject, text: str = "", max_price: str = "1e9") -> Json:
@@ -123,12 +123,12 @@ class OrderService:
     """A running order service; its address is `url`.
 
     Args:
-        faults: One of `FAULTS` or None for each request in turn; none after the last. `/log` has none.
-        idempotent: Whether idempotency keys are honoured; the tools of `toolkit` take them only then.
+        faults: For each request in turn one of `FAULTS` or None; none after the last. `/log` has none.
+        idempotent: Whether idempotency keys are honoured; only then do the tools of `toolkit` send them.
     """
 
     key, port = "demo-key", 0
-    """What requests must have as `X-API-Key`, but for `/log`; where it listens, 0 for any port that is free."""
+    """The `X-API-Key` of all requests but `/log`; the port to listen on, 0 for any free port."""
 
     def __init__(self, faults: Iterable[str | None] = (), *, idempotent: bool = True) -> None:
         self._faults, self._idempotent = iter(faults), idempotent
@@ -138,7 +138,7 @@ class OrderService:
         self._database.execute("CREATE TABLE log (operation TEXT, args TEXT, key TEXT, result TEXT)")
         self.reset()
         self._server = ThreadingHTTPServer(("127.0.0.1", self.port), type("Handler", (_Handler,), {"service": self}))
-        self._server.daemon_threads = False  # closing waits for them: they use the database
+        self._server.daemon_threads = False  # closing waits for the threads, which use the database
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Self:
@@ -158,7 +158,7 @@ class OrderService:
         return toolkit if self._idempotent else toolkit.replace(*(replace(tool, idempotency=None) for tool in toolkit))
 
     def reset(self) -> None:
-        """Start the books and the log anew."""
+        """Reset the data and the log."""
         with self._lock, self._database:
             self._database.execute("DELETE FROM books")
             self._database.execute("DELETE FROM log")
@@ -168,7 +168,7 @@ class OrderService:
         return self._database.execute(query, values).fetchall()
 
     def state(self) -> JsonObject:
-        """Return the books as the task state that the contracts describe."""
+        """Return the service's data as the task state that the contracts describe."""
         with self._lock:
             state: JsonObject = json.loads(self._select("SELECT state FROM books")[0][0])
         return state
@@ -180,7 +180,7 @@ class OrderService:
         return [{"operation": o, "key": key, "args": json.loads(a), "result": json.loads(r)} for o, key, a, r in rows]
 
     def answer(self, request: str, body: Json, key: str | None) -> tuple[int, Json] | None:
-        """Return status and body of a request such as `GET /log`; None where the connection is to be closed instead."""
+        """Return status and body for a request such as `GET /log`; None if the connection is to be closed instead."""
         if request == "GET /log":
             return 200, self.log()
         with self._lock:
@@ -207,7 +207,7 @@ class OrderService:
         return 404, {"message": f"there is no {path}"}
 
     def _run(self, function: Callable[..., Json], args: JsonObject, key: str | None) -> tuple[int, Json]:
-        """Return an operation's answer; a write is one transaction with its line in the log."""
+        """Return an operation's answer; a write and its log entry are one transaction."""
         call = (function.__name__.strip("_"), json.dumps(args, sort_keys=True))
         for *known, result in self._select("SELECT operation, args, result FROM log WHERE key = ?", key):
             return (200, json.loads(result)) if tuple(known) == call else (422, {"message": "this key has been used"})
@@ -233,7 +233,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             body = dict(json.loads(raw or b"{}"))
         except (TypeError, ValueError):
-            body = {"body": "broken"}  # no operation takes it
+            body = {"body": "broken"}  # no operation has this parameter
         answer: tuple[int, Json] | None = (401, {"message": "the header X-API-Key is missing or wrong"})
         if self.path == "/log" or self.headers["x-api-key"] == self.service.key:
             answer = self.service.answer(f"{self.command} {self.path}", body, self.headers["idempotency-key"])
@@ -245,17 +245,17 @@ class _Handler(BaseHTTPRequestHandler):
         if answer[0] == 429:
             self.send_header("retry-after", "0")
         self.end_headers()
-        with suppress(ConnectionError):  # the caller is gone
+        with suppress(ConnectionError):  # the caller has disconnected
             self.wfile.write(content)
 
     do_GET = do_POST = _handle
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing: `log` has what was done."""
+        """Log nothing; `OrderService.log` lists the writes."""
 
 
 if __name__ == "__main__":
     OrderService.key, OrderService.port = os.environ["ORDER_KEY"], int(sys.argv[1])
     with OrderService() as running, suppress(KeyboardInterrupt):
-        sys.stderr.write(f"an order service: {running.url}; Ctrl-C ends it\n")
+        sys.stderr.write(f"an order service: {running.url}; stop it with Ctrl-C\n")
         Event().wait()

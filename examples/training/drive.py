@@ -1,4 +1,4 @@
-"""What `./check` does in an environment: serve tasks by a trainer's wire, and play them with its own client."""
+"""The check that `./check` runs in a trainer's environment: serve tasks, and play them with the trainer's client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RUNNING: list[tuple[uvicorn.Server, asyncio.Future[None]]] = []
 
 
 async def serve(app: Any) -> str:
-    """Serve in this event loop; return the address."""
+    """Serve the app in this event loop and return its address."""
     listening = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     RUNNING.append((server, asyncio.ensure_future(server.serve(sockets=[listening]))))
@@ -27,8 +27,8 @@ async def serve(app: Any) -> str:
     return f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
-def faces(task: Task) -> list[dict[str, Any]]:
-    """Return the solution under the names that a policy is shown."""
+def named_calls(task: Task) -> list[dict[str, Any]]:
+    """Return the solution's calls under the tool names that a policy sees."""
     names = dict(zip(task.tools.names, (each["function"]["name"] for each in task.tools.as_openai()), strict=True))
     return [{"name": names[call["name"]], "args": call["args"]} for call in task.solution]
 
@@ -44,7 +44,7 @@ async def check_openenv(folder: str, tasks: list[Task]) -> None:
                 begun = await each.reset(task=task.name)
                 assert begun.observation["messages"][0]["content"] == task.words
                 assert begun.observation["tools"]
-            for call in faces(task):
+            for call in named_calls(task):
                 seen = await env.step({"tool_name": call["name"], "arguments": call["args"]})
                 assert (seen.done, seen.reward) == (False, 0.0), seen
             bad = await idle.step({"tool_name": "no_such_tool", "arguments": {}})
@@ -56,18 +56,14 @@ async def check_openenv(folder: str, tasks: list[Task]) -> None:
     assert await validating.wait() == 0
 
 
-async def check_nemo_gym(folder: str, tasks: list[Task]) -> None:
+def stub_model(plays: dict[str, list[dict[str, Any]]]) -> Any:
+    """Return the API of a model that plays the calls of the task it is given; `plays` are calls by the task's words."""
     from fastapi import FastAPI
-    from nemo_gym.config_types import BaseServerConfig
-    from nemo_gym.server_utils import GlobalAIOHTTPAsyncClientConfig, ServerClient, set_global_aiohttp_client
-    from nemo_gym_server import GeckoConfig, GeckoServer
-    from omegaconf import OmegaConf
-    from responses_api_agents.simple_agent.app import SimpleAgent, SimpleAgentConfig, SimpleAgentRunRequest
 
-    plays, model = {task.words: [*faces(task)] for task in tasks}, FastAPI()
+    app = FastAPI()
 
-    @model.post("/v1/responses")
-    def answer(body: dict[str, Any]) -> dict[str, Any]:  # plays the solution of whatever task it is asked
+    @app.post("/v1/responses")
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
         calls = plays[body["input"][0]["content"]]
         at = sum(each.get("type") == "function_call_output" for each in body["input"])
         text = {"type": "output_text", "text": "Done.", "annotations": []}
@@ -79,6 +75,17 @@ async def check_nemo_gym(folder: str, tasks: list[Task]) -> None:
         made = {"id": "r", "object": "response", "created_at": 0, "model": "stub", "output": [output]}
         return {**made, "parallel_tool_calls": False, "tool_choice": "auto", "tools": []}
 
+    return app
+
+
+async def check_nemo_gym(folder: str, tasks: list[Task]) -> None:
+    from nemo_gym.config_types import BaseServerConfig
+    from nemo_gym.server_utils import GlobalAIOHTTPAsyncClientConfig, ServerClient, set_global_aiohttp_client
+    from nemo_gym_server import GeckoConfig, GeckoServer
+    from omegaconf import OmegaConf
+    from responses_api_agents.simple_agent.app import SimpleAgent, SimpleAgentConfig, SimpleAgentRunRequest
+
+    plays = {task.words: [*named_calls(task)] for task in tasks}
     session = set_global_aiohttp_client(GlobalAIOHTTPAsyncClientConfig())
     known = OmegaConf.create({})
     client = ServerClient(head_server_config=BaseServerConfig(host="127.0.0.1", port=1), global_config_dict=known)
@@ -89,7 +96,7 @@ async def check_nemo_gym(folder: str, tasks: list[Task]) -> None:
 
     server = GeckoServer(config=GeckoConfig(name="gecko", tasks=folder, **where), server_client=client)
     await begin("resources_servers", "gecko", server.setup_webserver())
-    await begin("responses_api_models", "policy", model)
+    await begin("responses_api_models", "policy", stub_model(plays))
     references = {
         "resources_server": {"type": "resources_servers", "name": "gecko"},
         "model_server": {"type": "responses_api_models", "name": "policy"},
@@ -126,4 +133,4 @@ if __name__ == "__main__":
     wire, given = sys.argv[1:]
     made = read_tasks(given, Toolkit.from_openapi(Path(given) / "tools.openapi.yaml"))
     asyncio.run(check(wire, given, made))
-    print(f"{wire}: {len(made)} tasks played, each 1.0 by its solution and 0.0 by nothing done")
+    print(f"{wire}: {len(made)} tasks played, each worth 1.0 for its solution and 0.0 for doing nothing")

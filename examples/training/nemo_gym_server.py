@@ -1,12 +1,13 @@
-"""Tasks of `gecko-graph data tasks` as a resources server of NeMo Gym 0.4; `./check nemo-gym` tries it with its agent.
+"""Tasks of `gecko-graph data tasks` as a resources server of NeMo Gym 0.4; test it with `./check nemo-gym`.
 
-    gecko-graph data tasks api.yaml --state state.json -n 200 -o tasks --to nemo-gym
+gecko-graph data tasks api.yaml --state state.json -n 200 -o tasks --to nemo-gym
     pip install -r nemo_gym.txt && pip install --no-deps .
     ng_run "+config_paths=[gecko.yaml]"      # entrypoint: nemo_gym_server.py, tasks: the folder
 
-In an environment of its own, on Python 3.12, without langchain-openai: NeMo Gym wants `openai<=2.7.2`, which that
-refuses, and no task asks a model. Its 0.7 needs Python 3.13.14. The rows, `nemo-gym.jsonl`, are the same for both.
-A rollout is a session: its calls act on a fork of the task's start, and `verify` scores it by the last words.
+Use a separate environment with Python 3.12 and without langchain-openai, which needs a newer openai than the
+`openai<=2.7.2` of NeMo Gym; no task asks a model. NeMo Gym 0.7 needs Python 3.13.14 and uses the same rows,
+`nemo-gym.jsonl`. A rollout is a session: its calls act on a fork of the task's start, and `verify` scores it by its
+last message.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class GeckoServer(SimpleResourcesServer):
         folder = Path(self.config.tasks)
         self._tasks = GeckoEnv(read_tasks(folder, Toolkit.from_openapi(folder / "tools.openapi.yaml")))
         app = super().setup_webserver()
-        app.post("/{tool}")(self.call)  # behind NeMo Gym's own routes
+        app.post("/{tool}")(self.call)  # after NeMo Gym's own routes
         return app
 
     async def seed_session(self, request: Request, body: Seed) -> BaseSeedSessionResponse:
@@ -65,7 +66,7 @@ class GeckoServer(SimpleResourcesServer):
     def call(self, request: Request, tool: str, body: dict[str, Any] | None = None) -> Response:
         env = self._open.get(request.session[SESSION_ID_KEY])
         if env is None:
-            return Response("there is no such session: seed_session", 409)
+            return Response("no such session: call seed_session first", 409)
         seen = env.step([{"name": tool, "args": body or {}}]).observation["messages"]
         return Response(seen[-1]["content"], media_type="application/json")
 

@@ -1,11 +1,11 @@
-"""Tasks of `gecko-graph data tasks` as an OpenEnv 0.10 server; `./check openenv` tries it with OpenEnv's own client.
+"""Tasks of `gecko-graph data tasks` as an OpenEnv 0.10 server; test it with `./check openenv`.
 
-    gecko-graph data tasks api.yaml --state state.json -n 200 -o tasks
+gecko-graph data tasks api.yaml --state state.json -n 200 -o tasks
     pip install -r openenv.txt '.[training]'
     python openenv_server.py tasks --port 8000
 
-`reset` takes `task` and `seed`; its observation has the user's words and the tools. A step calls a tool, or gives the
-`answer`, which ends the episode. Nothing that a policy is shown tells the goal; the reward is 0.0 until the end.
+`reset` takes `task` and `seed`; its observation contains the user's words and the tools. A step calls a tool, or gives
+the `answer`, which ends the episode. The policy never sees the goal; the reward is 0.0 until the end.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class GeckoAction(Action):
 
 
 class GeckoObservation(Observation):
-    messages: list[dict[str, Any]] = Field(default_factory=list, description="OpenAI's: those since the last step")
-    tools: list[dict[str, Any]] = Field(default_factory=list, description="OpenAI's: after a reset")
+    messages: list[dict[str, Any]] = Field(default_factory=list, description="OpenAI messages since the last step")
+    tools: list[dict[str, Any]] = Field(default_factory=list, description="OpenAI tools, after a reset only")
 
 
 class GeckoEnvironment(Environment[GeckoAction, GeckoObservation, State]):
@@ -66,7 +66,7 @@ def build(folder: str) -> Any:
 
 if __name__ == "__main__":
     parser = ArgumentParser(description=__doc__)
-    parser.add_argument("tasks", help="The folder of `data tasks`.")
+    parser.add_argument("tasks", help="Folder made by `gecko-graph data tasks`.")
     parser.add_argument("--port", type=int, default=8000)
     options = parser.parse_args()
     uvicorn.run(build(options.tasks), port=options.port, log_level="warning")

@@ -1,9 +1,9 @@
-"""A small model made on the spot, fitted to the solutions of tasks: something for `train_grpo.py` to begin with.
+"""Train a tiny model on the solutions of tasks, as a start for `train_grpo.py`.
 
-    python tiny_model.py --toolkit api.yaml --tasks FOLDER --part 0.5 --out DIR
+python tiny_model.py --toolkit api.yaml --tasks FOLDER --part 0.5 --out DIR
 
-Its tokenizer knows the tasks' own words alone, its chat template is TRL's for Qwen3. It is for tests, and for a look at
-what GRPO adds: not a model for anything else.
+Its tokenizer knows only the tasks' own words; its chat template is TRL's for Qwen3. It is meant for tests and for a
+first look at GRPO, and useless for anything else.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HEAD = 32
 
 
 def read_solutions(tasks: Sequence[Any], environment: type) -> Iterator[list[dict[str, Any]]]:
-    """Yield each task's conversation as TRL holds it: the words, each call with its result, and the answer."""
+    """Yield each task's solution as a conversation in TRL's format: words, calls with results, answer."""
     names = {tool.name: name for tool, name in zip(tasks[0].tools, names_of(environment), strict=True)}
     for task in tasks:
         played = environment()
@@ -49,12 +49,12 @@ def read_solutions(tasks: Sequence[Any], environment: type) -> Iterator[list[dic
 
 
 def names_of(environment: type) -> list[str]:
-    """Return the methods of the tools, in the tools' order."""
+    """Return the names of the tools' methods, in the order of the tools."""
     return [name for name in vars(environment) if not name.startswith("_")]
 
 
 def make_tokenizer(texts: Sequence[str], size: int) -> PreTrainedTokenizerFast:
-    """Return a tokenizer of the texts' words, each digit a token, with TRL's chat template for Qwen3."""
+    """Return a tokenizer trained on the texts, each digit a token, with TRL's chat template for Qwen3."""
     made = Tokenizer(models.BPE())
     digits = pre_tokenizers.Digits(individual_digits=True)
     made.pre_tokenizer = pre_tokenizers.Sequence([digits, pre_tokenizers.ByteLevel(add_prefix_space=False)])
@@ -74,7 +74,7 @@ def make_tokenizer(texts: Sequence[str], size: int) -> PreTrainedTokenizerFast:
 
 
 def encode(tokenizer: Any, conversations: Sequence[Any], tools: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return conversations as ids, with a mask of what the assistant says."""
+    """Return conversations as token ids, with a mask of the assistant's tokens."""
     template = get_training_chat_template(tokenizer)
     return [
         tokenizer.apply_chat_template(
@@ -85,7 +85,7 @@ def encode(tokenizer: Any, conversations: Sequence[Any], tools: Sequence[Any]) -
 
 
 def fit(model: Any, rows: Sequence[Any], steps: int, batch: int, rate: float, seed: int) -> float:
-    """Fit a model to what the assistant says; return the last losses' mean."""
+    """Fit a model to the assistant's tokens; return the mean of the last ten losses."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model.to(device).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
@@ -110,7 +110,7 @@ def fit(model: Any, rows: Sequence[Any], steps: int, batch: int, rate: float, se
     return sum(losses[-10:]) / len(losses[-10:])
 
 
-def make(  # noqa: PLR0913 - knobs of a script
+def make(  # noqa: PLR0913 - options of a script
     toolkit: Any, tasks: Sequence[Any], out: Path, *, layers: int = 2, width: int = 128, steps: int = 300,
     batch: int = 4, rate: float = 3e-3, words: int = 2_000, seed: int = 0,
 ) -> float:  # fmt: skip
@@ -133,7 +133,7 @@ def make(  # noqa: PLR0913 - knobs of a script
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
     print(f"{sum(each.numel() for each in model.parameters()):,} parameters, {len(tokenizer)} words, loss {loss:.3f}, "
-          f"at most {max(len(each['input_ids']) for each in rows)} tokens a conversation")  # fmt: skip
+          f"at most {max(len(each['input_ids']) for each in rows)} tokens per conversation")  # fmt: skip
     return loss
 
 
@@ -142,7 +142,7 @@ if __name__ == "__main__":
     parser.add_argument("--toolkit", required=True)
     parser.add_argument("--tasks", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--part", type=float, default=1.0, help="the first tasks: so large a part of them (1.0)")
+    parser.add_argument("--part", type=float, default=1.0, help="share of the tasks to train on, from the first (1.0)")
     for name, value in (("layers", 2), ("width", 128), ("steps", 300), ("batch", 4)):
         parser.add_argument(f"--{name}", type=int, default=value, help=f"({value})")
     given = vars(parser.parse_args())

@@ -1,11 +1,11 @@
-"""GRPO with TRL 1.16, as LoopTool trains (arXiv 2511.09148, table 5): a trainer for `gecko-graph data loop`.
+"""GRPO with TRL 1.16 and the settings of LoopTool (arXiv 2511.09148, table 5): a trainer for `gecko-graph data loop`.
 
-    pip install '.[training]' 'trl>=1.16,<2' 'transformers>=5.2' jmespath
+pip install '.[training]' 'trl>=1.16,<2' 'transformers>=5.2' jmespath
     python train_grpo.py --data train.jsonl --model Qwen/Qwen3-0.6B --out DIR
     python train_grpo.py --toolkit api.yaml --tasks FOLDER --model Qwen/Qwen3-0.6B --out DIR
 
 With `--data` each row is one step, and the reward is ToolMatch (equation 1). With `--tasks` the policy plays whole
-tasks in a simulated world, and the reward is whether the goal is met.
+tasks in a simulated world, and the reward is 1 if the goal is met.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from gecko_graph.training.tasks import read_tasks
 from gecko_graph.training.trl import trl_environment, trl_rows
 
 LONGEST_PROMPT = 4_096
-"""Tokens; rows with more are left out, never cut: a cut would take the tools first."""
+"""In tokens. Rows with longer prompts are left out: cutting a prompt would remove its tools first."""
 
 
 def read_arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
-    """Return what the command line says; the defaults are table 5's."""
+    """Return the command line's options; the defaults are those of table 5."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="rows of `--to trl`: prompt, label, tools")
-    parser.add_argument("--toolkit", help="with --tasks: the tools, as `gecko-graph data tasks` was given them")
+    parser.add_argument("--toolkit", help="with --tasks: the tools that `gecko-graph data tasks` was given")
     parser.add_argument("--tasks", type=Path, help="a folder of `gecko-graph data tasks`")
     parser.add_argument("--model", required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--generations", type=int, default=12, help="outputs a prompt (12)")
-    parser.add_argument("--prompts", type=int, default=128, help="prompts a step (128)")
-    parser.add_argument("--completion", type=int, default=1_024, help="tokens of an output (1024)")
+    parser.add_argument("--generations", type=int, default=12, help="outputs per prompt (12)")
+    parser.add_argument("--prompts", type=int, default=128, help="prompts per step (128)")
+    parser.add_argument("--completion", type=int, default=1_024, help="tokens per output (1024)")
     parser.add_argument("--epochs", type=float, default=2, help="(2)")
-    parser.add_argument("--steps", type=int, default=-1, help="stop after so many steps")
+    parser.add_argument("--steps", type=int, default=-1, help="stop after this many steps")
     parser.add_argument("--learning-rate", type=float, default=1e-6)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(given)
@@ -56,7 +56,7 @@ def read_arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def build_config(options: argparse.Namespace, folder: Path) -> GRPOConfig:
-    """Return table 5 as TRL names it. The optimizer is a fresh one each time."""
+    """Return the settings of table 5 under TRL's names. The optimizer starts fresh each time."""
     has_gpu = torch.cuda.is_available()
     return GRPOConfig(
         output_dir=str(folder),
@@ -84,7 +84,7 @@ def build_config(options: argparse.Namespace, folder: Path) -> GRPOConfig:
 
 
 def read_rows(file: Path, tokenizer: Any) -> list[dict[str, Any]]:
-    """Return rows with their prompt as text, so that each is shown its own tools."""
+    """Return rows with their prompt as text, so that each row shows its own tools."""
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     kept = [{key: row.get(key) for key in ("id", "label", "tools", "also")} for row in rows]
     for row, given in zip(kept, rows, strict=True):
@@ -94,7 +94,7 @@ def read_rows(file: Path, tokenizer: Any) -> list[dict[str, Any]]:
 
 
 def leave_out_long(rows: list[dict[str, Any]], lengths: Sequence[int]) -> list[dict[str, Any]]:
-    """Return the rows whose prompt is short enough, and say how many are not."""
+    """Return the rows whose prompt is short enough, and print how many are left out."""
     kept = [row for row, length in zip(rows, lengths, strict=True) if length <= LONGEST_PROMPT]
     if left_out := len(rows) - len(kept):
         print(f"{left_out} of {len(rows)} rows left out: their prompt is longer than {LONGEST_PROMPT} tokens")
@@ -104,7 +104,7 @@ def leave_out_long(rows: list[dict[str, Any]], lengths: Sequence[int]) -> list[d
 
 
 def build_trainer(options: argparse.Namespace, folder: Path, environment: type | None = None) -> GRPOTrainer:
-    """Return the trainer of rows, or of tasks."""
+    """Return the trainer on rows (`--data`) or on tasks."""
     tokenizer = AutoTokenizer.from_pretrained(options.model, padding_side="left")
     shared: dict[str, Any] = {"args": build_config(options, folder), "processing_class": tokenizer}
     if options.data is not None:
@@ -121,14 +121,14 @@ def build_trainer(options: argparse.Namespace, folder: Path, environment: type |
 
 
 def tools_of(environment: type) -> list[Any]:
-    """Return the methods that TRL shows as tools."""
+    """Return the methods that TRL offers as tools."""
     one = environment()
     names = (name for name in dir(environment) if not name.startswith("_") and name not in ("reset", "get_reward"))
     return [getattr(one, name) for name in names]
 
 
 def train(options: argparse.Namespace, environment: type | None = None) -> GRPOTrainer:
-    """Train, and write the model to `--out`: whole or not at all."""
+    """Train, and write the model to `--out`, completely or not at all."""
     new = options.out.with_name(f"{options.out.name}.new")
     shutil.rmtree(new, ignore_errors=True)
     trainer = build_trainer(options, new, environment)

@@ -1,1 +1,1 @@
-"""The agent that carries out: rehearse, review, carry out once, stay in step."""
+"""The agent: rehearse, review, make the calls once, keep the state in step with reality."""

@@ -1,4 +1,4 @@
-"""answer, close: report the calls that were made, those that were not, those in doubt; keep the turn's record."""
+"""answer, close: report the calls that were made, not made, or in doubt; complete the turn's record."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ CONVERSATION_VIEWS = 10
 def answer(
     state: AgentState, scope: NodeScope, *, prompts: Prompts, finder: UndoFinder, home: Home
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Give the planner's own answer with real values, or have one written from the real results; keep the record.
+    """Give the planner's own answer with real values, or one that is written from the real results.
 
-    Calls that were not made or are in doubt are added by rule: no model can leave them out.
+    Calls that were not made or are in doubt are added by rule, so that no model can omit them.
     """
     execution = execution_of(state, finder.toolkit)
     if scope.context.undo_s and not state.get("undoes") and (writes := list_writes(state)):
@@ -68,7 +68,7 @@ def answer(
 def own_answer(state: AgentState, execution: Execution) -> str | None:
     """Return the planner's own answer with real values if all its calls were made as rehearsed, else None.
 
-    Where no call was made, and some should have been, no words of its are true: nothing is left of them.
+    "" if none of the planned calls was made: then no part of the answer is true.
     """
     rehearsal, preview, calls = state["rehearsal"], state.get("preview"), execution["calls"]
     planned = {each["call"]["id"]: each for each in preview["calls"]} if preview else {}
@@ -90,17 +90,17 @@ def own_answer(state: AgentState, execution: Execution) -> str | None:
 
 
 def made_of(calls: Sequence[ExecutedCall]) -> list[ExecutedCall]:
-    """Return the calls that have a result which counts."""
+    """Return the calls with a valid result."""
     return [entry for entry in calls if entry["status"] in MADE]
 
 
 def claimed_keys(state: AgentState) -> list[str]:
-    """Return the claims of the calls that the answer tells of."""
+    """Return the claims of the calls that the answer reports."""
     return [entry["key"] for entry in (*state["unreported"], *state["journal"]) if entry["key"]]
 
 
 def close(state: AgentState, scope: NodeScope, *, home: Home) -> Steps:
-    """Note that the turn's calls were reported: a node of its own, after the checkpoint with the answer."""
+    """Record that the turn's calls were reported; a node of its own, after the checkpoint with the answer."""
     claims = yield from find_claims(state["messages"], home)
     if claims:
         yield from claims.close(claimed_keys(state))
@@ -120,10 +120,10 @@ def ask_answer(state: AgentState, scope: NodeScope, prompts: Prompts, facts: Seq
 
 
 def execution_of(state: AgentState, toolkit: Toolkit) -> Execution:
-    """Return the turn's record."""
+    """Return the turn's execution record."""
     calls, preview = list(state.get("journal") or []), state.get("preview")
     left: list[Call] = [each["call"] for each in calls_left(state)]
-    if preview is None:  # it was not to be carried out
+    if preview is None:  # the plan was not to be carried out
         made = {step["call"]["id"] for step in state["steps"]}
         plan = state["rehearsal"]["plan"]
         left = [call for call in plan if call["id"] not in made and not toolkit.is_read(call["name"])]
@@ -142,7 +142,7 @@ def execution_of(state: AgentState, toolkit: Toolkit) -> Execution:
 
 
 def word_of(calls: Sequence[ExecutedCall], left: Sequence[Call], *, accepted: bool) -> ExecutionWord:
-    """Return the turn's outcome in a word."""
+    """Return the turn's outcome as one word."""
     if any(entry["status"] == "in_doubt" for entry in calls):
         return "in_doubt"
     if not any(entry["status"] in MADE for entry in calls):

@@ -1,7 +1,7 @@
-"""Execution of an approved plan, one real call at a time: call_tool, resolve_doubt, sync (paper, step 5).
+"""Carry out an approved plan, one real call at a time: call_tool, resolve_doubt, sync (paper, step 5).
 
-A call that may change something is claimed in the ledger first. A run that finds a claim without a result
-cannot know whether it took effect: it is in doubt, and never simply made again.
+A call that may change something is first claimed in the ledger. If a run finds a claim without a result, it is unknown
+whether the call took effect: the call is in doubt, and never simply repeated.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ from ..world.rung import gate, request_of
 from .channels import AgentState, as_attempt, calls_left, has_moved, last_entry
 
 MOST_DEPARTURES = 3
-"""How often in a turn the remaining calls are rehearsed again because a real result departed."""
+"""Most rehearsals per turn of the remaining calls after a departing real result."""
 
 
 def call_tool(state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, home: Home) -> Steps:
-    """Make the plan's next call with its real arguments, once; or say why it is not made.
+    """Make the plan's next call once, with its real arguments, or record why it is not made.
 
-    Raises GeckoError if there is no ledger to claim it in, or another run makes it at this moment.
+    Raises GeckoError if there is no ledger for the claim, or another run is making the call.
     """
     preview = state["preview"]
     if preview is None or not is_approved(state, preview, policy):
@@ -74,7 +74,7 @@ def call_tool(state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: 
     sent, departure = resolve(planned, results)
     call, tool = sent["call"], toolkit[sent["call"]["name"]]
     word, reason = policy.word({**planned, "call": call}, tool, state["task_state"])
-    if WORDS.index(word) > WORDS.index(planned["review"]):  # it allows less
+    if WORDS.index(word) > WORDS.index(planned["review"]):  # stricter than in the plan
         departure = departure or {"code": "policy", "message": reason}
     departure = (
         departure or find_departure(planned, call, state, scope, toolkit) or find_difference(planned, call, results)
@@ -86,17 +86,17 @@ def call_tool(state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: 
         return (yield from make_call(tool, row, scope, None))
     same = [each for each in (*state["unreported"], *state["journal"]) if is_same_call(each["call"], call)]
     if left := [each for each in same if each["status"] == "in_doubt" and "ended_at" in each]:
-        return {"journal": [{**left[0], "call": call}]}  # a person has left it so: it is not made again in this turn
+        return {"journal": [{**left[0], "call": call}]}  # a person left it in doubt: not made again
     claims = yield from claims_of(state, tool, home)
     number = 1 + sum(is_same_call(each["call"], call) for each in state["journal"] if each["key"])
     row, is_ours = yield from claims.take(call, number, scope.context.tool_timeout_s)
-    if not is_ours:  # made before, by a run that this state does not know of
+    if not is_ours:  # made before, by a run that is missing in this state
         return {"journal": [{**entry_of(row), "call": call}]}
     return (yield from make_call(tool, row, scope, claims))
 
 
 def claims_of(state: AgentState, tool: ToolSpec, home: Home) -> Steps:
-    """Return the claims of the turn. Raises GeckoError if the calls would not be remembered."""
+    """Return the claims of the turn. Raises GeckoError if calls would not be stored durably."""
     claims = yield from find_claims(state["messages"], home)
     if claims is None or claims.standing.durability == "exit":
         raise GeckoError(NOT_DURABLE.format(tool=tool.name))
@@ -104,7 +104,7 @@ def claims_of(state: AgentState, tool: ToolSpec, home: Home) -> Steps:
 
 
 def is_approved(state: AgentState, preview: Preview, policy: ReviewPolicy) -> bool:
-    """Return whether this very plan was approved, lately enough, for the task state that is there."""
+    """Return whether this exact plan was approved, recently enough, for the current task state."""
     approval, digest_now = state["approval"], preview_digest(preview["calls"], preview["start_digest"])
     if approval is None or approval["digest"] != digest_now:
         return False
@@ -114,9 +114,9 @@ def is_approved(state: AgentState, preview: Preview, policy: ReviewPolicy) -> bo
 def find_departure(
     planned: PlannedCall, call: Call, state: AgentState, scope: NodeScope, toolkit: Toolkit
 ) -> Departure | None:
-    """Return why a call must not be made now: its real arguments break the schema, or the state its precondition.
+    """Return why a call must not be made now: its real arguments violate the schema, or the state its precondition.
 
-    Learned rules that it was `planned` in spite of refuse it no more: a person has decided.
+    Learned rules that the plan overruled do not count: a person has decided.
     """
     if complaints := find_complaints(toolkit[call["name"]], call["args"]):
         wrong = "; ".join(map(describe_complaint, complaints[:3]))
@@ -127,10 +127,10 @@ def find_departure(
 
 
 def make_call(tool: ToolSpec, row: JsonObject, scope: NodeScope, claims: Claims | None) -> Steps:
-    """Make a call, write its result if it was claimed, and return its entry.
+    """Make a call, store its result if it was claimed, and return its journal entry.
 
-    A read is tried again; so is a call that a service was too busy for. With an idempotency key, a later error
-    leaves open what the first one did.
+    A read is retried; so is a call that the service was too busy for. With an idempotency key, a later error leaves
+    open what the first try did.
     """
     call, limit = row["call"], scope.context.tool_timeout_s
     scope.emit(event("gecko.execute", attempt=0, call=call))
@@ -160,13 +160,13 @@ def make_call(tool: ToolSpec, row: JsonObject, scope: NodeScope, claims: Claims 
 
 
 def resolve_doubt(state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, home: Home) -> Steps:
-    """Resolve a call of which it is not known whether it took effect, by its key or by a person."""
+    """Resolve a call with unknown effect, by its idempotency key or by a person."""
     entry = last_entry(state)
     assert entry is not None
     tool, limit = toolkit[entry["call"]["name"]], scope.context.tool_timeout_s
     claims = yield from claims_of(state, tool, home)
     row = yield from claims.look(entry["key"])
-    if row["status"] in DECIDED:  # by another run
+    if row["status"] in DECIDED:  # decided by another run
         return {"journal": [{**entry_of(row), "call": entry["call"]}]}
     if row["status"] == "paused" and not state.get("found"):
         row, is_ours = (yield from claims.retake(row, limit)), True
@@ -179,12 +179,12 @@ def resolve_doubt(state: AgentState, scope: NodeScope, *, toolkit: Toolkit, poli
 def sync(
     state: AgentState, scope: NodeScope, *, toolkit: Toolkit, observer: Observer | None = None
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Write the last real call's changes and drift, and whether the remaining calls must be rehearsed again.
+    """Apply the last real call's changes, record its drift, and decide whether to rehearse the remaining calls again.
 
-    The change is the tool's own contract's or `simulate` function's, on the real arguments in the real state, or the
-    rehearsed one if the real result agrees, with made-up values replaced by real ones; else a model's. Reality
-    is never refused: what breaks a schema, a postcondition or an invariant is booked as far as it can be, and ends the
-    plan.
+    The change is computed by the tool's contract or `simulate` function from the real arguments and state; else the
+    rehearsed change is used if the real result agrees, with made-up values replaced by real ones; else a model
+    describes it. Reality is never refused: a change that violates a schema, postcondition or invariant is applied as
+    far as possible, and ends the plan.
     """
     entry = last_entry(state)
     assert entry is not None
@@ -200,7 +200,7 @@ def sync(
     yield from share(toolkit.select(names=request.tool.name))
     step: Step = {"v": VERSION, "call": entry["call"], "outcome": outcome}
     after = apply_patch(state["task_state"], booked_patch(outcome))
-    if observer and entry.get("by") != "person":  # here, as a call that was found after a crash comes here too
+    if observer and entry.get("by") != "person":  # here, because calls found after a crash pass here too
         known: Any = {"start": state["turn_start_state"], "supposed": state.get("supposed") or []}
         yield [observe_call(observer, toolkit, step, state["steps"], **known)]
     scope.emit(event("gecko.sync", attempt=0, call=entry["call"], patch=outcome["patch"], drift=entry["drift"]))
@@ -218,9 +218,9 @@ def sync(
 
 
 def answered(state: AgentState, entry: ExecutedCall, planned: PlannedCall | None) -> dict[str, Any]:
-    """Return the update after a call that a person has answered: its result is known, and nothing has changed.
+    """Return the update after a person answered a call: its result is known, and nothing has changed.
 
-    The remaining calls are rehearsed again if one of them rests on the predicted result.
+    The remaining calls are rehearsed again if one of them depends on the predicted result.
     """
     outcome: Outcome = {
         "status": "ok", "result": entry.get("result"), "patch": [], "rung": "person", "simulated": False, "passed": [],
@@ -238,7 +238,7 @@ def departed(state: AgentState, entry: ExecutedCall, departure: Departure | None
         return {}
     update: dict[str, Any] = {"journal": [{**entry, "departure": departure}]}
     if state.get("found") or state["rehearsals"].get("departed", 0) >= MOST_DEPARTURES:
-        return update  # a call that was found is no part of a plan
+        return update  # a found call is not part of a plan
     feedback = (
         f"The plan was being carried out. {entry['call']['name']} did not do what was expected: "
         f"{cut(departure['message'], budget=REASON_CHARS)}"

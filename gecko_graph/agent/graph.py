@@ -1,17 +1,28 @@
-"""create_gecko_agent: rehearse, review, execute, sync, answer; nodes, edges and routers, and nothing else.
+"""create_gecko_agent: rehearse, review, execute, sync, answer; nodes, edges and routers.
 
 ```
 START ── open_turn ── rehearse ──(accepted)── review ──(approved)── call_tool ── sync ──┬─(calls left)── call_tool
                       ▲  │  │ found              │                    │  ▲ in doubt     │
                       │  │  └── recover ── sync  │ (refused)          ▼  │              ├─(all done)── answer
                       │  └──(else)── answer ─────┘                resolve_doubt         │                │
-                      └──────────────(rejected, or reality departed: what is left)──────┘              close ── END
+                      └────────────(rejected, or reality departed: remaining calls)─────┘              close ── END
 ```
+
+`interrupt_on` is one of:
+
+- `"writes"`, `"all"`, `"none"`;
+- a list of rules `{"tool": glob, "when": expression over args and state, "then": "allow"|"ask"|"refuse", "reason"}`, of
+  which the last matching one decides;
+- the argument of LangChain's `HumanInTheLoopMiddleware`, `{"pay": True, "refund": {"allowed_decisions": ["approve",
+  "reject"], "description": ...}}`;
+- `{"rules": any of these, "max_age": seconds that an approval is valid, "needs_id": True if every answer must name its
+  question, "risk": True if the role `risk` judges these calls first: below `context.band` they are made, above it
+  refused}`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, get_type_hints
 
@@ -24,7 +35,7 @@ from langgraph.types import Checkpointer
 from ..context import GeckoContext
 from ..derive.contracts import with_derived
 from ..errors import ToolkitError
-from ..graph import Gecko, compose
+from ..graph import compose
 from ..models.factory import Models, ModelsLike
 from ..models.node import AskNode, Router, book_turn, open_record, refuse_unknown_keys
 from ..real.home import Home
@@ -65,63 +76,59 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     name: str = "gecko_agent",
     derive: bool = True,
 ) -> CompiledStateGraph[AgentChannels, GeckoContext, GeckoInput, AgentOutput]:
-    """Create the agent: it rehearses a task, asks for approval, makes the calls for real, and stays in step.
+    """Create the agent: it rehearses a task, asks for approval, makes the real calls, and updates the task state.
 
     Args:
-        toolkit: The tools; those to be called for real need a real function.
+        toolkit: The tools; those to call need a real function.
         model: A model, or `Models` by role, as for `create_gecko`.
-        interrupt_on: Which calls a person is asked about: `"writes"`, `"all"`, `"none"`; a list of rules `{"tool":
-            glob, "when": expression over args and state, "then": "allow", "ask" or "refuse", "reason"}`, of which the
-            last that applies decides; what LangChain's `HumanInTheLoopMiddleware` takes, `{"pay": True, "refund":
-            {"allowed_decisions": ["approve", "reject"], "description": ...}}`; or `{"rules": any of these, "max_age":
-            seconds that an approval holds, "needs_id": True if every answer must name its question, "risk": True
-            where the role `risk` judges first what a person would be asked about: below `context.band` it is made,
-            above it is refused}`.
-        checkpointer: Keeps the snapshots, and the claims of real calls. Leave it out if the agent is embedded.
-        context: Knobs of every run that brings none of its own.
-        rungs: Who else may answer a simulated call, as for `create_gecko`.
-        index: Finds tools if there are more than `context.max_tools`, as for `create_gecko`.
-        ledger: Keeps the claims of real calls if the checkpointer is none of SQLite, Postgres and memory.
-        observe: Where a row goes for each real call: a file, or a function that takes the row.
-        learned: A file of learned contracts, or its content. They stand where a tool has no contract: an established
-            rule refuses a write until a person decides otherwise, what is proposed warns.
-        store: Keeps what real calls teach for all threads. Leave it out if the agent is embedded.
-        name: The graph's name, in traces and where it is a node of another one.
-        derive: Whether tools of an OpenAPI document are rehearsed by what it tells, as for `create_gecko`.
+        interrupt_on: The calls that a person is asked about, see the module.
+        checkpointer: Stores checkpoints and claims of real calls. Omit it if the agent is embedded.
+        context: Knobs of every run that passes none.
+        rungs: Further rungs for simulated calls, as for `create_gecko`.
+        index: As for `create_gecko`.
+        ledger: Stores the claims if the checkpointer is none of SQLite, Postgres and memory.
+        observe: The target of a row per real call: a file or a function.
+        learned: Learned contracts (file or content) for tools without; established rules refuse, proposed ones warn.
+        store: Shares lessons of real calls among threads. Omit it if the agent is embedded.
+        name: The graph's name, in traces and as a node of another graph.
+        derive: As for `create_gecko`.
 
     Returns:
-        A graph from `{"messages", "task_state"}` to `{"messages", "rehearsal", "execution", "task_state"}`. A review
-        pauses it; `Command(resume={"id": the question's, "decisions": [...]})` goes on.
+        A graph from `GeckoInput` to `AgentOutput`; `Command(resume={"id", "decisions": [...]})` answers a review.
 
     Raises:
         ToolkitError: The toolkit is empty, not a Toolkit, or no tool has a real function.
         ModelError: A model cannot be built, or the planner has none.
-        GeckoError: The context, `interrupt_on`, `observe`, `learned`, the ladder or a prompt cannot be used.
+        GeckoError: The context, `interrupt_on`, `observe`, `learned`, the ladder or a prompt is invalid.
     """
     knobs = check_setup(toolkit, context)
     if all(tool.real is None for tool in toolkit):
-        raise ToolkitError("no tool has a real function: nothing could be carried out (to rehearse only: create_gecko)")
+        raise ToolkitError("no tool has a real function: nothing can be carried out (to rehearse only: create_gecko)")
     toolkit = teach(with_derived(toolkit, derive=derive), learned)
     policy = ReviewPolicy.load(interrupt_on, toolkit)
     check_ledger(ledger)
-    bound = Models.of(model)
-    bound.prompts.check_shows("planner", "outcome")
-    rungs = tuple(rungs)
-    gecko = compose(toolkit, models=bound, default=knobs, rungs=rungs, index=index, is_alone=False)
-    bound.require("planner", *(("risk",) if policy.risk else ()))
-    home, observer = Home(ledger, name), Observer.of(observe)
-    nodes = _build_nodes(gecko, bound, knobs, rungs, toolkit=toolkit, policy=policy, home=home, observer=observer)
+    own = {"policy": policy, "home": Home(ledger, name), "observer": Observer.of(observe)}
+    nodes = _build_nodes(toolkit, Models.of(model), knobs, tuple(rungs), index, **own)
     return refuse_unknown_keys(connect(nodes).compile(checkpointer=checkpointer, store=store, name=name))
 
 
 def _build_nodes(
-    gecko: Gecko, models: Models, default: GeckoContext, rungs: Iterable[Rung], **deciding: Any
+    toolkit: Toolkit,
+    models: Models,
+    default: GeckoContext,
+    rungs: Sequence[Rung],
+    index: ToolIndex | None,
+    **own: Any,
 ) -> dict[str, Runnable[Any, Any]]:
-    """Return the nodes; `toolkit`, `policy` and `home` decide on real calls."""
+    """Return the agent's nodes; `own` are `policy` and `home`, which decide on real calls, and `observer`."""
+    policy, home = own["policy"], own["home"]
+    models.prompts.check_shows("planner", "outcome")
+    gecko = compose(toolkit, models=models, default=default, rungs=rungs, index=index, is_alone=False)
+    models.require("planner", *(("risk",) if policy.risk else ()))
     node = partial(AskNode, models=models, default=default, book=book_turn, kept=AgentRecord.__annotations__)
-    toolkit, policy, home = deciding["toolkit"], deciding["policy"], deciding["home"]
     finder = UndoFinder(toolkit)
-    observed = {"toolkit": toolkit, "observer": deciding.pop("observer")}
+    deciding: dict[str, Any] = {"toolkit": toolkit, "policy": policy, "home": home}
+    observed: dict[str, Any] = {"toolkit": toolkit, "observer": own["observer"]}
     predict = partial(simulate_call, nodes=build_nodes(toolkit, rungs_of(rungs)))
     preview = partial(make_preview, toolkit=toolkit, policy=policy)
     return {
@@ -154,7 +161,7 @@ def connect(nodes: Mapping[str, Runnable[Any, Any]]) -> StateGraph[Any, GeckoCon
 
 
 def _routed(router: Callable[[Any], str]) -> Callable[[AgentChannels], str]:
-    """Return the router over the graph's own keys; where it leads is read from its annotation."""
+    """Return a router on the graph's own keys; its targets are read from its annotation."""
 
     def route(state: AgentChannels) -> str:
         return router(open_record(state))
@@ -164,12 +171,12 @@ def _routed(router: Callable[[Any], str]) -> Callable[[AgentChannels], str]:
 
 
 def after_open_turn(state: AgentState) -> Literal["rehearse", "__end__"]:
-    """A message that was answered is not carried out again."""
+    """Return the next node: an answered message is not carried out again."""
     return "__end__" if state["is_over"] else "rehearse"
 
 
 def after_recover(state: AgentState) -> Literal["sync", "resolve_doubt", "recover", "rehearse"]:
-    """A call that was found is booked, or asked about, or was left in doubt."""
+    """Return the next node: a found call is applied, asked about, or was left in doubt."""
     entry = last_entry(state)
     if not state["found"] or entry is None:
         return "rehearse"
@@ -179,19 +186,19 @@ def after_recover(state: AgentState) -> Literal["sync", "resolve_doubt", "recove
 
 
 def after_rehearse(state: AgentState) -> Literal["recover", "risk", "review", "answer"]:
-    """A plan is reviewed; without one there is only an answer. Real calls that it did not know of come first."""
+    """Return the next node: unknown real calls first, then the review of a plan, without a plan the answer."""
     if state["found"]:
         return "recover"
     return before_review(state) if state["preview"] else "answer"
 
 
 def before_review(state: AgentState) -> Literal["risk", "review"]:
-    """A call that needs a person's approval is judged first, if the policy says so."""
+    """Return the next node: calls that need approval are first judged, if the policy requires it."""
     return "risk" if state["preview"] and state["preview"].get("unjudged") else "review"
 
 
 def after_review(state: AgentState) -> Literal["call_tool", "rehearse", "risk", "review", "answer", "open_turn"]:
-    """Approved, edited, rejected with a reason or on a state that has moved, or refused."""
+    """Return the next node: the plan was approved, edited, rejected with a reason, outdated, or refused."""
     if is_over(state):
         return "open_turn"
     if state["next_rehearsal_reason"]:
@@ -200,14 +207,14 @@ def after_review(state: AgentState) -> Literal["call_tool", "rehearse", "risk", 
 
 
 def after_call_tool(state: AgentState) -> Literal["sync", "resolve_doubt", "review"]:
-    """An answer is booked; without one the call is in doubt; without a valid approval the plan is reviewed again."""
+    """Return the next node: a result is applied, a call in doubt resolved, an invalid approval reviewed again."""
     if state["approval"] is None:
         return "review"
     return "resolve_doubt" if is_open(state) else "sync"
 
 
 def after_resolve_doubt(state: AgentState) -> Literal["resolve_doubt", "sync", "recover", "answer", "open_turn"]:
-    """Known, in doubt once more, or left in doubt: then nothing more is done in this turn."""
+    """Return the next node: the call is known, in doubt again, or left in doubt, which ends the turn."""
     entry = last_entry(state)
     if entry is None or entry["status"] != "in_doubt":
         return "sync"
@@ -217,7 +224,7 @@ def after_resolve_doubt(state: AgentState) -> Literal["resolve_doubt", "sync", "
 
 
 def after_sync(state: AgentState) -> Literal["recover", "call_tool", "rehearse", "answer", "open_turn"]:
-    """To the next call, to a rehearsal of the remaining ones, or to the answer."""
+    """Return the next node: the next call, a rehearsal of the remaining ones, or the answer."""
     if state["found"]:
         return "recover"
     if is_over(state):
@@ -230,16 +237,16 @@ def after_sync(state: AgentState) -> Literal["recover", "call_tool", "rehearse",
 
 
 def after_answer(state: AgentState) -> Literal["close", "__end__"]:
-    """Calls that were claimed are closed."""
+    """Return the next node: claimed calls are closed."""
     return "close" if any(entry["key"] for entry in (*state["unreported"], *state["journal"])) else "__end__"
 
 
 def is_over(state: AgentState) -> bool:
-    """Return whether the person has said something new in the middle of the turn."""
+    """Return whether the person sent a new message during the turn."""
     return state["turn"] != human_turns(state["messages"])
 
 
 def is_open(state: AgentState) -> bool:
-    """Return whether the last call is in doubt, and not yet asked about."""
+    """Return whether the last call is in doubt and was not yet asked about."""
     entry = last_entry(state)
     return entry is not None and entry["status"] == "in_doubt" and "ended_at" not in entry

@@ -1,4 +1,4 @@
-"""open_turn, recover, rehearse: a turn begins, or goes on, from all that was really done; one rehearsal from there."""
+"""open_turn, recover, rehearse: start or continue a turn from all real calls so far, and rehearse the task."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ from .channels import (
 from .undo import find_undoable, rehearse_undo
 
 REMEMBERED_CHARS = 8_000
-"""Characters of an interrupted turn's calls that the planner is shown."""
+"""Most characters of an interrupted turn's calls that the planner sees."""
 
 MakePreview = Callable[[Rehearsal, JsonObject, list[Step], list[AnyMessage]], Preview | None]
-"""The remaining calls, from the rehearsal, its start state, the steps really made and the conversation."""
+"""Maps the rehearsal, its start state, the real steps and the conversation to the preview of the remaining calls."""
 
 
 def open_turn(state: AgentState, scope: NodeScope, *, home: Home, toolkit: Toolkit) -> dict[str, Any]:
     """Open the turn, or continue it if its message was sent again.
 
-    A state that was given again as it was at the turn's start has none of its real calls: they are booked anew.
+    A state given again as at the turn's start has none of its real calls, which are then applied again.
     """
     messages, mark = state.get("messages", []), home.mark
     turn_id = TurnKey.of(messages).id
@@ -84,7 +84,7 @@ def open_turn(state: AgentState, scope: NodeScope, *, home: Home, toolkit: Toolk
 
 
 def begin(state: AgentState, journal: list[ExecutedCall] | None) -> dict[str, Any]:
-    """Return the first update of a new turn; earlier calls without an answer are still to be reported."""
+    """Return the first update of a new turn; earlier calls without an answer remain to be reported."""
     turn = human_turns(state.get("messages", []))
     unreported: list[ExecutedCall] = []
     if journal is not None:
@@ -108,9 +108,9 @@ def begin(state: AgentState, journal: list[ExecutedCall] | None) -> dict[str, An
 
 
 def recover(state: AgentState, scope: NodeScope, *, toolkit: Toolkit) -> dict[str, Any]:
-    """Bring the next real call that was found into the journal, for `sync` to book; none is left at the end.
+    """Add the next found real call to the journal, for `sync` to apply.
 
-    A call of this turn becomes one of its steps; one of an earlier turn a part of the state that it begins from.
+    A call of this turn becomes one of its steps; one of an earlier turn becomes part of the start state.
     """
     found, journal, entry = state["found"], [*state["journal"]], last_entry(state)
     update: dict[str, Any] = {"unreported": state["unreported"]}
@@ -149,10 +149,10 @@ def rehearse_node(
 ) -> Runnable[Any, Any]:
     """Return the node that runs the rehearsal `graph`, sync and async.
 
-    A wrapper, not the graph itself as a node: the state at its predicted end is no state that reality has come to.
-    It has a `look` into the ledger first: with LangGraph's own durability a process may have ended several calls after
-    the checkpoint that the run continues from, and no plan may be made without them. Its real reads are
-    observed, as `observe` says. A turn that undoes has no rehearsal but the result of `finder`.
+    It is not the graph itself, because the predicted end state must not become the agent's task state. First it looks
+    (`look`) for missing calls in the ledger: with LangGraph's own durability a process may have ended several calls
+    after the checkpoint, and no plan may be made without them. `observe` records its real reads. A turn that asks for
+    an undo uses the result of `finder` instead of a rehearsal.
     """
 
     async def rehearse(inner: Any, given: AgentChannels, config: RunnableConfig, driver: Driver) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def rehearse_node(
         return close_record(update, AgentRecord.__annotations__)
 
     def run(state: AgentChannels, config: RunnableConfig) -> dict[str, Any]:
-        # LangGraph draws and streams a graph that a node's own function names
+        # LangGraph draws and streams a graph that a node's own function refers to
         return finish(rehearse(graph, state, config, AT_ONCE))  # type: ignore[no-any-return]
 
     async def arun(state: AgentChannels, config: RunnableConfig) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def rehearse_node(
 def observe_reads(
     state: AgentState, rehearsal: Rehearsal, *, toolkit: Toolkit, observer: Observer | None
 ) -> Iterator[FunctionCall]:
-    """Yield the work of writing a row for each read that the attempts of a rehearsal have made for real."""
+    """Yield the work of writing a row for each real read of a rehearsal's attempts."""
     known = {step["call"]["id"] for step in state["steps"]}
     start: Any = {"start": state["turn_start_state"], "supposed": state.get("supposed") or []}
     for attempt in rehearsal["attempts"]:
@@ -198,9 +198,10 @@ def observe_reads(
 
 
 def find_missing(state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, home: Home) -> Steps:
-    """Return the real calls of turns without an answer that the state does not have; nothing if it has all.
+    """Return the real calls of turns without an answer that the state lacks; {} if there are none.
 
-    Any saver will do if no call can be claimed and nobody is asked; without one a question raises GeckoError.
+    If no call can be claimed and nobody is asked, any saver is sufficient; a question without a saver raises
+    GeckoError.
     """
     yield from share(toolkit)
     needed = policy.may_ask or not all(tool.trusted for tool in toolkit)
@@ -208,10 +209,10 @@ def find_missing(state: AgentState, scope: NodeScope, *, toolkit: Toolkit, polic
     if claims is None and policy.may_ask:
         raise GeckoError(NO_SAVER)
     rows: list[JsonObject] = (yield from claims.find_open()) if claims else []
-    told = told_claims(state["messages"])
-    if claims and (late := [row["key"] for row in rows if row["key"] in told]):
-        yield from claims.close(late)  # the process ended behind the answer
-    known = booked_keys(state) | told
+    messages = told_claims(state["messages"])
+    if claims and (late := [row["key"] for row in rows if row["key"] in messages]):
+        yield from claims.close(late)  # the process ended after the answer
+    known = booked_keys(state) | messages
     found = [row for row in rows if row["key"] not in known]
     found = (yield from claims.keep_living(found)) if claims else []
     return {"found": sorted(found, key=lambda row: row["turn"] == state["turn_id"])} if found else {}
@@ -227,9 +228,9 @@ def opening(state: AgentState) -> AgentState:
 
 
 def input_of(state: AgentState) -> GeckoInput:
-    """Return the rehearsal's input: the conversation, the state at the turn's start, and the calls since."""
-    told = tell_before(state["messages"], state["unreported"])
-    given: GeckoInput = {"messages": told}
+    """Return the rehearsal's input: the conversation, the turn's start state, and the calls since."""
+    messages = tell_before(state["messages"], state["unreported"])
+    given: GeckoInput = {"messages": messages}
     if state["turn_start_state"] or state.get("task_state") is not None:
         given["task_state"] = state["turn_start_state"]
     last = state.get("rehearsal") if state["rehearsals"] else None
@@ -254,7 +255,7 @@ def input_of(state: AgentState) -> GeckoInput:
 
 
 def tell_before(messages: Sequence[AnyMessage], calls: Sequence[ExecutedCall]) -> list[AnyMessage]:
-    """Return the conversation with the real calls of turns that have no answer, before the last human message."""
+    """Return the conversation with the real calls of turns without an answer, before the last human message."""
     if not calls:
         return [*messages]
     place = messages.index(last_human(messages))
@@ -267,7 +268,7 @@ def tell_before(messages: Sequence[AnyMessage], calls: Sequence[ExecutedCall]) -
 
 
 def book_reads(rehearsal: Rehearsal, state: JsonObject, done: Sequence[Step]) -> tuple[JsonObject, list[Step]]:
-    """Return state and steps with the chosen attempt's real reads, unless its own changes may be missing in them."""
+    """Return state and steps with the chosen attempt's real reads, except reads that may lack the attempt's changes."""
     attempt = next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
     steps, known = [*done], {step["call"]["id"] for step in done}
     for step in attempt["steps"]:
@@ -282,7 +283,7 @@ def book_reads(rehearsal: Rehearsal, state: JsonObject, done: Sequence[Step]) ->
 
 
 def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> dict[str, Any]:
-    """Return the agent's update after a rehearsal; a model's suppositions belong to the state from now on."""
+    """Return the agent's update after a rehearsal; a model's suppositions become part of the state."""
     rehearsal: Rehearsal = out["rehearsal"]
     start, steps, why = state["turn_start_state"], state["steps"], state["next_rehearsal_reason"]
     now, update = state["task_state"] if steps else start, dict[str, Any]()

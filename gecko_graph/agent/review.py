@@ -1,4 +1,4 @@
-"""review: asks a person about the plan, as LangChain's HumanInTheLoopMiddleware does; risk: judges it before that."""
+"""review: ask a person about the plan, like LangChain's HumanInTheLoopMiddleware; risk: judge it before that."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from ..world.turn import asks_undo
 from .channels import AgentState, calls_left, has_moved
 
 MOST_REJECTS = 2
-"""How often in a turn the plan is rehearsed again because a person or a rule rejected a part of it."""
+"""Most rehearsals per turn after a person or a rule rejected a part of the plan."""
 MOST_STALE = 3
-"""How often in a turn it is rehearsed again because the task state was edited from outside."""
+"""Most rehearsals per turn after the task state was edited from outside."""
 MESSAGE_CHARS = 2_000
 RESTS = ("bindings", "expects", "ambiguous")
 """Keys of the evidence for a planned call's arguments."""
 
 Updates: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], dict[str, Any]]
 AnswerCall: TypeAlias = Callable[..., Generator[Sequence[AnyAsk], list[Reply], Step]]
-"""From a task state, the scope, a call, and the state `before` the plan's `steps`, the call's simulated step."""
+"""Maps a task state, the scope, a call, the state `before` the plan and its `steps` to the call's simulated step."""
 
 
 def risk(state: AgentState, scope: NodeScope, *, policy: ReviewPolicy, toolkit: Toolkit) -> Updates:
-    """Judge the calls that a person would be asked about; a verdict holds for the turn: no resume asks again."""
+    """Judge the calls that a person would be asked about; verdicts last for the turn, so a resume asks no model."""
     preview, now, known = state["preview"], state["task_state"], state.get("risks") or {}
     assert preview is not None
     more: Any = {"origins": state["rehearsal"].get("origins", {}), "done": state["steps"], "known": known}
@@ -75,46 +75,45 @@ def review(
     preview = state["preview"]
     assert preview is not None
     if has_moved(state):
-        is_bounded = state["rehearsals"].get("stale", 0) < MOST_STALE
-        return {"approval": None, "next_rehearsal_reason": "stale" if is_bounded else "", "lesson": None}
+        reason = "stale" if state["rehearsals"].get("stale", 0) < MOST_STALE else ""
+        return {"approval": None, "next_rehearsal_reason": reason, "lesson": None}
     left = calls_left(state)
     if known := find_rejected(state, left):
         return reject(state, known, "", scope)
     if refused := [each for each in left if each["review"] == "refuse"]:
         return reject(state, {each["call"]["id"]: f"not allowed: {each['reason']}" for each in refused}, "", scope)
     asked = [each for each in left if each["review"] == "ask" and "answered" not in each]
-    calls, decisions = [each["call"] for each in asked], list[Decision]()
+    decided: dict[str, Decision] = {}
     if asked:
-        names = [call["name"] for call in calls]
+        calls = [each["call"] for each in asked]
         texts, data = describe_calls(preview, left, state["task_state"], state["steps"])
-        first, *others = (texts[call["id"]] for call in calls)
-        own = {"gecko": {"calls": [data[call["id"]] for call in calls]}}
         claims = yield from find_claims(state["messages"], home)
-        body, _, last = first.rpartition("\n")
-        done = "\n".join(tell_calls([*state["unreported"], *state["journal"]]))
-        before = f"Already, for real:\n{fence(done)}\n\n" if done else ""
-        first = f"{before}{body}{unsupported(state)}\n{last}"
-        told, allowed = [first, *others], [*map(policy.allowed, names)]
-        needs_id = policy.needs_id
-        decisions = yield from ask_person(calls, told, toolkit, claims, allowed=allowed, needs_id=needs_id, more=own)
-    decided = {call["id"]: decision for call, decision in zip(calls, decisions, strict=True)}
-    if any(each["type"] == "reject" for each in decisions):
+        more = {"gecko": {"calls": [data[call["id"]] for call in calls]}}
+        allowed = [policy.allowed(call["name"]) for call in calls]
+        options: Any = {"allowed": allowed, "needs_id": policy.needs_id, "more": more}
+        first, *others = (texts[call["id"]] for call in calls)
+        decisions = yield from ask_person(calls, [add_context(first, state), *others], toolkit, claims, **options)
+        decided = {call["id"]: decision for call, decision in zip(calls, decisions, strict=True)}
+    if any(each["type"] == "reject" for each in decided.values()):
         return reject_by_person(state, decided, scope)
     new = [apply_decision(each, decided.get(each["call"]["id"]), toolkit) for each in left]
     if all(one["call"] == other["call"] for one, other in zip(new, left, strict=True)):
         calls_now = [*preview["calls"][: -len(new)], *new]
         digest = preview_digest(calls_now, preview["start_digest"])
-        approval = {"digest": digest, "at": time.time()}
-        return {
-            "preview": {**preview, "calls": calls_now, "digest": digest},
-            "approval": approval,
-            "next_rehearsal_reason": "",
-        }
+        approved = {**preview, "calls": calls_now, "digest": digest}
+        return {"preview": approved, "approval": {"digest": digest, "at": time.time()}, "next_rehearsal_reason": ""}
     renewed = yield from replay(new, state, scope, answer_call)
-    now = state["task_state"]
-    again = finish_preview(renewed, now, toolkit=toolkit, policy=policy)
-    again = yield from add_undo(again, now, finder, scope.context.undo_s)
+    again = finish_preview(renewed, state["task_state"], toolkit=toolkit, policy=policy)
+    again = yield from add_undo(again, state["task_state"], finder, scope.context.undo_s)
     return {"preview": again, "approval": None, "next_rehearsal_reason": "edited"}
+
+
+def add_context(text: str, state: AgentState) -> str:
+    """Return a question's first text with the turn's earlier real calls, and the answer's unsupported values."""
+    body, _, last = text.rpartition("\n")
+    done = "\n".join(tell_calls([*state["unreported"], *state["journal"]]))
+    before = f"Already, for real:\n{fence(done)}\n\n" if done else ""
+    return f"{before}{body}{unsupported(state)}\n{last}"
 
 
 def unsupported(state: AgentState) -> str:
@@ -126,7 +125,7 @@ def unsupported(state: AgentState) -> str:
 
 
 def apply_decision(planned: PlannedCall, decision: Decision | None, toolkit: Toolkit) -> PlannedCall:
-    """Return a call as it was decided; edited arguments rest on the person alone."""
+    """Return a call after a decision; edited arguments have the person as their only source."""
     if decision and decision["type"] == "respond":
         return {**planned, "answered": open_json(decision["message"])}
     if not decision or decision["type"] != "edit":
@@ -146,9 +145,9 @@ def apply_decision(planned: PlannedCall, decision: Decision | None, toolkit: Too
 def replay(
     calls: Sequence[PlannedCall], state: AgentState, scope: NodeScope, answer_call: AnswerCall
 ) -> Generator[Sequence[AnyAsk], list[Reply], list[PlannedCall]]:
-    """Return the calls with predictions of their own from the first one that was decided otherwise.
+    """Return the calls with new predictions from the first one on that was decided differently.
 
-    Values that an earlier call of the plan makes are taken from its new prediction.
+    Values from an earlier call of the plan are taken from its new prediction.
     """
     old = {each["call"]["id"]: each for each in calls_left(state)}
     quiet = replace(scope, context=scope.context.model_copy(update={"semantic_validation": False}))
@@ -163,7 +162,7 @@ def replay(
             filled, _ = fill(planned, results)
             step = yield from answer_call(before, quiet, filled["call"], before=state["task_state"], steps=steps)
             planned = renew(filled, step, results, old)
-            planned.pop("risk", None)  # a new prediction is judged anew
+            planned.pop("risk", None)  # a new prediction is judged again
         results[identifier] = planned.get("answered", planned["predicted"]["result"])
         if "answered" not in planned:
             before = apply_prediction(before, planned)
@@ -176,9 +175,10 @@ def replay(
 def renew(
     planned: PlannedCall, step: Step, results: Mapping[str, Json], left: Mapping[str, PlannedCall]
 ) -> PlannedCall:
-    """Return a call with its new prediction; values that real calls gave it are its own from now on.
+    """Return a call with its new prediction; values from real calls become its own.
 
-    An amount from a result that is predicted otherwise now is not supported by it any more: the person sees that.
+    An amount from a result that is now predicted differently is no longer supported by it, which is shown to the
+    person.
     """
     expects = [each for each in planned.get("expects") or () if each["call"] in left]
     holds = [each for each in expects if json_equal(value_at(results[each["call"]], each["path"]), each["predicted"])]
@@ -192,10 +192,11 @@ def renew(
 
 
 def reject_by_person(state: AgentState, decided: Mapping[str, Decision], scope: NodeScope) -> dict[str, Any]:
-    """Return the update after a person has rejected a part of the plan.
+    """Return the update after a person rejected a part of the plan.
 
-    Other decisions are wishes for the next plan. Who rejects all without a word is not asked again; who rejects
-    all with the same words, as one does at a terminal, speaks of the plan: a call of it may stand in the next one.
+    Other decisions are wishes for the next plan. A person who rejects everything without a message is not asked again.
+    One who rejects everything with the same message (as in a terminal) rejects the plan as a whole: its calls may occur
+    in the next one.
     """
     rejected = {id_: each for id_, each in decided.items() if each["type"] == "reject"}
     is_whole = len(rejected) == len(decided) > 1 and len({each.get("message") for each in rejected.values()}) == 1
@@ -212,9 +213,9 @@ def reject_by_person(state: AgentState, decided: Mapping[str, Decision], scope: 
 
 
 def find_rejected(state: AgentState, left: Sequence[PlannedCall]) -> dict[str, str]:
-    """Return the calls that a person has rejected before in this turn, by their ids, each with the reason.
+    """Return the calls that a person has rejected before in this turn, by id, with the reason.
 
-    For a plan that was rejected as a whole: if all of its calls are there again.
+    Calls of a plan that was rejected as a whole count only if all of them occur again.
     """
     known: dict[str, list[Call]] = {}
     for entry in state["journal"]:
@@ -229,7 +230,7 @@ def find_rejected(state: AgentState, left: Sequence[PlannedCall]) -> dict[str, s
 
 
 def _is_same(planned: PlannedCall, call: Call) -> bool:
-    """Return whether a plan's call is one of a plan before; a value that an earlier call gives may be another one."""
+    """Return whether a plan's call equals an earlier one, ignoring values that an earlier call provides."""
     args, holes = planned["call"]["args"], [each["argument"] for each in planned["bindings"] if "starts" not in each]
     filled: Patch = [{"op": "replace", "path": place, "value": value_at(args, place)} for place in holes]
     return is_same_call(planned["call"], {**call, "args": apply_fitting(call["args"], filled)})
@@ -238,10 +239,10 @@ def _is_same(planned: PlannedCall, call: Call) -> bool:
 def reject(
     state: AgentState, reasons: Mapping[str, str], wishes: str, scope: NodeScope, *, is_final: bool = False
 ) -> dict[str, Any]:
-    """Return the update after calls of the plan were rejected: it is rehearsed again, a bounded number of times.
+    """Return the update after calls of the plan were rejected: a new rehearsal, a bounded number of times.
 
-    Those that a person rejected are steps of the turn from now on, with the reason: whoever plans, checks a call or
-    judges sees them. A rule's text is no such word: it may name the very values that nothing supports.
+    Calls that a person rejected become steps of the turn, with the reason, visible to planner, validator and judge.
+    Rejections by a rule do not: the rule's text may contain the very values that are unsupported.
     """
     rejected = [each["call"] for each in calls_left(state) if each["call"]["id"] in reasons]
     is_final = is_final or state["rehearsals"].get("rejected", 0) >= MOST_REJECTS

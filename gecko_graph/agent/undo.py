@@ -1,6 +1,6 @@
-"""Undo: calls that take back the writes that a turn has really made, as a plan of its own, the newest first.
+"""Undo: a plan of calls that revert a turn's real writes, the newest first.
 
-It is searched for on the task state that reality has come to, and reviewed and carried out as any other plan is.
+The search starts from the real task state; the plan is reviewed and carried out like any other.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from ..world.provenance import is_planned
 from ..world.records import DoneWrite, Undo
 from .channels import AgentState
 
-OTHERWISE = "reality did otherwise than was predicted"
-CHANGED = "its result was changed since"
-NOTHING = "There is nothing to undo: no call is known here that has changed anything."
+OTHERWISE = "the real result differed from the prediction"
+CHANGED = "its result has changed since"
+NOTHING = "There is nothing to undo: no earlier call is known to have changed anything."
 UNDONE = "There is nothing to undo: the last turn that changed something was an undo."
 
 
 def list_writes(state: AgentState) -> list[DoneWrite]:
-    """Return the turn's real calls that may have changed something, with the patch that reverts each."""
+    """Return the turn's real calls that may have changed something, each with the patch that reverts it."""
     entries = {entry["call"]["id"]: entry for entry in state.get("journal") or () if entry["key"]}
     steps = {step["call"]["id"]: step for step in state.get("steps") or ()}
     now, found = state.get("turn_start_state") or {}, list[DoneWrite]()
@@ -40,24 +40,24 @@ def list_writes(state: AgentState) -> list[DoneWrite]:
         patch = booked_patch(outcome) if outcome else []
         try:
             before, now = now, apply_patch(now, patch)
-        except PatchConflict:  # the task state was edited: the call's change cannot be found in it
+        except PatchConflict:  # the task state was edited, so the call's change cannot be identified
             before, patch = now, []
         entry = entries.get(id_)
         if entry is None or entry["status"] not in ("ok", "in_doubt"):
             continue
         reason = OTHERWISE if entry.get("drift") or "departure" in entry else ""
-        reason = reason if patch else "its changes are not known"
+        reason = reason if patch else "its changes are unknown"
         if entry["status"] == "in_doubt":
-            reason = "it is not known whether it took effect"
+            reason = "it is unknown whether it took effect"
         inverse = [*invert(before, now)]
         found.append({"call": entry["call"], "result": entry.get("result"), "inverse": inverse, "reason": reason})
     return found
 
 
 def find_undoable(state: AgentState) -> list[DoneWrite] | None:
-    """Return the calls for the next undo once this turn is over; None if they are as before.
+    """Return the calls for the next undo after this turn; None if they are as before.
 
-    An undo cannot be undone: the calls that it has, or may have, taken back are only left out.
+    An undo cannot be undone: calls that it has, or may have, reverted are only removed.
     """
     if not (writes := list_writes(state)):
         return None
@@ -68,17 +68,17 @@ def find_undoable(state: AgentState) -> list[DoneWrite] | None:
 
 
 class WayBack(NamedTuple):
-    """A search's result: the simulated calls in order, the state after them, and the text on it."""
+    """The result of a search: the simulated calls in order, the state after them, and the report on each write."""
 
     steps: list[Step]
     end: JsonObject
     ways: list[Undo]
     ids: list[list[str]]
-    """Of each way, the ids of its steps."""
+    """For each way, the ids of its steps."""
 
 
 def invert(before: JsonObject, after: JsonObject) -> Iterator[Operation]:
-    """Yield the operations that lead back from a state, each after a `test` of the value that it replaces."""
+    """Yield the operations that revert a state, each after a `test` of the value that it replaces."""
     for each in make_patch(after, before, by_members=True):
         if each["op"] != "add":
             yield {"op": "test", "path": each["path"], "value": find(after, tokens(each["path"]))}
@@ -88,8 +88,8 @@ def invert(before: JsonObject, after: JsonObject) -> Iterator[Operation]:
 def aim(now: JsonObject, inverse: Patch, known: set[str]) -> JsonObject:
     """Return the state that undoing a write must lead to. Raises PatchConflict if its result was changed.
 
-    A sum that only later calls of its turn have changed, which have no way back, goes back by the difference.
-    `known` are the places of which that is known, as the newest write there still stood: those of this one are added.
+    A number that only later calls of its turn have changed, which cannot be undone, is changed back by the difference.
+    `known` are places known to be affected by such calls only; those of this write are added.
     """
     written: Json = None
     for each in inverse:
@@ -124,9 +124,9 @@ def find_way_back(
     limit_s: float,
     taken: Collection[str] = (),
 ) -> WayBack:
-    """Return the calls that take writes back from a state, the newest first; nothing for one already taken back.
+    """Return the calls that revert writes from a state, the newest first; none for a write already reverted.
 
-    A write that cannot be undone does not block earlier ones, as long as their results are unchanged.
+    A write that cannot be undone does not block earlier ones whose results are unchanged.
     """
     world, ways, known, taking = finder.begin(state), list[Undo](), set[str](), list[list[str]]()
     ids = (id_ for number in count(1) if (id_ := f"undo_{number}") not in taken)
@@ -142,7 +142,7 @@ def find_way_back(
         fork = world.fork()
         made = fork.call_all({"name": each["name"], "args": each["args"], "id": next(ids)} for each in undo["calls"])
         if undo["status"] == "found" and not all(map(is_planned, made)):
-            # a contract that reads the calls before allows it only without them
+            # a contract that reads earlier calls allows it only without them
             undo = {"call": write["call"], "status": "none", "calls": []}
         world = fork if undo["status"] == "found" else world
         ways.append(undo)
@@ -151,18 +151,18 @@ def find_way_back(
 
 
 def rehearse_undo(finder: UndoFinder, state: AgentState, limit_s: float) -> Steps:
-    """Return the rehearsal of a turn that undoes the one before, with the search's result as plan, and `undoable`.
+    """Return the rehearsal of an undo turn, with the search's result as plan, and `undoable`.
 
     Raises GeckoError if the search fails.
     """
     before = state["rehearsal"]["attempts"] if state["rehearsals"] else []
     number, start, done = 1 + max((each["number"] for each in before), default=0), state["task_state"], state["steps"]
-    # a plan before may have calls that were made and found again: the same id would pass for made
+    # a call of an earlier plan with the same id would count as already made
     taken = {each["call"]["id"] for each in (*state["journal"], *done, *state["unreported"])}
     writes = state.get("undoable") or []
     (reply,) = yield [FunctionCall(function=find_way_back, args=(finder, writes, start, limit_s, taken))]
     if reply.failure:
-        raise GeckoError(f"the calls cannot be undone here: {reply.failure}")
+        raise GeckoError(f"the search for an undo failed: {reply.failure}")
     found: WayBack = reply.value
     lines = [f"{format_call(each['call'])}: {describe_undo(each)}" for each in found.ways]
     nothing = NOTHING if state.get("undoable") is None else UNDONE

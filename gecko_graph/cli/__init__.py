@@ -1,7 +1,7 @@
 """The command line: `gecko-graph demo | run | do | test | tools | convert | history | completion`.
 
-Exit code: 0 accepted, 1 not accepted, 2 a user's mistake (a message on stderr, no traceback), 3 the model did not
-answer, 4 a decision is waited for, 130 interrupted.
+Exit code: 0 accepted, 1 not accepted, 2 a mistake of the user (a message on stderr, no traceback), 3 the model did not
+answer, 4 the plan waits for a decision, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        argv: The command's arguments, else those of the process.
+        argv: The command's arguments; by default those of the process.
 
     Returns:
         The exit code.
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run_command(arguments: list[str]) -> int:
-    import click  # here, so that importing this module costs nothing
+    import click  # here, so that importing this module is fast
 
     from .arguments import COMPLETION_VARIABLE, cli
 
@@ -78,7 +78,7 @@ def _run_command(arguments: list[str]) -> int:
 
 
 def _advise(error: Any) -> str:
-    """Return a line on how to go on from a mistake in the words themselves."""
+    """Return a line with the help command that fits a mistake in the arguments."""
     if not (context := getattr(error, "ctx", None)):
         return ""
     option, command = getattr(error, "option_name", None), getattr(error, "command_name", None)
@@ -92,13 +92,13 @@ def _advise(error: Any) -> str:
 
 
 def _read_knobs() -> Iterable[str]:
-    from ..context import GeckoContext  # here, because it is slow to import and seldom needed
+    from ..context import GeckoContext  # here, because the import is slow and seldom needed
 
     return GeckoContext.model_fields
 
 
 def _prepare_streams() -> None:
-    """Make the streams replace what they cannot encode, and a closed one discard what it is given."""
+    """Make the streams replace characters that they cannot encode; replace a closed stream by the null device."""
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the process ends
     sys.stderr = sys.stderr or sys.stdout
     for stream in (sys.stdout, sys.stderr):
@@ -108,7 +108,7 @@ def _prepare_streams() -> None:
 
 
 def _print_error(message: str) -> None:
-    from ..display.words import clean  # here, because `--help` need not wait for what it imports
+    from ..display.words import clean  # here, because `--help` need not wait for the import
 
     try:
         sys.stderr.write(f"gecko-graph: {clean(message, lines=True)}\n")
@@ -118,12 +118,12 @@ def _print_error(message: str) -> None:
 
 
 def _discard_output(stream: TextIO) -> None:
-    """Discard what the stream has buffered: it would raise again when the process ends."""
+    """Discard the stream's buffer, which would raise again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _exit_process(code: int) -> int:
-    """End the process without waiting for the thread that the run goes on in, nor tearing down what it works with."""
+    """End the process without waiting for the run's thread, and without tearing down the objects that it uses."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):
             stream.flush()

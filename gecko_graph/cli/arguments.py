@@ -1,4 +1,4 @@
-"""The commands with their options, each defined once: for parsing, completion, suggestions and help."""
+"""The commands with their options, defined once for parsing, completion, suggestions and help."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def cli() -> None:
 
 @cli.command(module="running")
 @click.argument("name", required=False, shell_complete=complete_examples)
-@click.option("--yes", is_flag=True, help="Of the example `order`: approve the plan without asking.")
-@click.option("--list", is_flag=True, help="List the examples and where their files lie.")
+@click.option("--yes", is_flag=True, help="Example `order`: approve the plan without asking.")
+@click.option("--list", is_flag=True, help="List the examples and the paths of their files.")
 @html
 def demo() -> None:
     """Run an example, without a key or a network."""
@@ -34,8 +34,8 @@ def demo() -> None:
 
 @cli.command(module="running")
 @click.argument("file", type=FILE, required=False)
-@click.option("--allow-outside", is_flag=True, help="Read tools outside the scenario's folder, too.")
-@click.option("--task", metavar="TEXT", help="The user's task, in place of a scenario: FILE holds the tools.")
+@click.option("--allow-outside", is_flag=True, help="Also read tools outside the scenario's folder.")
+@click.option("--task", metavar="TEXT", help="The user's task, instead of a scenario; FILE contains the tools.")
 @click.option("--state", metavar="FILE", type=FILE, help="The task state that a --task starts from, as JSON or YAML.")
 @choice
 @model
@@ -49,11 +49,13 @@ def demo() -> None:
 @click.option("--log", metavar="FILE", type=FILE, help="Append every prompt and reply as JSON lines, masked.")
 @html
 @json
-@click.option("--write-state", metavar="FILE", type=FILE, help="Write the start state, supposed or given, to edit.")
-@click.option("--server", metavar="URL", help="Where real calls go, in place of the document's server.")
-@click.option("--auth", metavar="SCHEME=env:NAME", multiple=True, help="A credential's variable (repeatable).")
+@click.option("--write-state", metavar="FILE", type=FILE, help="Write the start state (given or made up), for editing.")
+@click.option("--server", metavar="URL", help="Server of real calls, instead of the document's server.")
+@click.option(
+    "--auth", metavar="SCHEME=env:NAME", multiple=True, help="A credential's environment variable (repeatable)."
+)
 @click.option("--reads", type=click.Choice(["simulated", "real"]), help="real: make reads for real while rehearsing.")
-@click.option("--yes", is_flag=True, help="Approve without asking a plan that rests on nothing made up.")
+@click.option("--yes", is_flag=True, help="Approve a plan without asking, if it uses no made-up values.")
 @start
 def run() -> None:
     """Rehearse a scenario, or a task with tools."""
@@ -66,7 +68,7 @@ def run() -> None:
 def do() -> None:
     """Carry out a saved run for real.
 
-    The approved calls are made, each once: THREAD of the FILE of --save.
+    THREAD is the run's name in FILE, the file of --save. Each approved call is made exactly once.
     """
 
 
@@ -77,8 +79,8 @@ def do() -> None:
 def undo() -> None:
     """Undo the real calls of a saved run.
 
-    Calls that take its last changes back are searched for, shown, and made once you approve: THREAD of the FILE of
-    --save.
+    Calls that revert its last changes are searched, shown, and made once you approve. THREAD is the run's name in FILE,
+    the file of --save.
     """
 
 
@@ -88,16 +90,16 @@ _agent = "module:factory (from tools to an agent), provider:name, or a server's 
 @cli.command(module="test")
 @click.argument("cases", type=FILE, nargs=-1, required=True)
 @click.option("--agent", metavar="AGENT", required=True, help=_agent)
-@click.option("--user-model", metavar="NAME", help="provider:name that plays the users, in place of scripts.")
-@click.option("--play", is_flag=True, help="You are the user of each case: type, or pipe in, the messages.")
-@click.option("--simulator-model", metavar="NAME", help="provider:name that answers for tools that no rule answers.")
-@click.option("--trials", metavar="N", type=click.IntRange(1), default=1, help="Conversations a case (1).")
-@click.option("--augment", metavar="NAME", multiple=True, help="Harder tools, by name; all, or faults.")
-@click.option("--at-once", metavar="N", type=click.IntRange(1), default=4, help="Conversations held at once (4).")
+@click.option("--user-model", metavar="NAME", help="provider:name that plays the users, instead of scripts.")
+@click.option("--play", is_flag=True, help="Play the user of each case yourself: type or pipe in the messages.")
+@click.option("--simulator-model", metavar="NAME", help="provider:name that simulates calls that no rule can answer.")
+@click.option("--trials", metavar="N", type=click.IntRange(1), default=1, help="Conversations per case (1).")
+@click.option("--augment", metavar="NAME", multiple=True, help="Make the tools harder, by name; all, or faults.")
+@click.option("--at-once", metavar="N", type=click.IntRange(1), default=4, help="Parallel conversations (4).")
 @mapped
 @model
 @role_model
-@click.option("--save", metavar="FILE", type=FILE, help="Keep finished conversations, one JSON a line.")
+@click.option("--save", metavar="FILE", type=FILE, help="Save finished conversations as JSON lines.")
 @html
 @json
 def test() -> None:
@@ -110,26 +112,26 @@ def test() -> None:
 @cli.command("new-case", module="new_case")
 @click.argument("tools", type=FILE)
 @click.option("--agent", metavar="AGENT", help=_agent)
-@click.option("--user-model", metavar="NAME", help="provider:name that plays the user, in place of you.")
+@click.option("--user-model", metavar="NAME", help="provider:name that plays the user, instead of you.")
 @click.option("--base-url", metavar="URL", help="Address of an OpenAI-compatible server.")
 @click.option("--goal", metavar="TEXT", help="The user's goal (by default the first message).")
 @click.option("--state", metavar="FILE", type=FILE, help="The task state at the start, as JSON or YAML.")
-@click.option("--from", "source", metavar="FILE", type=FILE, help="A case whose lines are said again, or saved runs.")
-@click.option("--thread", metavar="NAME", help="Which saved run (the last one).")
-@click.option("-o", "output", metavar="FILE", type=FILE, help="The case, NAME.gecko.yaml (named after the goal).")
+@click.option("--from", "source", metavar="FILE", type=FILE, help="A case to replay, or a file of saved runs.")
+@click.option("--thread", metavar="NAME", help="Name of the saved run (default: the last one).")
+@click.option("-o", "output", metavar="FILE", type=FILE, help="The case, NAME.gecko.yaml (default: the goal's name).")
 def new_case() -> None:
-    """Make a case of one conversation that went well.
+    """Record one good conversation as a test case.
 
-    TOOLS are module:NAME (a list of tools, or a Toolkit), an OpenAPI document, or a file of function descriptions.
+    TOOLS is module:NAME (a list of tools, or a Toolkit), an OpenAPI document, or a file of function descriptions.
     """
 
 
 @cli.command(module="tools")
 @click.argument("spec", type=FILE)
-@click.option("--state", metavar="FILE", type=FILE, help="An example of the task state: examine every contract on it.")
+@click.option("--state", metavar="FILE", type=FILE, help="An example task state: evaluate every contract on it.")
 @choice
 def tools() -> None:
-    """Show tools, and the gaps of their source.
+    """Show tools, and what their source leaves undefined.
 
     SPEC is an OpenAPI document, a file of function descriptions, or module:NAME.
     """
@@ -153,17 +155,19 @@ def convert() -> None:
 @click.option("-o", "output", metavar="FILE", type=FILE, help="The contracts, NAME.contracts.yaml.")
 @choice
 @model
-@click.option("--server", metavar="URL", help="Where the calls of HAR files went, in place of the document's server.")
-@click.option("--probe", metavar="URL", help="A sandbox: make calls there that tell more.")
-@click.option("--probes", metavar="N", type=click.IntRange(1), default=200, help="Calls to a sandbox at most (200).")
+@click.option("--server", metavar="URL", help="Server of the calls in HAR files, instead of the document's server.")
+@click.option("--probe", metavar="URL", help="A sandbox: make further calls there to learn more.")
+@click.option("--probes", metavar="N", type=click.IntRange(1), default=200, help="Most calls to the sandbox (200).")
 @mapped
-@click.option("--auth", metavar="SCHEME=env:NAME", multiple=True, help="A credential's variable (repeatable).")
+@click.option(
+    "--auth", metavar="SCHEME=env:NAME", multiple=True, help="A credential's environment variable (repeatable)."
+)
 @click.option("--review", metavar="FILE", type=FILE, help="Accept, edit or drop a file's proposals.")
-@click.option("--accept", metavar="ID", multiple=True, help="Of --review: accept without asking (repeatable).")
-@click.option("--drop", metavar="ID", multiple=True, help="Of --review: drop without asking (repeatable).")
-@click.option("--html", metavar="FILE", type=FILE, help="Of --review: write the proposals as a page.")
+@click.option("--accept", metavar="ID", multiple=True, help="With --review: accept without asking (repeatable).")
+@click.option("--drop", metavar="ID", multiple=True, help="With --review: drop without asking (repeatable).")
+@click.option("--html", metavar="FILE", type=FILE, help="With --review: write the proposals as a page.")
 def learn() -> None:
-    """Learn contracts from rows of real calls; written ones are compared with them."""
+    """Learn contracts from rows of real calls, and compare existing contracts with the rows."""
 
 
 cli.add_command(data)
@@ -171,32 +175,34 @@ cli.add_command(data)
 
 @cli.command(module="serve")
 @click.argument("spec", type=FILE, required=False)
-@click.option("--state", metavar="FILE", type=FILE, help="The task state that a session begins in.")
+@click.option("--state", metavar="FILE", type=FILE, help="The task state at the start of a session.")
 @click.option("--scenario", metavar="FILE", type=FILE, help="A scenario: its tools, state and milestones.")
-@click.option("--save", metavar="FILE", type=FILE, help="Keep sessions in this SQLite file, or postgresql://...")
-@click.option("--workers", metavar="N", type=click.IntRange(1), default=1, help="Processes, with a database (1).")
-@click.option("--host", metavar="HOST", default="127.0.0.1", help="Another than loopback needs --token (127.0.0.1).")
-@click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=8021, help="0: any free one (8021).")
-@click.option("--token", metavar="TOKEN", envvar="GECKO_TOKEN", help="Asked for in X-Gecko-Token; or $GECKO_TOKEN.")
-@click.option("--origin", metavar="URL", multiple=True, help="Another site that may ask (repeatable).")
-@click.option("--prefix", metavar="PATH", default="", help="Mount the document's paths below it.")
-@click.option("--mcp", is_flag=True, help="Speak MCP on the standard input and output, no HTTP.")
-@click.option("--gecko", is_flag=True, help="Add tools to MCP that preview, undo and rehearse.")
-@click.option("--sessions", metavar="N", type=click.IntRange(1), default=10_000, help="Sessions at most (10000).")
-@click.option("--idle", metavar="SECONDS", type=float, default=3600, help="An idle session is closed after (3600).")
+@click.option("--save", metavar="FILE", type=FILE, help="Save sessions in this SQLite file, or postgresql://...")
+@click.option("--workers", metavar="N", type=click.IntRange(1), default=1, help="Processes (1); more need a database.")
+@click.option("--host", metavar="HOST", default="127.0.0.1", help="Not loopback: needs --token (127.0.0.1).")
+@click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=8021, help="0: any free port (8021).")
+@click.option("--token", metavar="TOKEN", envvar="GECKO_TOKEN", help="Required X-Gecko-Token header; or $GECKO_TOKEN.")
+@click.option("--origin", metavar="URL", multiple=True, help="Another site that may send requests (repeatable).")
+@click.option("--prefix", metavar="PATH", default="", help="Mount the document's paths below this path.")
+@click.option("--mcp", is_flag=True, help="Serve MCP on standard input and output, no HTTP.")
+@click.option("--gecko", is_flag=True, help="Add MCP tools that preview, undo and rehearse.")
+@click.option("--sessions", metavar="N", type=click.IntRange(1), default=10_000, help="Most sessions (10000).")
+@click.option("--idle", metavar="SECONDS", type=float, default=3600, help="Close sessions idle for so long (3600).")
 @click.option("--timeout", "call_s", metavar="SECONDS", type=float, default=30, help="Longest time of a call (30).")
 @choice
 @model
-@click.option("--server", metavar="URL", help="Where real calls go, in place of the document's server.")
-@click.option("--auth", metavar="SCHEME=env:NAME", multiple=True, help="A credential's variable (repeatable).")
+@click.option("--server", metavar="URL", help="Server of real calls, instead of the document's server.")
+@click.option(
+    "--auth", metavar="SCHEME=env:NAME", multiple=True, help="A credential's environment variable (repeatable)."
+)
 @click.option("--reads", type=click.Choice(["simulated", "real"]), help="real: make reads for real.")
-@click.option("--upstream", metavar="URL", help="The real service: calls pass on to it, and are also simulated.")
-@click.option("--record", metavar="FILE", type=FILE, help="With --upstream: add a row of each call, for `learn`.")
-@click.option("--no-simulation", is_flag=True, help="With --upstream: only pass on and record; on loopback alone.")
-@click.option("--allow-writes", is_flag=True, help="With --upstream --ledger FILE: writes pass on too.")
-@click.option("--ledger", metavar="FILE", type=FILE, help="SQLite file of writes; one with a key is made once.")
-@click.option("--proxy", metavar="SERVER", help="An MCP server's address or command, in place of SPEC.")
-@click.option("--open", "opened", metavar="NAME", multiple=True, help="With --proxy: a read that is made (repeatable).")
+@click.option("--upstream", metavar="URL", help="The real service: calls are forwarded to it, and simulated too.")
+@click.option("--record", metavar="FILE", type=FILE, help="With --upstream: append a row per call, for `learn`.")
+@click.option("--no-simulation", is_flag=True, help="With --upstream: only forward and record; loopback only.")
+@click.option("--allow-writes", is_flag=True, help="With --upstream --ledger FILE: forward writes too.")
+@click.option("--ledger", metavar="FILE", type=FILE, help="SQLite file: makes a write with a key once.")
+@click.option("--proxy", metavar="SERVER", help="An MCP server's address or command, instead of SPEC.")
+@click.option("--open", "opened", metavar="NAME", multiple=True, help="With --proxy: a read to forward (repeatable).")
 @start
 def serve() -> None:
     """Serve tools as an environment of isolated sessions, over HTTP and MCP.
@@ -208,24 +214,24 @@ def serve() -> None:
 @cli.command(module="tools")
 @click.argument("spec", type=FILE)
 @click.option("-o", "output", metavar="OUT", type=FILE, default="-", help="A .json or .yaml file (-: stdout).")
-@click.option("--state", metavar="FILE", type=FILE, help="A task state, whose keys the contracts take.")
+@click.option("--state", metavar="FILE", type=FILE, help="A task state whose keys the contracts use.")
 @choice
 def derive() -> None:
     """Derive contracts from a document: the effects of its operations on a state.
 
-    The kind of each operation, and why, goes to the standard error.
+    The kind of each operation, with the reason, is written to standard error.
     """
 
 
 @cli.command(module="saved")
 @click.argument("file", type=FILE)
 @click.argument("thread", required=False)
-@click.option("--blame", metavar="PATH", help="Say which call a value of the state comes from: /orders/7.")
+@click.option("--blame", metavar="PATH", help="Show the call that wrote a value of the state: /orders/7.")
 @html
 def history() -> None:
     """Show a saved run's attempts, steps and state changes.
 
-    THREAD is the run's name in the FILE of --save; without it all are listed. The file is only read.
+    THREAD is the run's name in FILE, the file of --save; without it all runs are listed. The file is not changed.
     """
 
 

@@ -1,4 +1,4 @@
-"""The commands of `data`: verdicts on rows, tasks, the loop, and tools and dialogues from nothing."""
+"""The `data` commands: verify rows, make tasks, run the training loop, generate tools and dialogues."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TOOLS = "tools.openapi.yaml"
 
 
 def verify(options: Options) -> int:
-    """Write the rows with their verdicts, and show what was found; 1 if a row could not be read or written."""
+    """Write the rows with their verdicts, and print a summary; 1 if a row could not be read or written."""
     check_needs(options)
     given = [("ROWS", options.file), ("--answers", options.answers), ("--toolkit", options.toolkit)]
     target = None if options.shards else options.output
@@ -62,12 +62,12 @@ def verify(options: Options) -> int:
 
 
 def _find_models(options: Options) -> Any:
-    """Return the models that were named, if any was."""
+    """Return the configured models, None if there are none."""
     return build_models(options) if options.model or options.role_model else None
 
 
 def _read_tools(options: Options) -> Toolkit | None:
-    """Return the tools that make the calls of rows with a state."""
+    """Return the tools that execute the calls of rows with a state."""
     if not options.toolkit:
         if options.contracts:
             raise GeckoError("--contracts needs --toolkit SPEC")
@@ -79,13 +79,13 @@ def _read_tools(options: Options) -> Toolkit | None:
 
 
 def show(summary: Summary, target: str, console: Console) -> None:
-    """Print counts, reasons with examples, what a model decided, and rows that could not be read."""
+    """Print counts, reasons with examples, the share of decisions by a model, and unreadable rows."""
     all_ = summary.counts.total()
     words = ", ".join(f"{summary.counts[status]} {status}" for status in STATUSES if summary.counts[status])
     written = f" ({summary.written} written)" if summary.written != all_ else ""
     console.print(Text(f"{clean(target)}: {counted(all_, 'row')}{written}: {words}", "bold"))
     table = Table(box=None, pad_edge=False)
-    for column in ("reason", "", "rows with it, the first ones"):
+    for column in ("reason", "", "first rows with this reason"):
         table.add_column(column, justify="right" if not column else "left")
     for code, (count, examples) in sorted(summary.reasons.items(), key=lambda each: -each[1][0]):
         shown = "\n".join(f"{id_}  {path}  {message}" for id_, path, message in examples)
@@ -97,15 +97,15 @@ def show(summary: Summary, target: str, console: Console) -> None:
     if summary.truth:
         shares = {"sensitivity": summary.sensitivity, "specificity": summary.specificity}
         known = ", ".join(f"{name} {share:.1%}" for name, share in shares.items() if share is not None)
-        console.print(Text(f"beside the truth of {counted(summary.truth.total(), 'row')}: {known}"))
+        console.print(Text(f"compared with the truth of {counted(summary.truth.total(), 'row')}: {known}"))
     for each in summary.bad[:BAD_SHOWN]:
         console.print(Text(clean(f"{each.where}: {each.reason}"), "yellow"))
     if len(summary.bad) > BAD_SHOWN:
-        console.print(Text(f"and {len(summary.bad) - BAD_SHOWN} more rows that cannot be used", "yellow"))
+        console.print(Text(f"and {len(summary.bad) - BAD_SHOWN} more unusable rows", "yellow"))
 
 
 def tasks(options: Options) -> int:
-    """Write tasks made from contracts; 1 where fewer were found than wanted."""
+    """Write tasks made from contracts; 1 if fewer were found than requested."""
     check_needs(options)
     toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)
     states, folder = [read_state(file) for file in options.state], Path(options.output)
@@ -114,33 +114,34 @@ def tasks(options: Options) -> int:
         made = save_tasks(
             folder, toolkit, states, options.count, tools=named, seed=options.seed,
             model=_find_models(options), map=find_map(options), shards=options.shards,
-            progress=lambda done, wanted, tried: tell(done, f"making tasks, {counted(tried, 'walk')}"),
+            progress=lambda done, wanted, tried: tell(done, f"making tasks, {counted(tried, 'walk')} tried"),
         )  # fmt: skip
     _write_tools(toolkit, named, folder)
     if options.to == "nemo-gym":
         write_rows(folder / NEMO_GYM, nemo_rows(made))
     deep = sum(each.chain >= CHAIN for each in made)
-    told = f"{counted(len(made), 'task')}, {deep} with {CHAIN} or more calls in a row that depend on each other"
+    summary = f"{counted(len(made), 'task')}, {deep} with {CHAIN} or more consecutive dependent calls"
     calls = Counter(call["name"] for each in made for call in each.solution)
-    _show_made(str(folder), told, [f"{name}: {counted(count, 'call')}" for name, count in calls.most_common()], "dim")
+    lines = [f"{name}: {counted(count, 'call')}" for name, count in calls.most_common()]
+    _show_made(str(folder), summary, lines, "dim")
     return 0 if len(made) == options.count else 1
 
 
 def _write_tools(toolkit: Toolkit, named: str, folder: Path) -> None:
-    """Write the tools beside a folder's cases, unless these name a module that has them."""
+    """Write the tools beside a folder's cases, unless the cases name a module."""
     if named == TOOLS:
         write_text("-o", str(folder / TOOLS), format_document(toolkit.to_openapi(), ".yaml"))
 
 
-def _show_made(where: str, told: str, lines: list[str], style: str) -> None:
+def _show_made(where: str, summary: str, lines: list[str], style: str) -> None:
     console = screen(stderr=True)
-    console.print(Text(clean(f"{where}: {told}"), "bold"))
+    console.print(Text(clean(f"{where}: {summary}"), "bold"))
     for line in lines:
         console.print(Text(clean(f"  {line}"), style))
 
 
 def loop(options: Options) -> int:
-    """Run the loop, and report each step's counts; 1 if a row could not be read, or a step could not end."""
+    """Run the loop and print each step's counts; 1 if a row could not be read, or a step failed."""
     check_needs(options)
     check_files([("SEEDS", options.seeds), ("--eval", options.eval)], {})
     config = LoopConfig(
@@ -183,21 +184,21 @@ def _words_of(counts: Mapping[str, Any]) -> list[str]:
 
 
 def tools(options: Options) -> int:
-    """Write tools of a domain; 1 where fewer were written than wanted."""
+    """Write tools of a domain; 1 if fewer were written than requested."""
     check_files([], {"-o": options.output})
     with progress(total=options.count) as (_, tell):
         made = write_tools(
             options.domain, options.output, options.count, model=build_models(options), seed=options.seed,
-            tell=lambda done, asked: tell(done, f"writing tools, {counted(asked, 'path')} drawn"),
+            tell=lambda done, asked: tell(done, f"writing tools, {counted(asked, 'path')} sampled"),
         )  # fmt: skip
-    lost = f", {counted(len(made['lost']), 'path')} without one" if made["lost"] else ""
+    lost = f", {counted(len(made['lost']), 'path')} without a tool" if made["lost"] else ""
     lines = [f"{path}: {'; '.join(faults.splitlines())}" for path, faults in made["lost"][:LOST_SHOWN]]
     _show_made(options.output, f"{counted(len(made['names']), 'tool')}{lost}", lines, "yellow")
     return 0 if len(made["names"]) == options.count else 1
 
 
 def dialogues(options: Options) -> int:
-    """Write dialogues about tools; 1 where fewer were kept than wanted."""
+    """Write dialogues about tools; 1 if fewer were kept than requested."""
     check_needs(options)
     folder = Path(options.output)
     toolkit = choose(read_toolkit(options.document, allow_remote=options.allow_remote), options)
@@ -222,16 +223,16 @@ def dialogues(options: Options) -> int:
         rows = (row for file in find_files(folder / written) for row in read_rows(file))
         write_rows(folder / f"{options.to}.jsonl", (made for row in rows for made in FORMATS[options.to](row)))
     kept, number = counts.pop("kept", 0), counts.pop("rows", 0)
-    told = f"{counted(kept, 'dialogue')} kept, {counted(number, 'row')} in {written}"
+    summary = f"{counted(kept, 'dialogue')} kept, {counted(number, 'row')} in {written}"
     lines = [f"{counted(count, 'dialogue')} dropped: {why}" for why, count in counts.most_common()]
-    _show_made(options.output, told, lines, "yellow")
+    _show_made(options.output, summary, lines, "yellow")
     return 0 if kept == options.count else 1
 
 
 def _show_costs(spent: RoleUsage) -> None:
-    """Print the estimated cost of ten dialogues, by the first ones."""
+    """Print the cost of ten dialogues, estimated from the first ones."""
     share = 10 / MEASURED
     price = "" if spent["cost"] is None else f", ${spent['cost'] * share:.2f}"
     calls, given, written = (round(spent[key] * share) for key in ("calls", "input_tokens", "output_tokens"))
-    told = f"about {counted(calls, 'question')}, {given:,} tokens read, {written:,} written{price}"
-    _show_made("10 dialogues", f"{told} (measured on the first {MEASURED})", [], "")
+    summary = f"about {counted(calls, 'question')}, {given:,} input tokens, {written:,} output tokens{price}"
+    _show_made("10 dialogues", f"{summary} (measured on the first {MEASURED})", [], "")

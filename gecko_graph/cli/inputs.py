@@ -1,4 +1,4 @@
-"""The inputs of commands, checked and read: files, models, a scenario or a task with tools; and the screen."""
+"""Check and read the inputs of commands: files, models, a scenario or a task with tools; and the console."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ UNRECORDED = ("resume", "server", "auth", "yes")
 
 
 def check_needs(options: Options) -> None:
-    """Raise GeckoError if an option is given without the one that it belongs to."""
+    """Raise GeckoError if an option is given without the option that it needs."""
     for name, other in NEEDS.items():
         is_there = getattr(options, other, None) or (other == "model" and getattr(options, "role_model", None))
         if getattr(options, name, None) not in (None, False) and not is_there:
@@ -67,15 +67,15 @@ def build_models(options: Options) -> Models:
 
 
 def load_scenario(options: Options) -> Scenario:
-    """Return the scenario that the command names, or one made of its task and tools, if all options fit.
+    """Return the scenario that the command names, or one made from its task and tools.
 
     Raises:
-        GeckoError: Two options do not go together, one is incomplete, or a file cannot be written.
+        GeckoError: Two options exclude each other, one is incomplete, or a file cannot be written.
     """
     check_needs(options)
     if options.record:
         if given := next((name for name in UNRECORDED if getattr(options, name)), None):
-            raise GeckoError(f"--record keeps a rehearsal, every reply of it and nothing real: leave --{given} out")
+            raise GeckoError(f"--record needs a whole rehearsal without real calls: leave --{given} out")
         check_target(options.record)
     scenario = _read_scenario(options) if options.task is None else _build_task(options)
     scenario = replace(scenario, tools_file=None) if options.contracts else scenario
@@ -98,14 +98,14 @@ def load_scenario(options: Options) -> Scenario:
 
 
 def choose(toolkit: Toolkit, options: Options) -> Toolkit:
-    """Return the tools that `--only` chooses, with the contracts of `--contracts`. Raises GeckoError."""
+    """Return the tools selected by `--only`, with the contracts of `--contracts`. Raises GeckoError."""
     for file in options.contracts:
         toolkit = toolkit.with_contracts(file)
     return toolkit.select(match=options.only) if options.only else toolkit
 
 
 def read_state(file: str | None) -> JsonObject:
-    """Return the task state of a file, empty without one. Raises StateError if it is no object."""
+    """Return the task state in a file, {} without a file. Raises StateError if it is no object."""
     state = read_document(file) if file is not None else {}
     if not isinstance(state, dict):
         raise StateError(f"--state {file}: expected an object, got {type(state).__name__}")
@@ -113,14 +113,17 @@ def read_state(file: str | None) -> JsonObject:
 
 
 def seed(toolkit: Toolkit, state: JsonObject | None, options: Options) -> JsonObject | None:
-    """Return the start with what the real reads of `--seed-from` show. Raises GeckoError if a file has none."""
+    """Return the start state with the results of the real reads in `--seed-from`.
+
+    Raises GeckoError if a file has none.
+    """
     files = getattr(options, "seed_from", ())
     world = World(toolkit, state=state, context=GeckoContext(semantic_validation=False, ladder=RULES))
     for file in files:
         rows = read_file(file, bad := BadRows(), toolkit, server=options.server)
         reads = [row for row in rows if row.tool in toolkit and toolkit.is_read(row.tool) and row.status == "ok"]
         if not reads:
-            raise GeckoError("; ".join([f"--seed-from {file}: it has no real read of these tools", *bad.lines()]))
+            raise GeckoError("; ".join([f"--seed-from {file}: no real read of these tools in it", *bad.lines()]))
         for row in (each for each in reads if not is_masked(each.args)):
             world.record({"name": row.tool, "args": row.args}, Answer("ok", without_masked(row.result), []))
     return world.state if files else state
@@ -130,7 +133,7 @@ def _read_scenario(options: Options) -> Scenario:
     if options.file is None:
         raise ScenarioError("give a scenario, or tools and a --task (gecko-graph run --help shows examples)")
     if given := next((name for name in ("state", "seed_from") if getattr(options, name, None)), None):
-        raise ScenarioError(f"--{given.replace('_', '-')} belongs to a --task; a scenario holds its own state")
+        raise ScenarioError(f"--{given.replace('_', '-')} needs --task; a scenario has its own state")
     if options.file in examples() and not Path(options.file).exists():
         hint = f"to run the example of this name: gecko-graph demo {options.file}"
         raise ScenarioError(f"{options.file}: no such file; {hint}")
@@ -153,19 +156,19 @@ def _build_task(options: Options) -> Scenario:
 
 
 def next_task(scenario: Scenario, options: Options, saved: StateSnapshot) -> Scenario:
-    """Return the task's scenario with the thread's earlier tasks before it: it continues if the last one ended.
+    """Return the task's scenario, preceded by the thread's earlier tasks if the last one is finished.
 
     Raises:
-        GeckoError: The last one was interrupted, or a state is given if the thread has one.
+        GeckoError: The last task was interrupted, or a state is given although the thread has one.
     """
     tasks = [text_of(each) for each in saved.values.get("messages", []) if isinstance(each, HumanMessage)]
     scenario = replace(scenario, continues=options.state is None)
     if not tasks or tasks[-1].strip() == options.task.strip():
         return replace(scenario, turns=tuple(map(Turn, tasks or [options.task])))
     if saved.tasks:
-        raise GeckoError(f"{options.save}: this run was interrupted: resume it with its own --task {tasks[-1]!r} first")
+        raise GeckoError(f"{options.save}: this run was interrupted: first resume it with --task {tasks[-1]!r}")
     if options.state is not None:
-        raise GeckoError("--state: leave it out: the next task starts from the state that the last one ended with")
+        raise GeckoError("--state: leave it out: the next task starts from the last task's end state")
     return replace(scenario, turns=(*map(Turn, tasks), Turn(options.task)))
 
 
@@ -173,20 +176,20 @@ def next_task(scenario: Scenario, options: Options, saved: StateSnapshot) -> Sce
 
 
 class Screen(Console):
-    """A console for text that others wrote: nothing in it is markup. What follows a label wraps below itself."""
+    """A console for untrusted text: without markup. The text after a label wraps below itself."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print objects, a text with a label (`hint         ...`) as a table of both."""
+        """Print objects; a text with a label (`hint         ...`) is printed as a table of both."""
         shown = (each if self.soft_wrap or not isinstance(each, Text) else hang(each) for each in objects)
         super().print(*shown, **options)
 
     def on_broken_pipe(self) -> None:
-        """Raise, so that `main` can exit quietly; rich would end the process here."""
+        """Raise, so that `main` can exit quietly; rich would end the process."""
         raise BrokenPipeError
 
 
 def screen(*, stderr: bool = False) -> Screen:
-    """Return the console of the standard or the error output. In a pipe, lines are not wrapped."""
+    """Return the console of standard output or error. In a pipe, lines are not wrapped."""
     in_pipe = not (sys.stderr if stderr else sys.stdout).isatty()
     return Screen(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=in_pipe)
 
@@ -196,7 +199,7 @@ Tell = Callable[..., None]
 
 @contextmanager
 def progress(about: str = "", *, total: int | None = None) -> Iterator[tuple[Progress, Tell]]:
-    """Show in a terminal how far long work is: yields the bar, and a function of how much is done, and of what."""
+    """Show the progress of long work in a terminal: yield the bar, and a function `(done, about)` that updates it."""
     console = screen(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(about, total=total)
@@ -204,7 +207,7 @@ def progress(about: str = "", *, total: int | None = None) -> Iterator[tuple[Pro
 
 
 def write_text(option: str, target: str, text: str) -> None:
-    """Write the file of an option; `-` is the standard output. Raises GeckoError."""
+    """Write the file of an option; `-` is standard output. Raises GeckoError."""
     if target == "-":
         sys.stdout.write(text)
         return
@@ -222,9 +225,9 @@ def find_map(options: Options, otherwise: Map = map) -> Map:
 
 
 def check_files(read: Sequence[tuple[str, str | Path | None]], written: Mapping[str, str | None]) -> None:
-    """Raise GeckoError for a file that cannot be written, or that is also read, or written to otherwise.
+    """Raise GeckoError for a file that cannot be written, that is also read, or that two options write.
 
-    Inputs and outputs have their names in messages; `-` is the standard output.
+    The keys of inputs and outputs are their names in messages; `-` is standard output.
     """
     others = [(name, Path(file)) for name, file in read if file]
     targets = [(name, Path(file)) for name, file in written.items() if file and file != "-"]
@@ -235,8 +238,8 @@ def check_files(read: Sequence[tuple[str, str | Path | None]], written: Mapping[
                 raise GeckoError(f"{name} {file}: is the same file as {other} {taken}; write to another file")
         others.append((name, file))
         if file.is_dir():
-            raise GeckoError(f"{name} {file}: is a folder: give a file")
-        if name not in ("--save", "--log") and file.is_symlink():  # those are added to
+            raise GeckoError(f"{name} {file}: is a folder, not a file")
+        if name not in ("--save", "--log") and file.is_symlink():  # these are appended to
             raise GeckoError(f"{name} {file}: is a link: name the file itself, which would be overwritten")
         folder = file.absolute().parent
         if not os.access(folder, os.W_OK):
@@ -248,12 +251,12 @@ def check_files(read: Sequence[tuple[str, str | Path | None]], written: Mapping[
 
 
 def is_real(options: Options, limits: GeckoContext) -> bool:
-    """Return whether a command makes real calls: then an accepted plan is asked about and carried out."""
+    """Return whether the command makes real calls: then an accepted plan is shown for approval and carried out."""
     return bool(options.server or options.auth or limits.reads == "real")
 
 
 def connect(toolkit: Toolkit, options: Options) -> Toolkit:
-    """Return the tools with a server that is there and credentials that are set: else GeckoError, before any model."""
+    """Return the tools bound to a reachable server and to credentials; raise GeckoError before any model is asked."""
     auth = dict(map(read_auth, options.auth))
     connected = toolkit.replace(*add_functions(toolkit, server=options.server, auth=auth, client=None))
     servers = {resolve_server(tool.binding.server, options.server) for tool in toolkit if tool.binding} - {None}
@@ -269,13 +272,13 @@ def connect(toolkit: Toolkit, options: Options) -> Toolkit:
         try:
             port = parts.port or (80 if parts.scheme == "http" else 443)
             socket.create_connection((parts.hostname or "", port), CONNECT_S).close()
-        except (OSError, ValueError) as error:  # ValueError: no such port, or no name
+        except (OSError, ValueError) as error:  # ValueError: an invalid port or host name
             raise GeckoError(f"server: nothing answers at {url}: {error}") from None
     return connected
 
 
 def read_auth(entry: str) -> tuple[str, str]:
-    """Return scheme and source of an `--auth`; no error shows a possible credential."""
+    """Return scheme and source of an `--auth`. No error message contains a possible credential."""
     scheme, _, source = entry.partition("=")
     if not scheme or not re.fullmatch(r"env:\w+", source):
         raise GeckoError("--auth: write SCHEME=env:NAME: the credential is read from the environment variable NAME")

@@ -1,4 +1,4 @@
-"""`learn`: contracts from rows of real calls, with the parts that rows lack; and a person's review of them."""
+"""`learn`: learn contracts from rows of real calls and probes, and let a person review the proposals."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SHOWN = 10
 
 
 def learn(options: Options) -> int:
-    """Write what was learned; 1 if the rows contradict a written contract."""
+    """Write the learned contracts; 1 if the rows contradict an existing contract."""
     check_needs(options)
     if options.review:
         return _review(options)
@@ -67,14 +67,14 @@ def learn(options: Options) -> int:
     if options.probe:
         learned = _learn(toolkit, options, _probe(toolkit, learned, options, console))
     if learned.sample is None or not learned.sample.counts:
-        why = "; ".join(learned.bad.lines()) or "there are no rows"
-        raise GeckoError(f"nothing to learn from, and nothing was written: {why}")
+        why = "; ".join(learned.bad.lines()) or "no rows"
+        raise GeckoError(f"nothing was learned or written: {why}")
     if models:
         spent = estimate(toolkit, learned, models.prompts, options.model)
         price = "" if spent["cost"] is None else f", ${spent['cost']:.4f}"
-        tokens = f"about {spent['input_tokens']:,} tokens read, {spent['output_tokens']:,} written{price}"
+        tokens = f"about {spent['input_tokens']:,} input tokens, {spent['output_tokens']:,} output tokens{price}"
         console.print(Text(f"{options.model}: at most {counted(spent['calls'], 'question')}, {tokens}", "bold"))
-        if not sys.stdin.isatty() or console.input(Text("ask it? [y/N] ")).strip().lower() in ("y", "yes"):
+        if not sys.stdin.isatty() or console.input(Text("continue? [y/N] ")).strip().lower() in ("y", "yes"):
             learned.notes.extend(converse(propose_rules(toolkit, learned), models))
     try:
         learned.write(target)
@@ -101,7 +101,7 @@ def _read(toolkit: Toolkit, options: Options, bad: BadRows) -> Iterator[Iterable
 
 
 def _probe(toolkit: Toolkit, learned: Learned, options: Options, console: Console) -> list[Observation]:
-    """Probe the sandbox that was named, and write the rows beside the output."""
+    """Probe the named sandbox, and write the rows next to the output."""
     file = Path(options.output).with_suffix(".probes.jsonl")
     sandbox = connect(toolkit, Options(**{**vars(options), "server": options.probe}))
     with progress("reading rows") as (_, tell):
@@ -118,7 +118,7 @@ def _show(learned: Learned, toolkit: Toolkit, target: str, console: Console) -> 
     counts = ", ".join(f"{count} {status}" for status, count in learned.count_rules().items())
     console.print(Text(f"{target}: {counted(len(learned.contracts), 'contract')}; rules: {counts or 'none'}", "bold"))
     for name, contract in learned.contracts.items():
-        shown = _tell(contract["evidence"]) if "evidence" in contract else ["beside what is written"]
+        shown = _tell(contract["evidence"]) if "evidence" in contract else ["added to the existing contract"]
         console.print(Text(f"  {clean(name)}: {clean('; '.join(shown))}", "dim"))
         for one in (each for each in contract.get("requires", ()) if "evidence" in each):
             says = in_words(one["check"]) or (one["id"] if " " in one["id"] else "")
@@ -139,7 +139,7 @@ def _show(learned: Learned, toolkit: Toolkit, target: str, console: Console) -> 
 
 
 def _tell(evidence: Any) -> list[str]:
-    """Return the parts that a tool's rows have shown, and those that they have not."""
+    """Return what a tool's rows show, and what they do not show."""
     kinds = [f"{kind} ({count})" for kind, count in evidence["refusals"].items()]
     lines = [counted(evidence["rows"], "row"), f"refused: {', '.join(kinds[:SHOWN]) or 'never'}"]
     without = evidence["lawful"] - evidence.get("returns", {}).get("for", 0)
@@ -148,7 +148,7 @@ def _tell(evidence: Any) -> list[str]:
 
 
 def _review(options: Options) -> int:
-    """Have a person decide on proposals, by options, as a page to read, or one after the other."""
+    """Decide on proposals: by options, as a page to read, or by asking a person one by one."""
     file, document = options.review, read_document(options.review)
     proposals = {one.id: one for one in find_proposals(document)}
     if options.html:
@@ -170,7 +170,7 @@ def _review(options: Options) -> int:
             break
         if word in ("a", "d"):
             one.decide("accept" if word == "a" else "drop", by=getpass.getuser())
-        new = f"{file}.new"  # written whole or not at all: Ctrl-C loses nothing that was decided
+        new = f"{file}.new"  # replaced atomically: Ctrl-C loses no decision
         write_text("--review", new, format_document(document, Path(file).suffix))
         Path(new).replace(file)
     console.print(Text(f"{file}: {counted(len(find_proposals(document)), 'proposal')} left", "bold"))
@@ -178,7 +178,7 @@ def _review(options: Options) -> int:
 
 
 def _ask(one: ContractProposal, console: Console) -> str:
-    """Return the letter of what a person decides; an edited clause is accepted here. Nothing more to read quits."""
+    """Return the letter of a person's decision; an edited clause is accepted here. End of input quits."""
     while True:
         try:
             word = console.input(Text("[a]ccept, [e]dit, [d]rop, [s]kip, [q]uit: ")).strip().lower()[:1]

@@ -1,4 +1,4 @@
-"""`new-case`: one conversation, held, saved or written in a case, becomes a case that is run again."""
+"""`new-case`: record a conversation (new, saved, or a case's script) as a test case."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def new_case(options: Options) -> int:
     """Write a case; 0 if it passes when it is run again with the same agent."""
     check_installed()
     if options.output and not Path(options.output).match(PATTERN):
-        raise GeckoError(f"-o {options.output}: a case's file is named {PATTERN}")
+        raise GeckoError(f"-o {options.output}: the name of a case must match {PATTERN}")
     target = check_target(options.output) if options.output else None
     models, console, toolkit = Models(base_url=options.base_url), screen(), read_toolkit(options.tools)
     agent = read_agent(load_agent(options.agent), models) if options.agent else None
     is_run = options.source and Path(options.source).suffix not in (".yaml", ".yml", ".json")
     if agent is None and not is_run:
-        raise GeckoError("--agent is missing: who answers in the conversation")
+        raise GeckoError("--agent is missing: the agent that answers in the conversation")
     goal, held = _read_saved(options, toolkit) if is_run else _hold(options, toolkit, agent, models, console)
     console.print(Text("\nthe conversation", "bold"))
     for line in CaseResult({"messages": describe_messages(held["messages"], held["world"])}).lines():
@@ -68,16 +68,16 @@ def new_case(options: Options) -> int:
 
 
 def _hold(options: Options, toolkit: Toolkit, agent: Any, models: Models, console: Console) -> tuple[str, Conversation]:
-    """Return the user's goal, and a conversation that is held now: of a model, a case's script, or a person."""
+    """Return the user's goal and a new conversation: with a model, a case's script, or a person as the user."""
     state = read_state(options.state) if options.state else {}
     goal, spec = options.goal or "", None
     if options.source:
         case = Scenario.load(options.source)
         if case.user is None or not case.user.script:
-            raise GeckoError(f"{options.source}: it has no user with a script, whose lines could be said again")
+            raise GeckoError(f"{options.source}: it has no user with a script to replay")
         spec, goal, state = case.user, goal or case.user.goal, state if options.state else case.state
     elif options.user_model and not goal:
-        raise GeckoError("--goal is missing: the goal of the user that --user-model plays")
+        raise GeckoError("--goal is missing: --user-model needs the user's goal")
     played: Any = (
         None if spec else models.chat(options.user_model) if options.user_model else Person.at(console, "new-case")
     )
@@ -86,7 +86,7 @@ def _hold(options: Options, toolkit: Toolkit, agent: Any, models: Models, consol
 
 
 def _read_saved(options: Options, toolkit: Toolkit) -> tuple[str, Conversation]:
-    """Return a saved conversation, or the turns of a saved run with what was called in its chosen attempts."""
+    """Return a saved conversation, or one built from a saved run's turns and the calls of its chosen attempts."""
     with open_reader(options.source) as saver:
         thread = options.thread or next(iter(list_threads(saver)), "")
         check_thread(saver, options.source, thread)
@@ -96,7 +96,7 @@ def _read_saved(options: Options, toolkit: Toolkit) -> tuple[str, Conversation]:
     if values.get("world"):
         return options.goal or "", values
     if not turns or any("chosen" not in turn.record for turn in turns):
-        raise GeckoError(f"{options.source}: the thread {thread!r} holds no run that is over")
+        raise GeckoError(f"{options.source}: the thread {thread!r} has no finished run")
     world, messages = World(toolkit, state=turns[0].start_state or {}), list[AnyMessage]()
     for turn in turns:
         record, first, desk = turn.record, len(world.log), Desk(world, most=0)
@@ -108,14 +108,13 @@ def _read_saved(options: Options, toolkit: Toolkit) -> tuple[str, Conversation]:
 
 
 def _name_tools(given: str, toolkit: Toolkit, folder: Path) -> Json:
-    """Return the tools as the case names them: a module, a file in its folder; else all of them."""
+    """Return the case's reference to its tools: a module, a file in its folder, or the whole document."""
     file = Path(given).absolute()
     inside = file.relative_to(folder).as_posix() if file.is_relative_to(folder) else toolkit.to_openapi()
     return given if is_in_module(given) else inside
 
 
 def _verify(target: Path, draft: CaseDraft, agent: AgentLike | None, options: Options, console: Console) -> int:
-    """Run the case with the same agent, and print the result."""
     scenario, again = Scenario.load(target), f"gecko-graph test {target} --agent {options.agent or 'AGENT'}"
     if agent is None:
         console.print(Text(f"not run again, without an --agent: {again}", "yellow"))

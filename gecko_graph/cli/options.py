@@ -1,4 +1,4 @@
-"""The common part of commands: running one, its help, and options that several have."""
+"""The common part of commands: running one, its help, and shared options."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from typing import Any, get_args
 
 import click
 
-FILE = click.Path()  # which a shell completes; what is wrong with a file is said where it is read
+FILE = click.Path()  # shells complete it; the reader of the file reports mistakes
 
 
 def _format_interruption(command: str, words: list[str], given: dict[str, Any], *, saved: bool) -> str:
     if saved:
         import shlex
 
-        recording = ("--record", given.get("record"), f"--record={given.get('record')}")  # it would need every reply
+        recording = ("--record", given.get("record"), f"--record={given.get('record')}")  # needs every reply
         again = [word for word in words if word not in recording]
         again += () if "--resume" in words or command == "do" else ("--resume",)
         return f"interrupted; the finished steps are saved. To resume:\n  {shlex.join(['gecko-graph', *again])}"
     if command == "test" and given["save"]:
-        return "interrupted; the finished conversations are saved: the same command goes on with the others"
+        return "interrupted; the finished conversations are saved: rerun the same command to resume"
     if command in ("verify", "loop", "tasks", "tools", "dialogues"):
-        return "interrupted; what is done is saved: the same command goes on with the rest"
+        return "interrupted; finished work is saved: rerun the same command to resume"
     lost = command in ("run", "test") and not given["save"]
     return "interrupted" + ("; nothing was saved (--save FILE keeps a run, so that it can be resumed)" if lost else "")
 
 
 class Command(click.Command):
-    """A command whose examples and notes stand in `epilogs.md`, below its words.
+    """A command; its examples and notes are in `epilogs.md`.
 
-    There a list is a title, and below it indented lines of a term and a text. What it does is done by the function of
-    its name in a module beside this one, which with all that it needs is imported only then.
+    There a list is a title followed by indented lines of a term and a text. The command's function, of the same name in
+    a module of this package, is imported only when it runs.
     """
 
     def __init__(self, *args: Any, module: str = "", **named: Any) -> None:
@@ -41,7 +41,6 @@ class Command(click.Command):
         self._module = module
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, and return its exit code."""
         if not self._module:
             return super().invoke(ctx)
         name = str(ctx.info_name)
@@ -70,20 +69,19 @@ class Command(click.Command):
 
 
 class Commands(Command, click.Group):
-    """The commands, listed in the order of their definition."""
+    """The commands, listed in order of definition."""
 
     command_class = Command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names as they are shown."""
         return list(self.commands)
 
 
 def _list_knobs() -> list[tuple[str, str]]:
-    """Return of each knob its name, and what it is, the words that it takes, and its default."""
+    """Return each knob's name, with its description, allowed words and default."""
     import json
 
-    from ..context import GeckoContext  # here, because it is slow to import and seldom needed
+    from ..context import GeckoContext  # here, because the import is slow and seldom needed
 
     rows = []
     for name, field in GeckoContext.model_fields.items():
@@ -104,16 +102,16 @@ def several(*options: Decorator) -> Decorator:
 
 
 def complete_examples(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the examples' names that begin so."""
+    """Return the names of examples that begin with the typed text."""
     from ..scenario import examples
 
     return [name for name in examples() if name.startswith(incomplete)]
 
 
-html = click.option("--html", metavar="FILE", type=FILE, help="Write the run as one page for a browser.")
-json = click.option("--json", metavar="FILE", type=FILE, help="Write the result as JSON; - for the standard output.")
+html = click.option("--html", metavar="FILE", type=FILE, help="Write the run as an HTML page.")
+json = click.option("--json", metavar="FILE", type=FILE, help="Write the result as JSON; - for standard output.")
 model = several(
-    click.option("--model", metavar="NAME", help="provider:name; answers in the place of recorded replies."),
+    click.option("--model", metavar="NAME", help="provider:name; used instead of recorded replies."),
     click.option("--base-url", metavar="URL", help="Address of an OpenAI-compatible server."),
 )
 role_model = click.option(
@@ -127,18 +125,18 @@ start = several(
     click.option(
         "--seed-from", metavar="FILE", type=FILE, multiple=True, help="Start from real reads (rows or a HAR file)."
     ),
-    click.option("--no-derive", is_flag=True, help="Derive no state from the document alone."),
+    click.option("--no-derive", is_flag=True, help="Do not derive a state from the document."),
 )
 HERE = "here"
 mapped = several(
-    click.option("--workers", metavar="N", type=click.IntRange(1, 256), help="Processes at once (1)."),
+    click.option("--workers", metavar="N", type=click.IntRange(1, 256), help="Parallel processes (1)."),
     click.option(
-        "--ray", metavar="[ADDRESS]", is_flag=False, flag_value=HERE, help="Work on a Ray cluster (docs/scale.md)."
+        "--ray", metavar="[ADDRESS]", is_flag=False, flag_value=HERE, help="Run on a Ray cluster (docs/scale.md)."
     ),
 )
-CONTRACTS = "Contracts in place of the tools' own (repeatable)."
+CONTRACTS = "Contracts that replace the tools' own (repeatable)."
 choice = several(
-    click.option("--only", metavar="GLOB", multiple=True, help="Some of the tools, by name: 'issues_*' (repeatable)."),
+    click.option("--only", metavar="GLOB", multiple=True, help="Only tools with these names: 'issues_*' (repeatable)."),
     click.option("--contracts", metavar="FILE", type=FILE, multiple=True, help=CONTRACTS),
-    click.option("--allow-remote", is_flag=True, help="Read https addresses: the tools', and those they refer to."),
+    click.option("--allow-remote", is_flag=True, help="Read https addresses, also those that documents refer to."),
 )

@@ -1,4 +1,4 @@
-"""A person as the user of a conversation: a chat model whose replies are typed at the terminal, or piped in."""
+"""A person as the user of a conversation: a chat model whose replies are typed, or piped in."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..errors import GeckoError
 
 
 class Person(BaseChatModel):
-    """Who sits at the terminal, or has piped in `lines`: each is a message, an empty one ends the conversation."""
+    """The person at the terminal, or piped `lines`: each is a message, an empty one ends the conversation."""
 
     console: Any
     lines: Iterator[str] | None = None
@@ -29,21 +29,21 @@ class Person(BaseChatModel):
         """Return the person at the terminal. Raises GeckoError if there is neither a terminal nor a line."""
         lines = None if sys.stdin.isatty() else sys.stdin.read().splitlines()
         if lines is not None and not any(map(str.strip, lines)):
-            raise GeckoError(f"{option}: there is no terminal to type at, and no lines were piped in")
+            raise GeckoError(f"{option}: no terminal, and no lines were piped in")
         console.print(Text("you write the user's messages; an empty line or Ctrl-D ends the conversation", "bold"))
         return cls(console=console, lines=None if lines is None else iter(lines))
 
     def greet(self, spec: UserEntry, name: str) -> None:
-        """Show the goal and the knowledge of a case's user, and the words said for them."""
+        """Show the goal, the knowledge and the opening of a case's user."""
         about = {"case": name, **describe_user(spec), "you": spec.opening}
         self.console.print(Text("\n".join(f"{key}: {clean(text)}" for key, text in about.items() if text), "dim"))
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Person:
-        """Return the same: an empty line is the only tool."""
+        """Return self: an empty line is the only tool."""
         return self
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        if len(messages) > 2 and isinstance(messages[-1], HumanMessage):  # the first two are what `greet` shows
+        if len(messages) > 2 and isinstance(messages[-1], HumanMessage):  # `greet` shows the first two
             self.console.print(Text.assemble(("agent: ", "bold"), clean(messages[-1].text, lines=True)))
         try:
             text = self.console.input(Text("you: ", "bold")) if self.lines is None else next(self.lines, "")

@@ -40,7 +40,6 @@ Outputs = Sequence[Mapping[str, Any]]
 
 
 def demo(options: Options) -> int:
-    """Run a shipped example, or list them."""
     console = screen()
     if options.list:
         for name, file in examples().items():
@@ -68,23 +67,23 @@ def demo(options: Options) -> int:
 def _compare(output: Mapping[str, Any], service: Any, console: Console) -> int:
     """Print whether the service's state equals the agent's; 0 if it does, also if nothing was approved."""
     agrees = output["task_state"] == service.state()
-    state = f"the state that the agent keeps {'equals' if agrees else 'differs from'} the service's database"
+    state = f"the agent's state {'equals' if agrees else 'differs from'} the service's database"
     console.print(Text(f"{len(service.log())} changes in the service's log; {state}", "green" if agrees else "red"))
     return 0 if agrees and output["rehearsal"]["verdict"]["status"] == "accepted" else 1
 
 
 def undo(options: Options) -> int:
-    """Undo a saved run's real calls, in a turn of its own."""
+    """Undo a saved run's real calls, in a new turn."""
     return do(options, undo=True)
 
 
 def do(options: Options, *, undo: bool = False) -> int:
-    """Go on with a saved run by its own command, in its own folder: ask about its plan, and carry it out."""
+    """Continue a saved run with its own command, in its own folder: ask about its plan, and carry it out."""
     with saved.open_reader(options.file) as saver:
         saved.check_thread(saver, options.file, options.thread)
         command = saved.read_command(saver, options.thread)
     if command is None:
-        other = "rehearse its task in another one with --server URL; an agent of your own goes on by invoke(None)"
+        other = "rehearse its task in another thread with --server URL; resume an agent of your own by invoke(None)"
         raise GeckoError(f"{options.file}: the thread {options.thread!r} was rehearsed without real calls: {other}")
     own: Any = {"undo": undo, "save": str(Path(options.file).absolute()), "thread": options.thread, "yes": options.yes}
     with suppress(OSError):
@@ -93,7 +92,6 @@ def do(options: Options, *, undo: bool = False) -> int:
 
 
 def run(options: Options) -> int:
-    """Rehearse a scenario or a task."""
     scenario = load_scenario(options)
     console, thread = screen(stderr=options.json == "-"), options.thread or scenario.name
     recorder = Recorder(scenario) if options.record else None
@@ -129,9 +127,9 @@ def run(options: Options) -> int:
 
 
 def exit_code(outputs: Outputs, earlier: Sequence[str] = ()) -> int:
-    """Return 0 if the last turn is accepted, and done if it was to be, and none before it failed.
+    """Return 0 if the last turn was accepted (and carried out, if required) and no earlier turn failed.
 
-    One that had to ask was answered by the next.
+    An earlier turn with a question to the user was answered by the next one.
     """
     if any("__interrupt__" in output for output in outputs):
         return WAITS
@@ -141,7 +139,7 @@ def exit_code(outputs: Outputs, earlier: Sequence[str] = ()) -> int:
 
 
 def _print_head(scenario: Scenario, options: Options, console: Console, *, acts: bool) -> None:
-    """Print the problems of the tools, and the address of real calls."""
+    """Print problems of the tools, and the address of real calls."""
     sizes = find_size_problems(list(scenario.tools)) if "planner" in live_roles(options) else []
     broken = scenario.tools.broken
     messages = [problem.message for problem in sizes]
@@ -159,19 +157,21 @@ def _print_head(scenario: Scenario, options: Options, console: Console, *, acts:
 def _check_saved(
     scenario: Scenario, options: Options, gecko: Gecko, thread: str, *, acts: bool
 ) -> tuple[Scenario, list[str]]:
-    """Return the scenario to resume a thread with, and the verdicts of the thread's finished turns."""
+    """Return the scenario to resume a thread with, and the verdicts of its finished turns."""
     saver: Any = gecko.checkpointer
     saved.check_thread(saver, options.save, thread)
     if acts != bool(saved.read_command(saver, thread)):
-        why = "was rehearsed without real calls" if acts else "makes real calls: it goes on by `gecko-graph do`"
+        why = "was rehearsed without real calls" if acts else "makes real calls: continue it with `gecko-graph do`"
         raise GeckoError(f"{options.save}: the thread {thread!r} {why}")
     state = gecko.get_state({"configurable": {"thread_id": thread}})
     said = [each for each in state.values.get("messages", []) if isinstance(each, HumanMessage)]
     undone = [asks_undo([each]) for each in said]
     if vars(options).get("undo") and state.tasks and not (undone and undone[-1]):
-        # to go on here would carry out, with --yes, the very plan that somebody wants undone
+        # continuing would, with --yes, carry out the very plan that shall be undone
         again = shlex.join(["gecko-graph", "do", options.save, thread])
-        raise GeckoError(f"{options.save}: the thread {thread!r} is not over, so nothing is undone; to go on: {again}")
+        raise GeckoError(
+            f"{options.save}: the thread {thread!r} is not finished: nothing is undone; to continue: {again}"
+        )
     if any(undone) or vars(options).get("undo"):
         scenario = _add_undo(scenario, options, said, is_new=bool(options.undo) and not state.tasks)
     elif options.task is not None:
@@ -188,13 +188,14 @@ def _add_undo(scenario: Scenario, options: Options, said: Sequence[HumanMessage]
 
 
 def _build_hint(options: Options, scenario: Scenario, outputs: Outputs) -> str:
-    """Return the next command, if it is not obvious."""
+    """Return a hint at the next command, "" if it is obvious."""
     if "__interrupt__" in outputs[-1]:
         command = shlex.join(["gecko-graph", "do", str(options.save), options.thread or scenario.name])
-        return f"a decision is waited for; {f'to go on: {command}' if options.save else '--save FILE keeps it for do'}"
+        further = f"to continue: {command}" if options.save else "--save FILE keeps it for do"
+        return f"the plan waits for a decision; {further}"
     if reason := unanswered(outputs[-1], live_roles(options)):
         again = " with --resume" if options.save else "; --save FILE keeps finished work"
-        return f"{reason}; are address, key and the model's name right? To ask again: the same command{again}"
+        return f"{reason}; are address, key and model name right? To retry: the same command{again}"
     rehearsal = outputs[-1]["rehearsal"]
     if rehearsal["verdict"]["status"] == "accepted" and not rehearsal["plan"]:
         tried = any(each["steps"] for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
@@ -203,25 +204,26 @@ def _build_hint(options: Options, scenario: Scenario, outputs: Outputs) -> str:
         names = ", ".join([tool.name for tool in scenario.tools if tool.reads][:SHOWN])
         real = f"read for real, by {names} (--reads real --server URL), or " if names else ""
         true = "the true state as --state FILE (--write-state FILE writes the supposed one, to edit)"
-        return f"it rests on made-up values: {real}give {true if options.task is not None else 'the true state'}"
+        return f"it uses made-up values: {real}give {true if options.task is not None else 'the true state'}"
     execution = outputs[-1].get("execution", {}) if is_carried_out(outputs[-1]) else {}
     if options.save and any(each["status"] == "found" for each in execution.get("undo", ())):
         return f"to undo it: {shlex.join(['gecko-graph', 'undo', options.save, options.thread or scenario.name])}"
     if options.task is None or rehearsal["verdict"]["status"] != "needs_user":
         return ""
-    return f"to answer: the same command with {'' if options.save else '--save FILE, then '}--resume and it as --task"
+    first = "" if options.save else "--save FILE, then "
+    return f"to answer: the same command with {first}--resume and the answer as --task"
 
 
 def _write_recording(recorder: Recorder, out: str, outputs: Outputs, console: Console) -> None:
     if unanswered(outputs[-1]):
-        console.print(Text(f"recorded     nothing: {out} is not written, since a model did not answer", "yellow"))
+        console.print(Text(f"recorded     nothing: {out} is not written, because a model did not answer", "yellow"))
         return
     differences = recorder.write(out, outputs)
     inside = Path(recorder.scenario.tools_file or out).resolve().is_relative_to(Path(out).resolve().parent)
     command = shlex.join(["gecko-graph", "run", out, *([] if inside else ["--allow-outside"])])
-    console.print(Text(f"recorded     {out}; without a model: {command}"))
+    console.print(Text(f"recorded     {out}; to run it without a model: {command}"))
     for difference in differences:
-        console.print(Text(f"hint         played without a model it differs: {clean(difference)}", "yellow"))
+        console.print(Text(f"hint         the run without a model differs: {clean(difference)}", "yellow"))
 
 
 def _write_results(options: Options, scenario: Scenario, outputs: Outputs) -> None:

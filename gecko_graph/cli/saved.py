@@ -1,4 +1,4 @@
-"""Saved runs: an SQLite file with one thread a run; `history` shows them, also those that were interrupted."""
+"""Saved runs: an SQLite file with one thread per run; `history` shows them, also interrupted ones."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ SHOWN = 20
 TASK_CHARS = 80
 KEYS_SHOWN = 12
 COMMAND = "gecko_command"
-"""Key in the metadata of a run with real calls: its options, by which `do` goes on; no credential is among them."""
+"""Key in the metadata of a run with real calls: its options without credentials, from which `do` continues it."""
 
 
 @contextmanager
 def open_saver(path: str, *, new: bool) -> Iterator[SqliteSaver]:
     """Open a saver that writes to a file, which may be `new`. Raises GeckoError, also for another program's file."""
     if not new and not Path(path).is_file():
-        raise GeckoError(f"{path}: no such file, so there is no run to resume")
+        raise GeckoError(f"{path}: no such file: no run to resume")
     with _translate_errors(path), closing(sqlite3.connect(path, check_same_thread=False)) as connection:
         saver = SqliteSaver(connection)
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         if tables and "checkpoints" not in tables:
-            raise GeckoError(f"{path}: not a file of saved runs: another program's tables are in it; give another file")
+            raise GeckoError(f"{path}: not a file of saved runs: it has another program's tables; give another file")
         saver.setup()
         try:
             yield saver
@@ -69,12 +69,12 @@ def open_reader(path: str) -> Iterator[SqliteSaver]:
     file = Path(path)
     if not file.is_file():
         raise GeckoError(f"{path}: no such file; `gecko-graph run ... --save {path}` creates one")
-    # while no process writes, reading creates no `-wal` or `-shm` file either
+    # without a writing process, reading creates no `-wal` or `-shm` file either
     immutable = "" if file.with_name(f"{file.name}-wal").exists() else "&immutable=1"
     address = f"{file.resolve().as_uri()}?mode=ro{immutable}"
     with _translate_errors(path), closing(sqlite3.connect(address, uri=True, check_same_thread=False)) as connection:
         saver = SqliteSaver(connection)
-        saver.is_setup = True  # setting up would write
+        saver.is_setup = True  # the setup would write
         yield saver
 
 
@@ -88,28 +88,28 @@ def _translate_errors(path: str) -> Iterator[None]:
 
 
 def list_threads(saver: SqliteSaver) -> list[str]:
-    """Return the names of a file's threads, the last written first."""
+    """Return the names of a file's threads, newest first."""
     with saver.cursor(transaction=False) as cursor:
         cursor.execute("SELECT thread_id FROM checkpoints GROUP BY thread_id ORDER BY max(checkpoint_id) DESC")
         return [str(row[0]) for row in cursor.fetchall()]
 
 
 def check_thread(saver: SqliteSaver, file: str, thread: str) -> None:
-    """Raise GeckoError, with the names that are there, if a file has no thread of this name."""
+    """Raise GeckoError, with the existing names, if a file has no thread of this name."""
     names = list_threads(saver)
     if thread not in names:
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        held = f"{', '.join(map(repr, names[:SHOWN]))}{more}" if names else "no runs"
-        raise GeckoError(f"{file}: no thread {thread!r}; it holds {held}")
+        known = f"{', '.join(map(repr, names[:SHOWN]))}{more}" if names else "no runs"
+        raise GeckoError(f"{file}: no thread {thread!r}; it has {known}")
 
 
 def describe_command(options: Options) -> dict[str, str]:
-    """Return the metadata that a command is found by again."""
+    """Return the metadata by which `do` continues a run."""
     return {COMMAND: json.dumps({**vars(options), **dict.fromkeys(OUTPUTS), "folder": os.getcwd()})}
 
 
 def read_command(saver: SqliteSaver, thread: str) -> Any:
-    """Return the options that a thread goes on by; None if it makes no real calls, or none of a command's."""
+    """Return the options to continue a thread with; None if no command with real calls wrote it."""
     known = saver.get_tuple({"configurable": {"thread_id": thread}})
     return json.loads(dict[str, Any](known.metadata if known else {}).get(COMMAND, "null"))
 
@@ -118,10 +118,9 @@ def read_command(saver: SqliteSaver, thread: str) -> Any:
 
 
 def history(options: Options) -> int:
-    """Show a thread, or list the threads."""
     console = screen()
     if options.thread is None and (option := next((key for key in ("html", "blame") if getattr(options, key)), None)):
-        raise GeckoError(f"--{option} needs THREAD: the run that it is about")
+        raise GeckoError(f"--{option} needs THREAD, the run's name")
     check_files([("FILE", options.file)], {"--html": options.html})
     with open_reader(options.file) as saver:
         if options.thread is None:
@@ -131,8 +130,8 @@ def history(options: Options) -> int:
         turns = list(read_turns(saver, options.thread))
     if not turns:
         raise GeckoError(
-            f"{options.file}: the thread {options.thread!r} holds no rehearsal: it was interrupted before the "
-            "first step, or another graph has written it"
+            f"{options.file}: the thread {options.thread!r} has no rehearsal: it was interrupted before the "
+            "first step, or another graph wrote it"
         )
     if options.blame is not None:
         console.print(Text(clean(_find_blame(turns, options.blame))))
@@ -154,7 +153,7 @@ def write_page(target: str, turns: Sequence[PageTurn], *, title: str) -> None:
 
 
 def list_given(state: JsonObject) -> list[ViewRow]:
-    """Return the rows of a given start state; many keys are counted."""
+    """Return the rows of a given start state; further keys are only counted."""
     rows = list(list_state(state))
     left = len(rows) - KEYS_SHOWN
     return [*rows[:KEYS_SHOWN], *([ViewRow("given", f"and {left} more keys")] if left > 0 else [])]
@@ -164,13 +163,13 @@ def _find_blame(turns: Sequence[SavedTurn], path: str) -> str:
     records: Any = [turn.record for turn in turns if "verdict" in turn.record]
     found = blame(records, path, state=turns[0].start_state or {}) if records else None
     if found is None:
-        why = "nothing ever stood there" if records else "no rehearsal of this thread is over"
+        why = "no value was ever there" if records else "no rehearsal of this thread is finished"
         raise GeckoError(f"--blame {path}: {why}")
     return f"{path}: {json.dumps(found, ensure_ascii=False)}"
 
 
 def _show_threads(saver: SqliteSaver, file: str, console: Console) -> None:
-    """Print a file's threads, the last written first: time, turns, result, task."""
+    """Print a file's threads, newest first: time, turns, result, task."""
     names = list_threads(saver)
     console.print(Text(f"{file}: {counted(len(names), 'run') if names else 'no runs'}"))
     width = max(map(len, names[:SHOWN]), default=0)
@@ -186,7 +185,7 @@ def _summarize(now: StateSnapshot) -> str:
     messages, rehearsal = now.values.get("messages", []), now.values.get("rehearsal")
     if not (now.values.get("bookkeeping") or rehearsal) or not human_turns(messages):
         return "no rehearsal"
-    end = "not over" if now.tasks or rehearsal is None else format_verdict(rehearsal["verdict"])
+    end = "not finished" if now.tasks or rehearsal is None else format_verdict(rehearsal["verdict"])
     if not now.tasks and now.values.get("execution"):
         end = f"{end}; {format_execution(now.values['execution'])}"
     task = clean(cut(task_of(messages), TASK_CHARS))
@@ -203,7 +202,7 @@ def _show_turn(turn: SavedTurn, number: int, console: Console) -> None:
     opening = [*list_given(given), *list_expected(record.get("checklist") or ())]
     show(console, record, opening=opening, waiting="interrupted here")
     if turn.resume:
-        console.print(Text(f"not over: {turn.resume}", "yellow"))
+        console.print(Text(f"not finished: {turn.resume}", "yellow"))
 
 
 # what checkpoints hold -------------------------------------------------------------------------------
@@ -211,7 +210,7 @@ def _show_turn(turn: SavedTurn, number: int, console: Console) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SavedTurn(PageTurn):
-    """A saved turn: also how one that is not over goes on, and the thread's real calls by tool."""
+    """A saved turn, with the command that continues an unfinished one, and the thread's real calls by tool."""
 
     resume: str = ""
     fidelity: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -232,7 +231,7 @@ def read_turns(saver: BaseCheckpointSaver[str], thread: str) -> Iterator[SavedTu
             yield _build_agent_turn(snapshots, end, number)
         elif snapshots[0].values.get("bookkeeping"):
             yield _build_turn(snapshots, end)
-        elif rehearsal := snapshots[0].values.get("rehearsal"):  # of a graph that embeds it
+        elif rehearsal := snapshots[0].values.get("rehearsal"):  # of a graph that embeds the rehearsal
             done = snapshots[0].values.get("execution") or {}
             record = {**rehearsal, **({"execution": done} if done.get("turn") == number else {})}
             yield SavedTurn(record, task_of(snapshots[0].values["messages"]), None, _note(snapshots))
@@ -240,7 +239,7 @@ def read_turns(saver: BaseCheckpointSaver[str], thread: str) -> Iterator[SavedTu
 
 @cache
 def _readers() -> list[Gecko]:
-    """Return the graphs that only read checkpoints, of an agent and of a rehearsal; they do not depend on tools."""
+    """Return two graphs that only read checkpoints, an agent and a rehearsal; both work without the run's tools."""
     tools, model = Toolkit([ToolSpec(name="none", real=dict)]), RecordedModel()
     readers: list[Any] = [create_gecko_agent(tools, model=model), create_gecko(tools, model=model)]
     for reader in readers:
@@ -249,27 +248,26 @@ def _readers() -> list[Gecko]:
 
 
 def _choose_reader(saver: BaseCheckpointSaver[str], config: RunnableConfig) -> Gecko:
-    """Return the graph that reads a thread's checkpoints."""
     agent, rehearsal = (reader.copy({"checkpointer": saver}) for reader in _readers())
     now = agent.get_state(config)
     return rehearsal if now.values.get("bookkeeping") and not _is_agents(now) else agent
 
 
 def _is_agents(now: StateSnapshot) -> bool:
-    """Return whether an agent has written a thread; one whose first rehearsal is not over has no preview yet."""
+    """Return whether an agent wrote the thread; during its first rehearsal it has no preview yet."""
     return "preview" in now.values or ("rehearsal" not in now.values and now.next in (("open_turn",), ("rehearse",)))
 
 
 def _opens_turn(snapshot: StateSnapshot) -> bool:
-    """Return True if a turn's input is saved, but the other keys are still those of the turn before."""
+    """Return True if the turn's input is saved, but the other keys are still those of the previous turn."""
     source = (snapshot.metadata or {}).get("source")
     return source == "input" or any(task.name == "bootstrapper" for task in snapshot.tasks)
 
 
 def _build_turn(snapshots: Sequence[StateSnapshot], now: StateSnapshot | None) -> SavedTurn:
-    """Return the turn of a rehearsal: `now` is its open end."""
+    """Return the turn of a rehearsal; `now` is the newest checkpoint if the turn is the last."""
     newest, values = snapshots[0], snapshots[0].values
-    begun = next((each for each in reversed(snapshots) if not _opens_turn(each)), snapshots[-1])  # its state made whole
+    begun = next((each for each in reversed(snapshots) if not _opens_turn(each)), snapshots[-1])  # with full state
     attempts, rehearsal = values.get("attempts", []), values.get("rehearsal")
     is_over = rehearsal is not None and bool(attempts) and not newest.tasks and rehearsal["attempts"] == attempts
     record: Any = {**((rehearsal or {}) if is_over else {}), "attempts": [*attempts, *(_list_open(now) if now else [])]}
@@ -278,12 +276,12 @@ def _build_turn(snapshots: Sequence[StateSnapshot], now: StateSnapshot | None) -
 
 
 def _build_agent_turn(snapshots: Sequence[StateSnapshot], now: StateSnapshot | None, number: int) -> SavedTurn:
-    """Return a turn of an agent: all attempts of its rehearsals, and what was really done."""
+    """Return a turn of an agent: all attempts of its rehearsals, and the real calls."""
     known: list[Any] = [open_record(each.values) for each in snapshots]
     begun = [each for each in known if each.get("turn") == number and each["rehearsals"]]
     task, note = task_of(snapshots[0].values["messages"]), _note(snapshots)
     if not begun:
-        again = "`gecko-graph do` goes on here; in Python the agent, invoked with None"
+        again = "`gecko-graph do` continues here; in Python, invoke the agent with None"
         return SavedTurn({"attempts": _list_open(now) if now else []}, task, None, note, again)
     values: Any = begun[0]
     attempts = {each["number"]: each for entry in begun[::-1] for each in entry["rehearsal"]["attempts"]}
@@ -293,7 +291,7 @@ def _build_agent_turn(snapshots: Sequence[StateSnapshot], now: StateSnapshot | N
 
 
 def _follow_agent(values: Any, now: StateSnapshot | None) -> JsonObject:
-    """Return the real calls after a turn's rehearsal; of a turn that is not over also its open question."""
+    """Return the real calls after a turn's rehearsal, and if it is unfinished its open question."""
     done = values.get("execution") or {}
     if done.get("turn") == values["turn"]:
         return {"execution": done}
@@ -316,7 +314,7 @@ def _list_open(snapshot: StateSnapshot) -> list[Draft]:
 
 
 def _build_draft(values: JsonObject) -> Draft:
-    """Return an attempt's record so far: its steps, and the calls that are not answered yet."""
+    """Return the record of an unfinished attempt: its steps, and the calls without an answer."""
     unanswered = [*(proposal["call"] for proposal in values.get("proposals", [])), *values.get("pending", [])]
     steps = [*values.get("steps", []), *({"call": call} for call in unanswered)]
     answer = {"answer": values["answer"]} if values.get("answer") else {}
@@ -324,7 +322,7 @@ def _build_draft(values: JsonObject) -> Draft:
 
 
 def _note(snapshots: Sequence[StateSnapshot]) -> str:
-    """Return when a turn began, and how long it took."""
+    """Return the turn's start time and duration."""
     times = [datetime.fromisoformat(each.created_at or "") for each in (snapshots[-1], snapshots[0])]
     return f"{_format_time(snapshots[-1])} UTC, {(times[1] - times[0]).total_seconds():.1f} s"
 

@@ -1,4 +1,4 @@
-"""`serve`: tools as a server of isolated sessions, over HTTP by their own paths, and over MCP."""
+"""`serve`: tools as a server of isolated sessions, over HTTP with the document's paths, and over MCP."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from .saved import open_saver
 
 
 def serve(options: Options) -> int:
-    """Serve until it is interrupted; the address goes to the standard error."""
+    """Serve until interrupted; the address is printed to standard error."""
     check_needs(options)
     try:
         from ..serve.guard import LOOPBACK
     except ImportError as error:
         raise GeckoError(f"serve needs the extra: {install('serve')} ({error.name})") from None
     if options.host not in LOOPBACK and not options.token:
-        raise GeckoError(f"--host {options.host} can be reached from elsewhere: it needs --token")
+        raise GeckoError(f"--host {options.host} can be reached from other machines: it needs --token")
     if options.workers > 1 and not _find_database(options):
         raise GeckoError(
-            f"--workers {options.workers}: several processes find a session in a database alone: --save postgresql://..."
+            f"--workers {options.workers}: several processes share sessions in a database only: --save postgresql://..."
         )
     if options.workers > 1 and (options.mcp or options.upstream):
-        raise GeckoError("--workers: one process alone serves --mcp and --upstream")
+        raise GeckoError("--workers: leave it out: --mcp and --upstream run in one process")
     service = _Service(options)
     if options.mcp:
         with service.opened, closing(service.store):
@@ -78,7 +78,7 @@ def _run(app: Any, listening: socket.socket, ready: Callable[[], object]) -> Non
 
 
 def _supervise(options: Options, listening: socket.socket, ready: Callable[[], object]) -> None:
-    """Have workers serve a socket until a signal ends this process; one that ends is begun again."""
+    """Have worker processes serve a socket until a signal ends this process; restart workers that end."""
     spawn, stopped, workers = get_context("spawn"), list[int](), list[Any]()
     started = spawn.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -100,7 +100,7 @@ def _supervise(options: Options, listening: socket.socket, ready: Callable[[], o
 
 
 def _work(options: Options, listening: socket.socket, started: Any) -> None:
-    """Serve as one of several, as long as the process that began this one is there."""
+    """Serve as one of several workers, until the parent process ends."""
 
     def end_with_parent() -> None:
         parent_process().join()  # type: ignore[union-attr]
@@ -114,7 +114,7 @@ def _work(options: Options, listening: socket.socket, started: Any) -> None:
 
 
 class _Service:
-    """What one process serves."""
+    """The objects of one serving process."""
 
     def __init__(self, options: Options) -> None:
         from ..serve.app import Server
@@ -141,8 +141,8 @@ class _Service:
         self.app = Guard(app, hosts=hosts, origins=options.origin, token=options.token)
         self.notes = [*notes, *operations.notes]
         if self.upstream:
-            writes = "also writes, those with an Idempotency-Key once" if options.allow_writes else "writes are refused"
-            self.notes.append(f"calls pass on to {options.upstream} for real; {writes}")
+            writes = "writes too, those with an Idempotency-Key once" if options.allow_writes else "writes are refused"
+            self.notes.append(f"calls are forwarded to {options.upstream} for real; {writes}")
 
     @asynccontextmanager
     async def _live(self, _: Any) -> AsyncIterator[None]:
@@ -154,7 +154,7 @@ class _Service:
 
 
 def _build_mcp(options: Options, sessions: Any, upstream: Any) -> Any:
-    """Return the tools over MCP; None without its package. Raises GeckoError if they are all that is served."""
+    """Return the MCP server, None without its package. Raises GeckoError if `--mcp` needs it."""
     try:
         from ..serve.mcp import McpFace
     except ImportError:
@@ -170,20 +170,19 @@ def _find_database(options: Options) -> str | None:
 
 
 def _open_store(base: World, options: Options) -> Any:
-    """Return where sessions are kept. Raises GeckoError."""
+    """Return the store of sessions. Raises GeckoError."""
     from ..serve.journal import Journal
     from ..serve.store import Store
 
     identity = digest({"tools": base.toolkit.to_openapi(), "state": base.state})
     if address := _find_database(options):
-        from ..serve.postgres import Postgres  # here, as few have psycopg
+        from ..serve.postgres import Postgres  # here, because few have psycopg
 
         return Postgres(address, identity=identity, idle_s=options.idle, wait_s=options.call_s)
     return Journal(options.save, identity=identity) if options.save else Store()
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens. Raises GeckoError."""
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, OverflowError) as error:
@@ -201,15 +200,15 @@ def _tell_address(options: Options, port: int, tools: int) -> None:
 
 
 def _build_world(options: Options, scenario: Scenario | None) -> World:
-    """Return the world that each session begins as. Raises GeckoError."""
+    """Return the world at the start of each session. Raises GeckoError."""
     if options.proxy:
         if options.spec or scenario:
             raise GeckoError("--proxy: leave SPEC and --scenario out: the server has its own tools")
         return _build_proxy(options)
     if not options.spec and scenario is None:
-        raise GeckoError("give SPEC, or --scenario FILE, which holds its tools, or --proxy SERVER")
+        raise GeckoError("give SPEC, or --scenario FILE, or --proxy SERVER")
     if options.state and scenario:
-        raise GeckoError("--state: leave it out: the scenario holds its own")
+        raise GeckoError("--state: leave it out: the scenario has its own")
     toolkit: Toolkit = read_toolkit(options.spec, allow_remote=options.allow_remote) if options.spec else scenario.tools  # type: ignore[union-attr]
     toolkit = choose(toolkit, options)
     limits = scenario.limits if scenario else GeckoContext()
@@ -225,7 +224,7 @@ def _build_world(options: Options, scenario: Scenario | None) -> World:
 
 
 def _derive(toolkit: Toolkit, state: JsonObject | None, options: Options) -> tuple[Toolkit, JsonObject | None]:
-    """Return the tools with what is derived of them, and the start: a service that is only simulated has no things."""
+    """Return the tools with derived contracts, and the start state: a service that is only simulated starts empty."""
     if not options.spec or options.no_derive:
         return toolkit, seed(toolkit, state, options)
     toolkit, derived = add_derived(toolkit, state)
@@ -236,7 +235,7 @@ def _derive(toolkit: Toolkit, state: JsonObject | None, options: Options) -> tup
 
 
 def _build_proxy(options: Options) -> World:
-    """Return a world of an MCP server's tools: reads that are opened by name are made, all else is simulated."""
+    """Return a world of an MCP server's tools: reads opened by name are forwarded, all other calls simulated."""
     server = options.proxy if "://" in options.proxy else shlex.split(options.proxy)
     toolkit = choose(Toolkit.from_mcp(server), options)
     stated = [Tool(name, effect="read") for name in options.opened]
@@ -248,24 +247,24 @@ def _build_proxy(options: Options) -> World:
 
 
 def build_upstream(toolkit: Toolkit, options: Options) -> tuple[Any, AbstractContextManager[Any]]:
-    """Return the real service behind the server, None if there is none, and what holds its ledger open."""
+    """Return the real service behind the server (None if there is none), and a context manager for its ledger."""
     needs = ("record", "no_simulation", "allow_writes", "ledger")
     if not options.upstream:
         if given := next((name for name in needs if getattr(options, name)), None):
-            raise GeckoError(f"--{given.replace('_', '-')}: it belongs to --upstream URL")
+            raise GeckoError(f"--{given.replace('_', '-')}: it needs --upstream URL")
         return None, nullcontext()
     from ..serve.guard import LOOPBACK
     from ..serve.shadow import Upstream
 
     parts = urlsplit(options.upstream)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
-        raise GeckoError("--upstream: expected http(s)://HOST, perhaps with a path, and no credentials")
+        raise GeckoError("--upstream: expected http(s)://HOST, with a path or not, without credentials")
     if options.reads == "real" or options.server:
-        raise GeckoError("--upstream: leave --reads and --server out: calls that pass on are real")
+        raise GeckoError("--upstream: leave --reads and --server out: forwarded calls are real")
     if options.no_simulation and options.host not in LOOPBACK:
-        raise GeckoError("--no-simulation: a proxy is on loopback alone")
+        raise GeckoError("--no-simulation: a mere proxy is served on loopback only")
     if options.allow_writes != bool(options.ledger):
-        raise GeckoError("--allow-writes and --ledger FILE belong together: a write is claimed before it is sent")
+        raise GeckoError("--allow-writes and --ledger FILE need each other: a write is claimed before it is sent")
     credentials = Credentials(dict(map(read_auth, options.auth)), toolkit) if options.auth else None
     simulate = not options.no_simulation
     upstream = Upstream(options.upstream, simulate=simulate, credentials=credentials, timeout_s=options.call_s)

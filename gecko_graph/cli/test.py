@@ -1,4 +1,4 @@
-"""`test`: hold the conversations of a folder of scenarios with an agent, and report."""
+"""`test`: run a folder's scenarios as conversations with an agent, and report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..display.page import conversations_page
 from ..display.words import clean
 from ..errors import GeckoError
 from ..models.factory import Models
-from ..scenario.cases.batch import HoldCase, Planned, find_cases, load_agent, plan_cases, read_finished, run_cases
+from ..scenario.cases.batch import CaseWork, PlannedCase, find_cases, load_agent, plan_cases, read_finished, run_cases
 from ..scenario.cases.run import find_invented
 from ..state import JsonObject
 from ..values.mapping import threads
@@ -30,11 +30,11 @@ from .person import Person
 
 MISSES_SHOWN = 20
 UNKNOWN = 5
-"""The exit code if nothing failed, but a conversation is neither passed nor failed."""
+"""The exit code if nothing failed, but a conversation neither passed nor failed."""
 
 
 def test(options: Options) -> int:
-    """Hold all conversations; exit code 0 if every one passed, 1 if one failed, else `UNKNOWN`."""
+    """Run all conversations; exit code 0 if all passed, 1 if one failed, else `UNKNOWN`."""
     cases = find_cases(options.cases)
     written = {f"--{name}": getattr(options, name) for name in ("save", "html", "json")}
     check_files([("CASES", file) for file in cases], written)
@@ -50,8 +50,8 @@ def test(options: Options) -> int:
     setting = json.dumps([options.agent, "a person" if options.play else options.user_model, *named])
     map_ = map if options.play else find_map(options, threads(options.at_once))
     conversations = run_cases(planned, work, setting=setting, file=file, map=map_)
-    held_now = _watch(conversations, planned, file, console, bar=not options.play)
-    records = sorted(held_now, key=lambda record: (record["file"], record["augmentation"], record["trial"]))
+    watched = _watch(conversations, planned, file, console, bar=not options.play)
+    records = sorted(watched, key=lambda record: (record["file"], record["augmentation"], record["trial"]))
     report = build_report(records)
     show_report(report, records, console)
     if options.html:
@@ -68,42 +68,42 @@ def _read_augmentations(options: Options) -> list[str]:
     known = [*AUGMENTATIONS, *FAULTS]
     given = [each for name in options.augment for each in groups.get(name, [name])]
     if unknown := next((each for each in given if each not in known), None):
-        raise GeckoError(f"--augment {unknown}: known are {', '.join(known)}; all (of the tools), or faults")
+        raise GeckoError(f"--augment {unknown}: expected {', '.join(known)}; all (tool augmentations), or faults")
     return given or [""]
 
 
 def read_models(options: Options) -> Models:
-    """Return the models by role: simulated tools have one only by `--simulator-model`."""
+    """Return the models by role: tools are simulated by `--simulator-model` only."""
     models = build_models(options)
     if options.simulator_model:
         models = models.replace(**dict.fromkeys(("simulator", "state_updater"), models.chat(options.simulator_model)))
     return models
 
 
-def _make_work(options: Options, planned: Sequence[Planned], models: Models, console: Console) -> HoldCase:
-    """Return the work that holds a conversation; mistakes are found here, before the first."""
+def _make_work(options: Options, planned: Sequence[PlannedCase], models: Models, console: Console) -> CaseWork:
+    """Return the function that runs a conversation; mistakes in the setup are raised before the first."""
     read_agent(load_agent(options.agent), models)
     person = Person.at(console, "--play") if options.play else None
     user = models.chat(options.user_model) if options.user_model and not person else person
     for each in planned:
         if user is None and not (each.scenario.user and each.scenario.user.script):
-            raise GeckoError(f"{each.scenario.where}: its user has no script: give a --user-model")
+            raise GeckoError(f"{each.scenario.where}: its user has no script: give --user-model")
         if any(each.augmentation in AUGMENTATIONS for each in planned) and not each.scenario.needs:
             raise GeckoError(
-                f"{each.scenario.where}: needs: write which tools the task needs: the others are to distract"
+                f"{each.scenario.where}: needs: list the tools that the task needs; the others are distractors"
             )
 
-    def greet(one: Planned) -> None:
+    def greet(one: PlannedCase) -> None:
         if person and one.scenario.user:
             person.greet(one.scenario.user, one.scenario.name)
 
-    return HoldCase(options.agent, models, user, greet if person else None)
+    return CaseWork(options.agent, models, user, greet if person else None)
 
 
-def _watch(records: Any, planned: Sequence[Planned], file: Path | None, console: Console, *, bar: bool) -> Any:
-    """Yield the records, with progress on a terminal and a line for each that is no success."""
+def _watch(records: Any, planned: Sequence[PlannedCase], file: Path | None, console: Console, *, bar: bool) -> Any:
+    """Yield the records, with progress on a terminal and a line for each conversation that did not pass."""
     if file is not None and (known := len(read_finished(file))):
-        console.print(Text(f"{file}: {known} conversations were held before", "dim"))
+        console.print(Text(f"{file}: {known} conversations are already finished", "dim"))
     misses = 0
     hidden, names = not (bar and console.is_terminal), [each.scenario.name for each in planned]
     with Progress(console=console, transient=True, disable=hidden) as shown:
@@ -119,23 +119,24 @@ def _watch(records: Any, planned: Sequence[Planned], file: Path | None, console:
 
 
 def show_report(report: Report, records: Sequence[JsonObject], console: Console) -> None:
-    """Print the tables."""
     console.print(build_table("category", report.categories))
     if len(report.augmentations) > 1:
         console.print(build_table("augmentation", report.augmentations))
     console.print(Text(" · ".join(f"pass^{k} {value:.3f}" for k, value in enumerate(report.pass_k, 1))))
     cost = "" if report.cost is None else f", {report.cost:.4f} US dollars"
-    notes = f"{report.tokens} tokens{cost} · leaks {report.leaks} · races {report.races} · broken off {report.broken}"
+    notes = f"{report.tokens} tokens{cost} · leaks {report.leaks} · races {report.races} · aborted {report.broken}"
     console.print(Text(notes, "dim"))
     if report.at_fault:
         cases = clean(", ".join(report.at_fault))
-        console.print(Text(f"{len(report.at_fault)} of {report.failed} failures were the user's: {cases}", "yellow"))
+        console.print(
+            Text(f"{len(report.at_fault)} of {report.failed} failures are the user's fault: {cases}", "yellow")
+        )
     passed = sum(map(is_passed, records))
     console.print(Text(f"{passed} of {len(records)} passed", "bold green" if passed == len(records) else "bold red"))
 
 
 def build_table(name: str, groups: Sequence[Group]) -> Table:
-    """Return a table of mean similarities, beside the score of doing nothing, and of turns; no column of zeros."""
+    """Return a table of means: similarity, the score of doing nothing, turns; without columns of zeros."""
     table = Table(box=None, pad_edge=False)
     table.add_column(name, no_wrap=True)
     more = {"unknown": [one.unknown for one in groups], "user's fault": [one.at_fault for one in groups]}

@@ -1,4 +1,4 @@
-"""`tools` and `convert`: show a file's tools, or write them as OpenAPI."""
+"""`tools`, `convert` and `derive`: show a file's tools, write them as OpenAPI, derive contracts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 
 def tools(options: Options) -> int:
-    """Show the tools of a file, and its gaps."""
+    """Show a file's tools, and what it leaves undefined."""
     state = read_state(options.state)
     toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)
     console = screen()
@@ -45,25 +45,25 @@ def tools(options: Options) -> int:
     if len(toolkit):
         _print_problems(toolkit, console)
     else:
-        console.print("It has no operations under `paths`, so there is nothing to rehearse. Webhooks are not tools.")
+        console.print("The document has no operations under `paths`. Webhooks are not tools.")
     return _print_examined(toolkit, state, options.state, console) if options.state else 0
 
 
 def _print_examined(toolkit: Toolkit, state: JsonObject, file: str, console: Console) -> int:
-    """Print what of the contracts cannot be evaluated on a state; return 1 if there is such, else 0."""
+    """Print the parts of contracts that cannot be evaluated on a state; return 1 if there are any, else 0."""
     found = examine_contracts(toolkit, state)
     count = counted(sum(tool.contract is not None for tool in toolkit), "contract")
     if not found:
-        console.print(Text(f"\n{count} examined on {clean(file)}: nothing was found.", "green"))
+        console.print(Text(f"\n{count} evaluated on {clean(file)}: no problems.", "green"))
         return 0
-    console.print(Text(f"\nCannot be evaluated on {clean(file)}, or breaks a schema ({len(found)}):", "bold"))
+    console.print(Text(f"\nCannot be evaluated on {clean(file)}, or violates a schema ({len(found)}):", "bold"))
     for line in found:
         console.print(Text(f"  {clean(line)}", "red"))
     return 1
 
 
 def convert(options: Options) -> int:
-    """Write tools as an OpenAPI document; with a model, complete them first."""
+    """Write tools as an OpenAPI document; with a model, first complete them."""
     check_needs(options)
     inputs = [("IN", options.source), *(("--contracts", file) for file in options.contracts)]
     check_files(inputs, {"-o": options.output})
@@ -82,7 +82,7 @@ def convert(options: Options) -> int:
 
 
 def derive(options: Options) -> int:
-    """Write the contracts that follow from a document alone, and tell each operation's kind and reason."""
+    """Write the contracts derived from a document, and print each operation's kind with the reason."""
     inputs = [("SPEC", options.spec), ("--state", options.state)]
     check_files([*inputs, *(("--contracts", file) for file in options.contracts)], {"-o": options.output})
     toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)

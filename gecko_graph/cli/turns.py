@@ -1,4 +1,4 @@
-"""A run's turns on the screen: events as they happen, an agent's questions, the results."""
+"""A run's turns on the terminal: events as they happen, an agent's questions, the results."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from ..world.turn import asks_undo
 from .saved import list_given
 
 WAKE_S = 0.5
-PLAN = "carry this out? y (yes), n (no), words (no, and what to do instead), Enter (not now): "
-DOUBT = "did it happen? happened (and its result), make_now, skip, Enter (not now): "
+PLAN = "carry this out? y (yes), n (no), or text (no, do this instead), Enter (decide later): "
+DOUBT = "did it happen? happened (and its result), make_now, skip, Enter (decide later): "
 ANSWERS = {"y": "approve", "yes": "approve", "n": "reject", "no": "reject"}
 
 
@@ -42,10 +42,10 @@ def run_turns(
     live: Collection[Role] = (),
     yes: bool = False,
 ) -> list[dict[str, Any]]:
-    """Run and show the turns; return their outputs, of a run that was finished before the last one's.
+    """Run and show the turns; return their outputs, for a finished run the last one's.
 
-    An agent's question is asked on the terminal; an open question ends the run. `yes` approves a plan that
-    waited for it, as it has been shown before, and any of which nothing is made up.
+    An agent's question is asked on the terminal; an unanswered question ends the run. `yes` approves a plan that was
+    shown before, and any plan without made-up values.
     """
     config: Any = {"configurable": {"thread_id": thread}}
     outputs: list[dict[str, Any]] = []
@@ -63,13 +63,13 @@ def run_turns(
             break
         asked, resume, was_shown = outputs.pop(), Command(resume=decided), False
     if not outputs:
-        console.print(Text(f"{clean(thread)} was finished before", "dim"))
+        console.print(Text(f"{clean(thread)} is already finished", "dim"))
         outputs += _show_turns([("output", dict(gecko.get_state(config).values))], console, {}, {})
     return outputs
 
 
 def is_carried_out(output: Mapping[str, Any]) -> bool:
-    """Return whether an agent's turn is over; if it waits, its execution is that of the turn before."""
+    """Return whether an agent's turn is finished; while it waits, its execution is the previous turn's."""
     return "__interrupt__" not in output and bool(output.get("execution"))
 
 
@@ -101,10 +101,10 @@ def _show_turns(
 def _run_in_thread(
     scenario: Scenario, gecko: Gecko, *, thread: str, resume: Any, live: Collection[Role]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield `(kind, value)` of a run: `turn`, `event`, `output`. A turn that no live model answers is the last one.
+    """Yield a run's `(kind, value)`: `turn`, `event`, `output`; stop after a turn that no live model answered.
 
-    It runs in a thread of its own, so that Ctrl-C need not wait for a slow model: the thread is abandoned, and with
-    `durability="sync"` nothing that was done is lost.
+    The run has its own thread, so that Ctrl-C need not wait for a slow model: the thread is abandoned, and with
+    `durability="sync"` no finished work is lost.
     """
     queue: SimpleQueue[tuple[str, Any]] = SimpleQueue()
     put: dict[str, Any] = {
@@ -133,19 +133,19 @@ def _run_in_thread(
 
 
 def decide(asked: JsonObject, console: Console, *, yes: bool) -> JsonObject | None:
-    """Return the decisions on a question; None if nobody decides now. `yes` approves a plan, no call in doubt."""
+    """Return the decisions on a question; None if nobody decides now. `yes` approves a plan, but no call in doubt."""
     actions: list[JsonObject] = asked["action_requests"]
     is_doubt = "happened" in asked["review_configs"][0]["allowed_decisions"]
-    told = "in doubt: {}" if is_doubt else "Nothing of this is done yet; yes calls {} for real, in this order."
+    told = "in doubt: {}" if is_doubt else "Nothing is done yet; yes calls {} for real, in this order."
     console.print(Text(told.format(", ".join(clean(action["name"]) for action in actions)), "bold"))
     decision = {"type": "approve"} if yes and not is_doubt else _ask(console, is_doubt=is_doubt)
     return decision and {"id": asked["id"], "decisions": [decision] * len(actions)}
 
 
 def _ask(console: Console, *, is_doubt: bool) -> JsonObject | None:
-    """Return the decision of who sits at the terminal; None if nobody does, or wants to now."""
+    """Return the decision of the person at the terminal; None if there is none, or not now."""
     if not (sys.stdin.isatty() and console.is_terminal):
-        console.print(Text(f"no terminal to ask on{'' if is_doubt else '; --yes approves the plan'}", "yellow"))
+        console.print(Text(f"no terminal to ask at{'' if is_doubt else '; --yes approves the plan'}", "yellow"))
         return None
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Views of a run or conversation: `format_run` for a finished one, `watch` for a running one, `html_page` a file."""
+"""Views of a run or conversation: `format_run` (finished), `watch` (running), `html_page` (a file)."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _HOMES = {"awatch": ".live", "html_page": ".page", "watch": ".live"}
 
 @dataclass(frozen=True, slots=True)
 class RunText:
-    """A readable run: printed as text, shown as HTML in a notebook."""
+    """A readable run: text when printed, HTML in a notebook."""
 
     rehearsal: Any = field(repr=False)
     width: int = WIDTH
 
     def __str__(self) -> str:
         from .rows import list_rows
-        from .text import as_text  # here, because importing rich is slow
+        from .text import as_text  # here: importing rich is slow
 
-        return as_text(list_rows(self.rehearsal, waiting="going on"), width=self.width)
+        return as_text(list_rows(self.rehearsal, waiting="running"), width=self.width)
 
     def __repr__(self) -> str:
         return str(self)
@@ -39,8 +39,8 @@ class RunText:
 def format_run(run: Mapping[str, Any], *, width: int = WIDTH) -> RunText:
     """Format a run: attempts, calls, complaints, results with their rung, changes, verdict, cost.
 
-    Of an agent's run also the calls that a person is asked about, or those that were really made. Of a conversation its
-    status, the missed milestones, and all messages.
+    For an agent's run, also the calls that wait for a person's decision, or the calls that were really made. For a
+    conversation its status, the missed milestones and all messages.
 
     Args:
         run: The graph's output, or its `rehearsal`.
@@ -50,7 +50,7 @@ def format_run(run: Mapping[str, Any], *, width: int = WIDTH) -> RunText:
         An object that prints as a text tree and is drawn as HTML in a notebook.
 
     Raises:
-        GeckoError: `run` holds no rehearsal.
+        GeckoError: `run` contains no rehearsal.
     """
     from .records import is_conversation, rehearsal_of
 
@@ -63,5 +63,5 @@ def format_run(run: Mapping[str, Any], *, width: int = WIDTH) -> RunText:
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name], __name__), name)  # here, because importing rich and jinja2 is slow
+        return getattr(import_module(_HOMES[name], __name__), name)  # here: importing rich and jinja2 is slow
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

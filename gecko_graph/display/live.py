@@ -1,4 +1,4 @@
-"""A run while it goes on: a live tree on a terminal, lines in a pipe, a growing table in a notebook."""
+"""Show a run while it is running: a live tree on a terminal, lines in a pipe, a growing table in a notebook."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from .rows import ViewRow, build_attempt, list_results, list_rows, list_supposed
 from .text import TextLine, as_text, draw, list_lines
 
 REFRESHES_A_SECOND = 8
-GATHERED_S = 0.25
-"""Seconds for which events are collected before a notebook's table is drawn again."""
+REDRAW_DELAY_S = 0.25
+"""Seconds for which a notebook's table collects events before it is redrawn."""
 
 AnyGraph = Pregel[Any, Any, Any, Any]
 
@@ -33,14 +33,14 @@ AnyGraph = Pregel[Any, Any, Any, Any]
 def watch(
     graph: AnyGraph, inputs: Any, config: RunnableConfig | None = None, *, context: Any = None, **options: Any
 ) -> dict[str, Any]:
-    """Run a graph and show its rehearsal live; of an agent also its questions and its real calls.
+    """Run a graph and show its rehearsal live; for an agent, also its questions and its real calls.
 
     Args:
-        graph: The graph of `create_gecko` or `create_gecko_agent`, or one that embeds it.
+        graph: The graph of `create_gecko` or `create_gecko_agent`, or a graph that embeds it.
         inputs: As for `graph.invoke`; None or a Command resumes a thread.
         config: As for `graph.invoke`.
         context: As for `graph.invoke`.
-        options: Other options of `graph.stream`, such as `durability`; the stream mode is set here.
+        options: Other options of `graph.stream`, such as `durability`; `watch` sets the stream mode.
 
     Returns:
         The output of `graph.invoke`.
@@ -54,7 +54,7 @@ def watch(
 async def awatch(
     graph: AnyGraph, inputs: Any, config: RunnableConfig | None = None, *, context: Any = None, **options: Any
 ) -> dict[str, Any]:
-    """Run as `watch` does, without blocking the event loop."""
+    """Run a graph as `watch` does, without blocking the event loop."""
     with _view() as reader:
         async for part in graph.astream(inputs, config, context=context, **stream_options(graph), **options):
             reader.read(part)
@@ -85,8 +85,11 @@ def has_trees(console: Console) -> bool:
 def show(console: Console, record: Mapping[str, Any], *, opening: Iterable[ViewRow] = (), waiting: str = "") -> None:
     """Print a finished or interrupted turn: trees on a terminal, else plain lines.
 
-    `record` holds its attempts, which may be drafts, and its result if there is one; `waiting` is what an unfinished
-    attempt waits for; `opening` rows stand before all.
+    Args:
+        console: The console to print to.
+        record: The attempts, which may be drafts, and the result, if there is one.
+        opening: Rows to print first.
+        waiting: What an unfinished attempt waits for.
     """
     if has_trees(console):
         for row in (*opening, *list_rows(record, waiting=waiting)):
@@ -100,7 +103,7 @@ def show(console: Console, record: Mapping[str, Any], *, opening: Iterable[ViewR
 
 
 class LiveView:
-    """The view of one running turn: `with progress(console) as view: view.on_event(event)`."""
+    """View of one running turn: `with progress(console) as view: view.on_event(event)`."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -111,50 +114,53 @@ class LiveView:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        """Stop the view; the screen keeps its content."""
+        """Stop the view; its output stays on the screen."""
 
     def on_event(self, event: Mapping[str, Any]) -> None:
         """Show one event."""
 
     def on_result(self, record: Mapping[str, Any]) -> None:
-        """Show the result of the turn (`Rehearsal`) and its follow-up (`records.follow_up`), each if known."""
+        """Show the turn's result (`Rehearsal`) and its follow-up (`records.follow_up`), if known."""
 
-    def _take(self, rows: Iterable[ViewRow], number: int = 0) -> list[TextLine]:
-        """Return the lines that were not printed yet, of an attempt's rows, or with number 0 of the turn's."""
+    def _new_lines(self, rows: Iterable[ViewRow], number: int = 0) -> list[TextLine]:
+        """Return the lines of rows that were not printed yet.
+
+        `number` is the attempt that the rows belong to; 0 means the turn itself.
+        """
         lines = [line for row in rows for line in list_lines(row) if (number, line) not in self._seen]
         self._seen |= {(number, line) for line in lines}
         return lines
 
 
 class PlainLines(LiveView):
-    """One line for each new row, with the number of its attempt."""
+    """One line per new row, with the number of its attempt."""
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Print the news of an event."""
-        if event["type"] == "gecko.attempt":  # it begins, perhaps again
+        """Print the lines that an event adds."""
+        if event["type"] == "gecko.attempt":  # the attempt starts, perhaps again
             self._seen = {each for each in self._seen if each[0] != event["attempt"]}
         self.write(self._drafts.add(event), event["attempt"])
 
     def on_result(self, record: Mapping[str, Any]) -> None:
-        """Print the result, and the real calls if they were not seen as events."""
-        for line in self._take(list_results(record)):
+        """Print the result, and the real calls unless they were printed as events."""
+        for line in self._new_lines(list_results(record)):
             self._console.out(f"{line.label:<12} {line.text}".rstrip(), highlight=False)
 
     def write(self, rows: Iterable[ViewRow], number: int = 0) -> None:
-        for line in self._take(rows, number):
+        for line in self._new_lines(rows, number):
             self._console.out(f"[{number or '-'}] {line.label:<8} {line.text}".rstrip(), highlight=False)
 
 
 class LiveTree(LiveView):
-    """A growing tree: a finished attempt is printed and scrolls, only open ones, cut to the screen, are redrawn."""
+    """A growing tree: finished attempts are printed and scroll; only open attempts are redrawn, cut to the screen."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
         self._open: dict[int, Draft] = {}
-        self._lock = Lock()  # rich draws the picture in its own thread
+        self._lock = Lock()  # rich calls _render in its own thread
         self._spinner = Spinner("dots", style="dim")
         self._live = Live(
-            get_renderable=self._picture,
+            get_renderable=self._render,
             console=console,
             refresh_per_second=REFRESHES_A_SECOND,
             transient=True,
@@ -171,22 +177,22 @@ class LiveTree(LiveView):
             self._console.print(draw(build_attempt(draft, waiting="stopped here")))
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        with self._lock:  # never while printing: rich's thread holds its own lock when it asks for the picture
+        with self._lock:  # never held while printing: rich's thread holds its own lock when it calls _render
             rows = [*self._drafts.add(event)]
             draft = self._drafts.attempts[event["attempt"]] if event["attempt"] else None
             if draft is not None and "verdict" not in draft:
                 self._open[draft["number"]] = draft
                 return
             was_open = draft is not None and self._open.pop(draft["number"], None) is not None
-        if draft is None:  # an event of the turn
+        if draft is None:  # an event of the turn, not of an attempt
             self._print_lines(rows)
             return
         if was_open and is_complete(draft):
-            self._live.refresh()  # printed text goes above the last picture, which must not show it twice
+            self._live.refresh()  # print above the last frame, which must no longer show this attempt
             self._console.print(draw(build_attempt(draft)))
 
     def on_result(self, record: Mapping[str, Any]) -> None:
-        """Show the result, and before it the attempts that were seen only in part, as after a resume."""
+        """Show the result, and before it the attempts of which events were missed, as after a resume."""
         for attempt in record.get("attempts", ()):
             if not is_complete(self._drafts.attempts.get(attempt["number"], {})):
                 self._console.print(draw(build_attempt(attempt)))
@@ -195,10 +201,10 @@ class LiveTree(LiveView):
         self._print_lines(list_results({"execution": record.get("execution")}))
 
     def _print_lines(self, rows: Iterable[ViewRow]) -> None:
-        for line in self._take(rows):
+        for line in self._new_lines(rows):
             self._console.print(draw(ViewRow(line.label, line.text)))
 
-    def _picture(self) -> RenderableType:
+    def _render(self) -> RenderableType:
         with self._lock:
             drafts = list(self._open.values())
             self._spinner.update(text=Text(words.clean(words.cut(self._drafts.now(), 120)), "dim"), style="dim")
@@ -223,7 +229,7 @@ class _Tail:
 
 
 class NotebookTable(LiveView):
-    """One table under the cell, redrawn while attempts run."""
+    """One table below the cell, redrawn while attempts run."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
@@ -238,28 +244,27 @@ class NotebookTable(LiveView):
         self._draw(waiting="stopped here")
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Show one event, together with those that follow at once."""
+        """Show one event, together with those of the next `REDRAW_DELAY_S` seconds."""
         with self._lock:
             self._drafts.add(event)
             if self._timer is None:
-                self._timer = Timer(GATHERED_S, self._draw)
+                self._timer = Timer(REDRAW_DELAY_S, self._draw)
                 self._timer.daemon = True
                 self._timer.start()
 
     def on_result(self, record: Mapping[str, Any]) -> None:
-        """Show the result and its follow-up."""
         self._handle.update(_data({**self._drafts.record, **record}), raw=True)
 
     def _draw(self, *, waiting: str = "") -> None:
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
-            elif not waiting:  # drawn already
+            elif not waiting:  # already drawn
                 return
             self._timer = None
             self._handle.update(_data(self._drafts.record, waiting=waiting), raw=True)
 
 
 def _data(record: Mapping[str, Any], *, waiting: str = "") -> dict[str, str]:
-    text = as_text(list_rows(record, waiting=waiting or "going on"), width=WIDTH)
+    text = as_text(list_rows(record, waiting=waiting or "running"), width=WIDTH)
     return {"text/html": html_part(record, waiting=waiting), "text/plain": text}

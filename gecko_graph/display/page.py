@@ -1,4 +1,4 @@
-"""Rows as HTML: a run, or test conversations, as a page that loads nothing; a run as a part of a notebook."""
+"""Rows as HTML: runs or test conversations as a self-contained page, a run as part of a notebook."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _PAGES = [Path(__file__).resolve().parent / "pages", Path(__file__).resolve().pa
 
 
 def html_page(*runs: PageTurn | Mapping[str, Any], title: str = "", start_state: JsonObject | None = None) -> str:
-    """Return a page on a run: verdict, plan with its evidence, checklist, and every attempt with its calls.
+    """Return a page about a run: verdict, plan with its evidence, checklist, and every attempt with its calls.
 
     Args:
-        runs: The graph's outputs, one a turn; or their `rehearsal`; or `Turn`s; or outputs of conversations.
+        runs: The graph's outputs, one per turn; or their `rehearsal`; or `PageTurn`s; or outputs of conversations.
         title: Name of the run.
-        start_state: Task state before the first turn: with it, changes show old values.
+        start_state: Task state before the first turn; if given, changes show old values.
 
     Returns:
         One HTML document that loads nothing and runs no script. All texts are masked and escaped.
 
     Raises:
-        GeckoError: One of `runs` holds no rehearsal.
+        GeckoError: One of `runs` contains no rehearsal.
     """
     if runs and all(map(is_conversation, runs)):
         records = [read_conversation(run).record for run in runs if isinstance(run, Mapping)]
@@ -45,15 +45,15 @@ def html_page(*runs: PageTurn | Mapping[str, Any], title: str = "", start_state:
 
 
 def html_part(record: words.Record, *, waiting: str = "") -> str:
-    """Return a rehearsal as HTML for a notebook's cell; it may be unfinished, with drafts of attempts (`Drafts`).
+    """Return a rehearsal as HTML for a notebook's cell; its attempts may be unfinished (`Drafts`).
 
-    `waiting` names what they wait for, unless it is a call's result.
+    `waiting` says what unfinished attempts wait for; by default a call's result or a model.
     """
     return render("part.html", turn=_view(PageTurn(record), waiting=waiting))
 
 
 def conversations_page(report: Report, records: Sequence[Mapping[str, Any]], *, title: str) -> str:
-    """Return test conversations as one HTML document: the tables, and each as a chat, a case's newest trial first."""
+    """Return conversations as one HTML document: the tables, then each case as chats, its newest trial first."""
     cases: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for record in sorted(records, key=lambda record: -record["trial"]):
         cases.setdefault((record["file"], record["case"], record["augmentation"]), []).append(record)
@@ -62,7 +62,7 @@ def conversations_page(report: Report, records: Sequence[Mapping[str, Any]], *, 
 
 
 class ConversationText(RunText):
-    """A readable conversation: `rehearsal` is the output of its graph."""
+    """A readable conversation; `rehearsal` is the output of the conversation's graph."""
 
     def __str__(self) -> str:
         result = read_conversation(self.rehearsal)
@@ -74,7 +74,7 @@ class ConversationText(RunText):
 
 
 def render(template: str, **values: Any) -> str:
-    """Return a template of this package's `pages`, rendered; all values but `Markup` are escaped."""
+    """Render a template of the `pages` folder; all values but `Markup` are escaped."""
     return _environment().get_template(template).render(values)
 
 

@@ -1,4 +1,4 @@
-"""The record that views draw: taken from a run's output, or rebuilt from the events of one that goes on."""
+"""The record that views draw: taken from a run's output, or rebuilt from the events of a running one."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .rows import ViewRow
 from .words import Record
 
 Draft: TypeAlias = dict[str, Any]
-"""An unfinished `Attempt` record: steps may lack complaints and outcome, the verdict may be missing."""
+"""An unfinished `Attempt` record: steps may lack complaints and outcome, and the verdict may be missing."""
 
 REAL = ("gecko.execute", "gecko.executed", "gecko.sync")
-"""Events of calls that an agent makes for real."""
+"""Events of an agent's real calls."""
 
 ANSWER_KEYS = ("status", "result", "rung", "simulated", "passed")
 CHANGE_KEYS = ("status", "result", "notes", "observed", "violations")
@@ -26,13 +26,13 @@ VERDICT_KEYS = ("verdict", "answer", "stop_reason", "stop")
 
 @dataclass(frozen=True, slots=True)
 class PageTurn:
-    """One turn of a page.
+    """One turn on a page.
 
     Args:
-        record: A `Rehearsal`, or of an unfinished turn its `attempts`, which may be drafts.
+        record: A `Rehearsal`; for an unfinished turn its `attempts`, which may be drafts.
         task: The user's task.
-        start_state: The task state that the attempts begin from, if it is known.
-        note: When it ran, how it was saved.
+        start_state: The task state before the attempts, if known.
+        note: When the turn ran and how it was saved.
     """
 
     record: Record
@@ -42,7 +42,7 @@ class PageTurn:
 
 
 class Drafts:
-    """One turn, rebuilt from its events: `attempts` by number, and `record`, its `Rehearsal` in the making."""
+    """One turn, rebuilt from its events: `attempts` by number, and `record`, the unfinished `Rehearsal`."""
 
     def __init__(self) -> None:
         self._turn: dict[str, Any] = {}
@@ -51,21 +51,21 @@ class Drafts:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The turn so far."""
+        """The record of the turn so far."""
         done = {"execution": {"status": "", "calls": [*self._real.values()], "left": []}} if self._real else {}
         return {**self._turn, **done, "attempts": [self.attempts[number] for number in sorted(self.attempts)]}
 
     def now(self) -> str:
-        """Return the node or call that runs now, as far as events tell."""
+        """Return the node or call that is running, as far as events show it."""
         started = [f"{each['call']['name']} for real" for each in self._real.values() if each["status"] == "started"]
         open_ = {number: pending_calls(draft) for number, draft in self.attempts.items() if "verdict" not in draft}
         tried = [f"attempt {number}: {calls or 'waiting for a model'}" for number, calls in open_.items()]
         return "; ".join([*started, *tried]) or "waiting for a model"
 
     def add(self, event: Mapping[str, Any]) -> list[ViewRow]:
-        """Add one event; return the rows that it is about, as far as they are known. One of an unknown type has none.
+        """Add one event and return its rows, as far as they are known; none for an event of an unknown type.
 
-        An attempt that begins again, after a resume, starts empty.
+        An attempt that starts again after a resume starts empty.
         """
         if event["type"] in REAL:
             entry = self._real.setdefault(event["call"]["id"], {"status": "started"})
@@ -107,7 +107,10 @@ def _update(draft: Draft, event: Mapping[str, Any]) -> Iterator[ViewRow]:
 
 
 def _find_step(draft: Draft, event: Mapping[str, Any]) -> Draft:
-    """Return the step of the event's call; added by the call event, or here if the stream was joined after it."""
+    """Return the step of the event's call.
+
+    The call event adds it; if the stream was joined later, it is added here.
+    """
     for step in reversed(draft["steps"]) if event["type"] != "gecko.call" else ():
         if step["call"]["id"] == event["call"]["id"]:
             return step  # type: ignore[no-any-return]
@@ -116,28 +119,28 @@ def _find_step(draft: Draft, event: Mapping[str, Any]) -> Draft:
 
 
 def is_complete(draft: Mapping[str, Any]) -> bool:
-    """Return whether an attempt was seen from its beginning."""
+    """Return whether the events of an attempt were seen from its start."""
     return "start_digest" in draft
 
 
 def pending_calls(draft: Mapping[str, Any]) -> str:
-    """Return the names of the calls without a result; empty while models think."""
+    """Return the names of the calls without a result; empty while only models are asked."""
     open_calls = [step["call"]["name"] for step in draft["steps"] if "outcome" not in step and "complaints" not in step]
     return ", ".join(open_calls)
 
 
 def is_conversation(run: Any) -> bool:
-    """Return whether this is the output of a conversation's graph."""
+    """Return whether `run` is the output of a conversation's graph."""
     return isinstance(run, Mapping) and {"messages", "world", "score"} <= run.keys()
 
 
 def rehearsal_of(run: Any) -> Rehearsal:
     """Return the rehearsal of a graph's output, or of LangGraph's `GraphOutput` (`invoke(version="v2")`).
 
-    Of an agent's output also the follow-up: `asked` or `execution`.
+    For an agent's output it includes the follow-up: `asked` or `execution`.
 
     Raises:
-        GeckoError: `run` holds no rehearsal.
+        GeckoError: `run` contains no rehearsal.
     """
     value, waiting = getattr(run, "value", None), getattr(run, "interrupts", ())
     run = {**value, **({"__interrupt__": waiting} if waiting else {})} if isinstance(value, Mapping) else run
@@ -150,9 +153,9 @@ def rehearsal_of(run: Any) -> Rehearsal:
 
 
 def follow_up(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the follow-up of the rehearsal in an agent's output.
+    """Return what follows the rehearsal in an agent's output.
 
-    While the run waits for a person that is `asked`, the actions to be decided on; else its `execution`, if any.
+    While the run waits for a person that is `asked`, the actions to decide on; else its `execution`, if any.
     """
     if "__interrupt__" in run:
         values = [paused.value for paused in run["__interrupt__"]]

@@ -1,4 +1,4 @@
-"""The one list of rows that every view writes: a run's records, finished or in the making, as labelled lines."""
+"""The list of labelled rows that every view shows, built from the records of a finished or running run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from . import words
 from .words import Record, ValueView, clean, prose
 
 OPERATIONS_SHOWN = 6
-"""Operations of a patch; the others are counted."""
+"""Operations of a patch that are shown; the others are counted."""
 
 TONES = {
     **dict.fromkeys(("ok", "success", "accepted", "done"), "good"),
@@ -28,7 +28,7 @@ TONES = {
     **dict.fromkeys(("note", "given", "expected", "feedback", "not_asked_for"), "note"),
     **dict.fromkeys(("", "task", "attempt", "call", "real", "plan", "answer", "asks", "cost", "verdict"), ""),
 }
-"""How a label is meant; all others are a warning."""
+"""The tone of each label; labels that are not listed are warnings."""
 
 SIGNS = {"add": "+", "replace": "~", "remove": "-", "shrink": "-", "move": ">", "copy": "="}
 ITEM_SIGNS = {"success": "✓", "failed": "✗", "unknown": "?", "unsure": "?", "not_asked_for": "~"}
@@ -36,19 +36,19 @@ ITEM_SIGNS = {"success": "✓", "failed": "✗", "unknown": "?", "unsure": "?", 
 
 @dataclass(frozen=True, slots=True)
 class ViewRow:
-    """One line of a view; its texts are clean.
+    """One line of a view; its texts are clean (`words.clean`).
 
     Args:
         label: The kind of line, such as `ok`, `change`, `item`.
         text: The line's text.
-        tone: `good`, `bad`, `warn`, `note`, `info` or nothing; by default that of the label.
-        sign: Stands before the text.
-        place: A path, before the text.
-        note: Said more softly behind the text.
-        whole: The text uncut, if it is cut; of an item its check.
-        picture: The address of a picture, which holds it.
-        call: The call that it is about, with `origins` of its arguments.
-        rows: The lines below it.
+        tone: `good`, `bad`, `warn`, `note`, `info` or empty; by default the tone of the label.
+        sign: A sign before the text.
+        place: A path before the text.
+        note: A remark after the text, less prominent.
+        whole: The uncut text if `text` is cut; for an item, its check.
+        picture: The data URL of a picture.
+        call: The call that the line is about, with `origins` of its arguments.
+        rows: The lines below this one.
     """
 
     label: str
@@ -65,12 +65,12 @@ class ViewRow:
 
     @property
     def meant(self) -> str:
-        """The tone."""
+        """The tone to show: the row's own, or that of its label."""
         return TONES.get(self.label, "warn") if self.tone is None else self.tone
 
 
 def list_rows(record: Record, *, waiting: str = "") -> Iterator[ViewRow]:
-    """Yield a rehearsal, finished or not: opening rows, attempts, result, follow-up."""
+    """Yield the rows of a finished or unfinished rehearsal: opening rows, attempts, result, follow-up."""
     yield from list_supposed(record)
     for attempt in record["attempts"]:
         yield build_attempt(attempt, waiting=waiting)
@@ -78,7 +78,7 @@ def list_rows(record: Record, *, waiting: str = "") -> Iterator[ViewRow]:
 
 
 def list_results(record: Record) -> Iterator[ViewRow]:
-    """Yield the result of a rehearsal, the calls that a person is asked about (`asked`), those made (`execution`)."""
+    """Yield the result, the calls that wait for a decision (`asked`) and the calls made (`execution`)."""
     if record.get("verdict"):
         yield build_result(record)
     if asked := record.get("asked"):
@@ -94,7 +94,7 @@ def list_results(record: Record) -> Iterator[ViewRow]:
 
 
 def list_supposed(record: Record) -> Iterator[ViewRow]:
-    """Yield the supposed state: its keys, and the conditions that are unclear on it."""
+    """Yield the supposed state's keys, and the conditions that are unclear in it."""
     supposed = record.get("supposed_state") or {}
     yield from list_state(supposed.get("state", {}), "supposed")
     yield from list_notes(supposed)
@@ -107,16 +107,16 @@ def list_state(state: Record, label: str = "given") -> Iterator[ViewRow]:
 
 
 def list_expected(items: Iterable[Record], failure: str = "") -> Iterator[ViewRow]:
-    """Yield a checklist, or why there is none."""
+    """Yield the items of a checklist, or why there is none."""
     yield from (
         ViewRow("expected", prose(text)) for text in [*(item["description"] for item in items), failure] if text
     )
 
 
 def build_attempt(attempt: Record, *, state: Json = None, waiting: str = "") -> ViewRow:
-    """Return an attempt: a record, or an unfinished one (`live.Drafts`) with what it waits for.
+    """Return the row of an attempt, or of an unfinished one (`records.Draft`) with what it is waiting for.
 
-    With the task `state` that it began from, changes show old values.
+    If `state`, the task state before the attempt, is given, changes show old values.
     """
     start = attempt.get("start_digest", "")
     if state is not None and digest(state) != start:
@@ -134,7 +134,7 @@ def build_attempt(attempt: Record, *, state: Json = None, waiting: str = "") -> 
 
 
 def list_end(attempt: Record) -> Iterator[ViewRow]:
-    """Yield how an attempt ended: its answer, what stopped it, its verdict."""
+    """Yield how an attempt ended: its answer, why it stopped, its verdict."""
     if attempt.get("answer"):
         yield ViewRow("answer", prose(attempt["answer"]))
     if is_early(reason := attempt.get("stop_reason", "")):
@@ -151,7 +151,7 @@ def is_early(stop_reason: str) -> bool:
 
 
 def tone_of(verdict: Record) -> str:
-    """Return the tone of a verdict; one that is accepted with a mark is a warning."""
+    """Return the tone of a verdict; an accepted one with a doubtful note is a warning."""
     doubtful = any(KINDS[each["kind"]].noun for each in notes_of(verdict))
     return "warn" if doubtful and verdict["status"] == "accepted" else TONES.get(verdict["status"], "warn")
 
@@ -160,7 +160,7 @@ def tone_of(verdict: Record) -> str:
 
 
 def build_step(step: Record, origins: Record, state: Json = None) -> tuple[ViewRow, Json]:
-    """Return a call with its outcome, and the state after it if the state before is known."""
+    """Return the row of a call with its outcome, and the state after it if the state before is known."""
     outcome = step.get("outcome") or {}
     rows = []
     for each in step.get("complaints", ()):
@@ -172,7 +172,7 @@ def build_step(step: Record, origins: Record, state: Json = None) -> tuple[ViewR
             ViewRow(outcome["status"], short, whole=whole),
             *_list_media([outcome["result"], outcome.get("media")]),
         ]
-    # the reason of a rung that did not apply has no cause after a colon
+    # the reason of a rung that did not apply has no colon and is not shown
     passed = [each for each in outcome.get("passed", ()) if ":" in each["reason"]]
     rows += [ViewRow("note", f"not by {clean(each['rung'])}: {prose(each['reason'])}") for each in passed]
     rows += _list_broken(outcome.get("violations", ()))
@@ -187,7 +187,7 @@ def build_step(step: Record, origins: Record, state: Json = None) -> tuple[ViewR
 
 
 def _list_media(result: Json) -> Iterator[ViewRow]:
-    """Yield a row for each image, sound or file of a result; pages draw the pictures that this process keeps."""
+    """Yield a row for each image, sound or file of a result; pages draw the pictures that this process still has."""
     for each in list_references(result):
         size = each.get("placeholder") or f"{each.get('bytes', 0):,} bytes"
         text = f"{each['mime_type']} {each.get('name') or each.get('filename') or each.get('uri') or ''}".strip()
@@ -195,7 +195,7 @@ def _list_media(result: Json) -> Iterator[ViewRow]:
 
 
 def _find_source(outcome: Record) -> tuple[str, str]:
-    """Return the rung that answered, and a tone: a good one is real, a warning made the answer up."""
+    """Return the rung that answered, and a tone: good for a real answer, a warning for a made-up one."""
     if "rung" not in outcome:
         return "", ""
     if outcome["simulated"]:
@@ -209,12 +209,12 @@ def _find_source(outcome: Record) -> tuple[str, str]:
 
 
 def build_real(entry: Record) -> ViewRow:
-    """Return a call of an agent's for real: result, or why it was not made; departure from the plan; drift."""
+    """Return the row of a real call: its result, or why it was not made; its departure from the plan; its drift."""
     departure = prose(entry["departure"]["message"]) if "departure" in entry else ""
     short, whole = words.fold_result(entry["result"]) if "result" in entry else (departure or "no answer yet", "")
     by = "a person's words" if entry.get("by") == "person" else ""
     rows = [ViewRow(entry["status"].replace("_", " "), short, whole=whole, note=by), *_list_media(entry.get("result"))]
-    if "result" in entry and departure and entry["departure"]["code"] != "error":  # an error is its result
+    if "result" in entry and departure and entry["departure"]["code"] != "error":  # the result row shows an error
         rows.append(ViewRow("departed", departure))
     rows += list_notes(entry)
     rows += _list_changes("change", entry.get("patch") or [], None)[0]
@@ -231,9 +231,12 @@ def _format_drift(drift: Record) -> str:
 
 
 def _list_question(action: Record) -> Iterator[ViewRow]:
-    """Yield the lines of a question on a call, fenced data as `data`; without the plan, as all calls are shown."""
+    """Yield the lines of a question about a call, fenced data as `data`.
+
+    The plan is left out: all calls are shown anyway.
+    """
     fence, is_plan = "", False
-    for line in str(action.get("description", "")).split("\n"):  # at nothing else, which data may hold
+    for line in str(action.get("description", "")).split("\n"):  # not splitlines(): data may contain other line ends
         if line == fence or (not fence and set(line) == {"`"}):
             fence, is_plan = "" if fence else line, is_plan and not fence
         elif fence and not is_plan:
@@ -245,7 +248,10 @@ def _list_question(action: Record) -> Iterator[ViewRow]:
 
 
 def _list_broken(violations: Sequence[Record]) -> list[ViewRow]:
-    """Return the broken clauses of a call; none if there is only one, whose error is the call's."""
+    """Return rows for the broken clauses of a call.
+
+    None for a single clause of the tool itself, whose error is the call's result.
+    """
     named = [f"{clean(each['clause'])} ({clean(each['kind'])})" for each in violations]
     if len(named) == 1 and named[0].endswith("] (tool)"):
         return []
@@ -255,7 +261,7 @@ def _list_broken(violations: Sequence[Record]) -> list[ViewRow]:
 
 
 def _list_changes(label: str, patch: Sequence[Record], state: Json) -> tuple[list[ViewRow], Json]:
-    """Return the rows of a patch, with old values if the state is known, and the state after."""
+    """Return the rows of a patch, with old values if the state is known, and the state after the patch."""
     try:
         after = None if state is None else apply_patch(state, [dict(operation) for operation in patch])
         changes = None if after is None else net_changes(state, after)
@@ -304,7 +310,7 @@ def _build_change(label: str, change: Change) -> ViewRow:
 
 
 def list_verdict(verdict: Record, stop_reason: str = "", checks: Record | None = None) -> Iterator[ViewRow]:
-    """Yield the items of a verdict, with their `checks` by id, its notes and its feedback."""
+    """Yield a verdict's items, with their `checks` by id, its notes and its feedback."""
     for item in verdict["items"]:
         reason = "" if item["reason"] == stop_reason else prose(item["reason"])
         if item["status"] == "not_asked_for":
@@ -315,7 +321,7 @@ def list_verdict(verdict: Record, stop_reason: str = "", checks: Record | None =
         check = prose((checks or {}).get(item["id"], ""))
         yield ViewRow("item", prose(item["description"]), tone, sign=sign, note=note, whole=check)
     yield from list_notes(verdict)
-    # without items, unasked changes and the stop reason, which are shown by themselves
+    # leave out what other rows show: items, unasked changes and the stop reason
     shown = (*(f"- {item['description']}: " for item in verdict["items"]), "Not asked for: ")
     why = stop_reason if is_early(stop_reason) else "\n"
     lines = [line for line in verdict["feedback"].splitlines() if why not in line and not line.startswith(shown)]
@@ -324,7 +330,7 @@ def list_verdict(verdict: Record, stop_reason: str = "", checks: Record | None =
 
 
 def list_notes(record: Record) -> Iterator[ViewRow]:
-    """Yield the notes of any record, in the order of the kinds; none that its result tells."""
+    """Yield the notes of a record, ordered by kind, without those that its result already contains."""
     told = record.get("result")
     for each in by_kind(notes_of(record)):
         kind = KINDS[each["kind"]]
@@ -333,13 +339,16 @@ def list_notes(record: Record) -> Iterator[ViewRow]:
 
 
 def build_result(record: Record) -> ViewRow:
-    """Return the result of a rehearsal: verdict, plan and change unless they are `asked` about, a question, cost."""
+    """Return the result of a rehearsal: verdict, plan and changes, a question of the planner, cost.
+
+    Plan and changes are left out if its calls wait for a decision (`asked`).
+    """
     verdict, plan, origins = record["verdict"], record["plan"], record.get("origins", {})
     rows = []
     for number, call in enumerate(() if record.get("asked") else plan, 1):
         rows.append(ViewRow("plan", sign=f"{number}.", call=call, origins=origins.get(call["id"], {})))
     if verdict["status"] == "accepted" and not record.get("asked"):
-        changes = [line for line in record["changes"] if " " in line]  # without changes there is one word
+        changes = [line for line in record["changes"] if " " in line]  # "unchanged" is one word
         largest_first = sorted(changes, key=lambda line: not line.startswith("shrink"))
         rows += _limit([_read_change(*line.split(" ", 2)) for line in largest_first])
     if record["answer"] and verdict["status"] == "needs_user":

@@ -1,4 +1,4 @@
-"""Rows as text: rich trees for a terminal and for `format_run`, single lines for a pipe. No content is markup."""
+"""Rows as text: rich trees for a terminal and `format_run`, single lines for a pipe. No content is read as markup."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .words import Record, clean, format_call, list_arguments
 
 STYLES = {"good": "green", "bad": "red", "warn": "yellow", "note": "dim", "info": "cyan"}
 SIGNED = ("attempt", "change", "data", "feedback", "item")
-"""Labels that a tree leaves out: their sign says as much."""
+"""Labels that a tree does not show, because the row's sign says the same."""
 
 _LABEL = re.compile(r"[a-z]+(?: [a-z]+)? {2,}")
 ITEM_WORDS = {sign: f"{status.replace('_', ' ')}:" for status, sign in ITEM_SIGNS.items()}
 
 
 class TextLine(NamedTuple):
-    """A row as one line, and the id of the call that it is about."""
+    """A row as one line, with the id of its call."""
 
     call: str
     label: str
@@ -32,7 +32,7 @@ class TextLine(NamedTuple):
 
 
 def list_lines(row: ViewRow, above: ViewRow | None = None) -> Iterator[TextLine]:
-    """Yield a row and those below it as single lines; those below a call repeat its name."""
+    """Yield a row and the rows below it as single lines; rows below a call repeat the call's name."""
     call = row.call or (above.call if above else None) or {}
     label, note = row.label, row.note
     if above and above.call:
@@ -52,7 +52,7 @@ def list_lines(row: ViewRow, above: ViewRow | None = None) -> Iterator[TextLine]
 
 
 def draw(row: ViewRow) -> RenderableType:
-    """Return a row of a rehearsal with those below it: an attempt or the follow-up as a tree, else a block."""
+    """Return a row and the rows below it: an attempt or the follow-up as a tree, anything else as a block."""
     if row.label == "result":
         return Group(Text(""), _head(row), *_grid(row.rows))
     if not row.rows and row.label != "attempt":
@@ -77,12 +77,12 @@ def as_text(rows: Iterable[ViewRow], *, width: int) -> str:
 
 
 def _opening(row: ViewRow) -> RenderableType:
-    """Return a row of the turn, which stands before its attempts: `given    balance: 500.0`."""
+    """Return a row of the turn that precedes its attempts: `given    balance: 500.0`."""
     return _table([(Text(f"{row.label:<8}", STYLES.get(row.meant, "")), _body(row))])
 
 
 def _head(row: ViewRow) -> Text:
-    """Return the heading of a block: a call, an attempt, a verdict."""
+    """Return the heading of a block: a call, an attempt or a verdict."""
     if row.call:
         head = _call(row.call)
     elif row.label == "attempt":
@@ -93,7 +93,7 @@ def _head(row: ViewRow) -> Text:
 
 
 def _grid(rows: Sequence[ViewRow]) -> list[RenderableType]:
-    """Return the rows of a block, none if it has none; a plan and a change name their label once."""
+    """Return the rows of a block as a table, or nothing for no rows; plan and change rows show their label once."""
     cells, before = [], ""
     for row in rows:
         label = row.sign if row.label in SIGNED else "" if row.label == before else row.label
@@ -121,7 +121,7 @@ def _call(call: Record, origins: Record | None = None) -> Text:
 
 
 def hang(text: Text) -> RenderableType:
-    """Return a text as a table of its label, which two spaces end, and the rest; the same if it has none."""
+    """Return a text as a table of its label (ended by two spaces) and the rest, or unchanged if it has no label."""
     label = _LABEL.match(text.plain)
     return _table([(text[: label.end() - 1], text[label.end() :])]) if label else text
 

@@ -1,7 +1,7 @@
-"""Texts of a run's values: one line each, harmless to a terminal, cut if they are long.
+"""Format the values of a run as text: one line each, safe for a terminal, cut if long.
 
-Texts of tools and models may hold escape sequences, control characters and characters that reverse the writing
-direction. `clean` makes them visible; every text that is shown goes through it.
+Texts of tools and models may contain escape sequences, control characters and characters that reverse the writing
+direction. Every text that is shown goes through `clean`, which makes them visible.
 """
 
 from __future__ import annotations
@@ -19,48 +19,48 @@ from ..values.notes import KINDS, notes_of, place_of, tell
 from ..values.places import pointer
 
 VALUE_CHARS = 160
-"""The most characters of one value within a line."""
+"""Most characters of one value within a line."""
 
 RESULT_CHARS = 280
-"""Characters of a result."""
+"""Most characters of a result."""
 
 PROSE_CHARS = 1_200
-"""Characters of an answer, an error or a reason."""
+"""Most characters of an answer, an error or a reason."""
 
 FOLDED_CHARS = 20_000
-"""Characters of a value that a page unfolds."""
+"""Most characters of a value that a page unfolds."""
 
 SECRET_CHARS = 4_000
-"""Characters behind a cut in which the end of a secret is looked for."""
+"""Characters after a cut that are searched for the end of a secret."""
 
 ORIGINS_SHOWN = 3
 
 Record: TypeAlias = Mapping[str, Any]
-"""A record of `state.py`, finished or in the making."""
+"""A record of `state.py`, finished or unfinished."""
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
-    r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|\x9c|$)"  # OSC, DCS and their like, up to their end
-    r"|\x1b[ -/]*[0-~]"  # all shorter ones
+    r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|\x9c|$)"  # OSC, DCS and similar, up to their end
+    r"|\x1b[ -/]*[0-~]"  # all shorter sequences
     r"|\x9b[0-?]*[ -/]*[@-~]",
     re.DOTALL,
 )
 CHOSEN = {"planner": "by the planner", "state": "in the start state", "conversation": "in an earlier turn"}
-EXECUTION_WORDS = {"": "not over", "nothing": "nothing was done", "in_doubt": "in doubt"}
-_JOINERS = "\u200c\u200d"  # emoji and several scripts need them, between two other characters
+EXECUTION_WORDS = {"": "not finished", "nothing": "nothing was done", "in_doubt": "in doubt"}
+_JOINERS = "\u200c\u200d"  # emoji and several scripts need them between two other characters
 _STRAY_JOINERS = re.compile(rf"(?:^|(?<=[\s{_JOINERS}]))[{_JOINERS}]")
 _UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 class ValueView(NamedTuple):
-    """A value in one line, and the whole of it if that is more."""
+    """A value in one line, and the whole value if the line cuts it."""
 
     short: str
     whole: str
 
 
 class ArgumentView(NamedTuple):
-    """An argument of a call: its value, its origin in short, and whether it, or a part of it, is made up."""
+    """An argument of a call: name, value, short origin, and whether any part of it is made up."""
 
     name: str
     value: ValueView
@@ -72,7 +72,7 @@ class ArgumentView(NamedTuple):
 
 
 def clean(text: str, *, lines: bool = False) -> str:
-    r"""Return text without secrets and escape sequences; other control characters become visible, as in `\x07`.
+    r"""Return text without secrets and escape sequences, and with other control characters made visible, as in `\x07`.
 
     Line ends become `⏎`, unless `lines` keeps them.
     """
@@ -82,7 +82,7 @@ def clean(text: str, *, lines: bool = False) -> str:
     text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\t", " ")
     if not lines:
         text = text.replace("\n", " ⏎ ")
-    text = _STRAY_JOINERS.sub(lambda found: _visible(found[0]), text)  # rich cannot measure a line that begins with one
+    text = _STRAY_JOINERS.sub(lambda found: _visible(found[0]), text)  # rich cannot measure a line that starts with one
     safe = {char for char in {*text} if char in _JOINERS + "\n" or unicodedata.category(char) not in _UNSAFE}
     return "".join(char if char in safe else _visible(char) for char in text)
 
@@ -93,7 +93,7 @@ def _visible(char: str) -> str:
 
 
 def cut(text: str, room: int) -> str:
-    """Return text within `room` characters; a cut text ends with its whole length."""
+    """Cut a text to `room` characters; a cut text ends with its full length."""
     shown = mask(text[: room + SECRET_CHARS])
     return shown if len(text) <= room else f"{shown[:room].rstrip()}… ({len(text):,} characters)"
 
@@ -104,7 +104,7 @@ def prose(text: str, *, room: int = PROSE_CHARS) -> str:
 
 
 def fold_value(value: Json, name: str = "", *, room: int = VALUE_CHARS) -> ValueView:
-    """Return a value as JSON in one line, and indented if the line cuts it; masked as the value of `name`."""
+    """Return a value as JSON in one line, and indented if the line cuts it; masked like the value of a key `name`."""
     label = f"{clean(name)}: " if name else ""
     line = json.dumps(value, ensure_ascii=False, default=str)
     short = clean(f"{label}{cut(line, room)}").removeprefix(label)
@@ -115,7 +115,7 @@ def fold_value(value: Json, name: str = "", *, room: int = VALUE_CHARS) -> Value
 
 
 def fold_text(text: str, room: int) -> ValueView:
-    """Return a text, and the whole of it if the first is cut."""
+    """Return a text cut to `room` characters, and the whole text if it was cut."""
     return ValueView(prose(text, room=room), prose(text, room=FOLDED_CHARS) if len(text) > room else "")
 
 
@@ -130,7 +130,7 @@ def format_value(value: Json) -> str:
 
 
 def list_arguments(call: Record, origins: Record) -> list[ArgumentView]:
-    """Return the arguments of a call for one line, in which they share the room; of malformed ones their text."""
+    """Return the arguments of a call for one line, whose width they share; for malformed arguments their text."""
     room = max(24, VALUE_CHARS // max(1, len(call["args"])))
     if "malformed" in call:
         return [ArgumentView("", fold_text(call["malformed"], room))]
@@ -141,13 +141,13 @@ def list_arguments(call: Record, origins: Record) -> list[ArgumentView]:
 
 
 def format_origins(name: str, origins: Record) -> tuple[str, bool]:
-    """Format the origins of a call's argument and its parts; return whether any of it is made up as well."""
+    """Format the origins of an argument and its parts; also return whether any of it is made up."""
     place = pointer((name,))
     inside = [path for path in origins if path.startswith(f"{place}/")]
     found = [origin for path in (place, *inside) for origin in origins.get(path, ())]
     made_up = [origin for origin in found if origin["kind"] == "chosen"]
     known = [origin for origin in found if origin["kind"] != "chosen"]
-    short = list(dict.fromkeys(map(format_origin, [*made_up[:1], *known])))  # one origin says that it is made up
+    short = list(dict.fromkeys(map(format_origin, [*made_up[:1], *known])))  # one made-up origin is enough
     return ", ".join(short[:ORIGINS_SHOWN]), bool(made_up)
 
 
@@ -190,7 +190,7 @@ def format_verdict(verdict: Record, *, plan: Sequence[Any] | None = None) -> str
 
 
 def format_note(note: Record) -> str:
-    """Format a note: its sentence, and where a value of it comes from."""
+    """Format a note: its sentence, and the origin of its value."""
     origin = note.get("data", {}).get("origin")
     return prose(tell(note)) + (f"; {format_origin(origin)}" if origin else "")  # type: ignore[arg-type]
 
@@ -208,7 +208,7 @@ def format_execution(execution: Record) -> str:
 
 
 def format_usage(usage: Usage) -> str:
-    """Format usage: model calls and tokens, by role, and dollars if the price is known."""
+    """Format usage: model calls by role, tokens, and dollars if the price is known."""
     spent = total(usage)
     if not usage or not spent["calls"]:
         return "no model replied" if usage else "no model was asked"
@@ -222,5 +222,5 @@ def format_usage(usage: Usage) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Format a number with its noun: `1 attempt`, `2 attempts`."""
+    """Return a number with its noun: `1 attempt`, `2 attempts`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,6 +1,6 @@
-"""For agents that exist already: LangChain middleware, a node, a message; for `ToolNode`, see `World.as_tools`.
+"""For existing agents: LangChain middleware, a node, a message; for `ToolNode` see `World.as_tools`.
 
-`GeckoMiddleware` needs LangChain (the extra `langchain`), the others do not.
+Only `GeckoMiddleware` needs LangChain (the extra `langchain`).
 """
 
 from __future__ import annotations

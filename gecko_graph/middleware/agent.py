@@ -1,9 +1,8 @@
 """`GeckoMiddleware`: the tools of LangChain's `create_agent`, simulated, previewed, shadowed or guarded.
 
-The calls of one model message are rehearsed together in the model's node, which stores them; the person is asked in a
-later hook, because hooks run again on resume; the tools' tasks, which run side by side, share one world (`live`): each
-answers from the store or makes the real call there, and writes its outcome. The next hook books that on the
-snapshot.
+The calls of one model message are rehearsed together in the model's node, which stores the results. The person is asked
+in a later hook, because hooks run again on resume. The tools' parallel tasks share one world (`live`): each answers
+from the store or makes the real call, and writes its outcome. The next hook applies the outcomes to the snapshot.
 """
 
 from __future__ import annotations
@@ -72,46 +71,46 @@ from .turns import open_turn
 Mode = Literal["simulate", "hybrid", "preview", "shadow", "guard"]
 SIMULATED, REHEARSED, GATED = ("simulate", "hybrid"), ("simulate", "hybrid", "preview", "shadow"), ("preview", "guard")
 
-MARKED = ("drift", "departure", "notes")  # a message's marks on a real call
+MARKED = ("drift", "departure", "notes")  # marks of a message about a real call
 OPEN = (
     "{name} was not carried out: a call before it in the same message has no answer, because it waits for a person or "
     "has failed. Make this call again when that one is answered."
 )
-ASKED = "Learned rules would refuse {name}:\n{rules}\nApprove to have it made all the same."
+ASKED = "Learned rules would refuse {name}:\n{rules}\nApprove to make it anyway."
 VIOLATED = "{name} was carried out, but its result breaks a postcondition: {why}\nIts result: {result}"
 
 
 class GeckoMiddleware(AgentMiddleware):
-    """Stands between `create_agent`'s model and its tools.
+    """Intercepts the calls between `create_agent`'s model and its tools.
 
     Args:
         toolkit: The tools; calls of others are refused.
-        state: The task state that a thread's world begins from, or a function from the runtime to it, also async. The
-            function is asked at each turn: another state than the one that the world began from begins a new world,
-            None goes on with it.
-        mode: `simulate`: the world answers, no real tool runs but reads that were opened. `hybrid`: so, and all reads
-            run for real whose effect the user stated. `preview`: the effect of a message's calls is shown and approved
-            once, then they run. `shadow`: they run, are simulated in parallel, and drift is reported. `guard`: they run
-            where the contract's precondition holds; no model but that of `Models(risk=...)`; without any contract it
-            warns. It is fixed.
-        model: Speaks for validator, simulator and state updater: a model, or `Models` by role. With `risk`, `guard` has
-            writes judged by their predicted effect: below `context.band` they run, above it they are refused, within
-            it a person is asked, which needs a checkpointer.
+        state: The task state at the start of a thread's world, or a function (also async) from the runtime to it. The
+            function is called at each turn: a state other than the world's start state starts a new world, None
+            continues the old one.
+        mode: `simulate`: the world answers, and no real tool runs except opened reads. `hybrid`: the same, and all
+            declared reads run for real. `preview`: the effect of a message's calls is shown and approved once, then
+            they run. `shadow`: they run, are simulated in parallel, and drift is reported. `guard`: they run if the
+            contract's precondition holds, without any model except that of `Models(risk=...)`; without any contract it
+            warns. The mode is fixed.
+        model: The model of validator, simulator and state updater, or `Models` by role. With `risk`, `guard` has writes
+            judged by their predicted effect: below `context.band` they run, above it they are refused, within it a
+            person is asked, which needs a checkpointer.
         context: Knobs.
-        rungs: Who else may answer a simulated call, as for `create_gecko`.
-        interrupt_on: Which calls `preview` asks about, as for `create_gecko_agent`.
-        exclude_tools: Names of tools that run as they are in every mode, such as `write_todos`.
-        ledger: Keeps the claims of real calls if the agent's checkpointer is none of SQLite, Postgres and memory.
-            Without a checkpointer there are none.
-        learned: A file of learned contracts, or its content, as for `create_gecko_agent`; a write that they refuse in
-            `guard` or `preview` is asked about if there is a checkpointer.
-        observe: Where a row goes for each real call: a file, or a function that takes the row.
-        derive: Whether tools of an OpenAPI document are simulated by what it tells, as for `create_gecko`.
-        trace_policy: What a tracer is given of the hooks' inputs and outputs, by default nothing; masked if another
-            policy keeps it. None is LangChain's policy of the process (`configure_trace_policy`), unmasked.
+        rungs: Further rungs for simulated calls, as for `create_gecko`.
+        interrupt_on: The calls that `preview` asks about, as for `create_gecko_agent`.
+        exclude_tools: Names of tools that run unchanged in every mode, such as `write_todos`.
+        ledger: Stores the claims of real calls if the checkpointer is none of SQLite, Postgres and memory. Without a
+            checkpointer there are no claims.
+        learned: A file of learned contracts, or its content, as for `create_gecko_agent`; with a checkpointer, a person
+            is asked about writes that they refuse in `guard` or `preview`.
+        observe: The target of a row per real call: a file or a function.
+        derive: As for `create_gecko`.
+        trace_policy: The hooks' inputs and outputs in traces, by default nothing; with another policy they are masked.
+            None is LangChain's policy of the process (`configure_trace_policy`), unmasked.
 
     Raises:
-        GeckoError: An argument cannot be used; the message says which.
+        GeckoError: An argument is invalid; the message names it.
     """
 
     state_schema = GuardedState
@@ -148,13 +147,13 @@ class GeckoMiddleware(AgentMiddleware):
         self._state, given = state, None if callable(state) else state
         toolkit = teach(with_derived(toolkit, given, derive=derive), learned)
         if mode == "guard" and learned is None and not any(tool.contract for tool in toolkit):
-            warn("guard: no tool has a contract, so nothing but arguments is checked", stacklevel=2)
+            warn("guard: no tool has a contract, so only arguments are checked", stacklevel=2)
         if mode == "hybrid":
             toolkit = toolkit.open(*(tool.name for tool in toolkit if tool.reads and tool.stated and tool.real))
         self._mode: Mode = mode
         self._template = World(toolkit, state=given, model=model, context=context, rungs=rungs, observe=observe)
         self._toolkit, self._exclude_tools = toolkit, frozenset(exclude_tools)
-        # the agent's own tools may be real without the toolkit's knowledge: the policy decides as if all were
+        # the agent's tools may be real without the toolkit's knowledge: for the policy all are real
         self._real = toolkit.replace(*(replace(tool, real=tool.real or print) for tool in toolkit))
         self._policy = ReviewPolicy.load(interrupt_on, self._real)
         if mode == "guard":
@@ -167,11 +166,10 @@ class GeckoMiddleware(AgentMiddleware):
 
     @property
     def mode(self) -> Mode:
-        """The mode that it was created with."""
         return self._mode
 
     async def _begin(self, state: Any, runtime: Any, driver: Driver) -> JsonObject | None:
-        """Begin the thread's world, or go on with it."""
+        """Start the thread's world, or continue it."""
         known, start = state.get("gecko"), None
         await drive(share(self._toolkit), driver)
         if callable(self._state):
@@ -185,7 +183,7 @@ class GeckoMiddleware(AgentMiddleware):
                 check_history(state["messages"], self._toolkit, get_config())
         update = dict[str, Any]()
         if known and (start is None or json_equal(start, known["start"])):
-            world = self._template.resume(known)  # checked whole here, and from now on the graph's own
+            world = self._template.resume(known)  # validated here once; later snapshots are the graph's own
         else:
             world = self._template.begin({} if start is None else start)
             update = {"gecko": world.snapshot()}
@@ -198,7 +196,7 @@ class GeckoMiddleware(AgentMiddleware):
     before_agent, abefore_agent = both(_begin)
 
     async def _book(self, state: Any, runtime: Any, driver: Driver) -> JsonObject | None:
-        """Book on the snapshot the outcomes of the last message's calls, in the order in which they were answered."""
+        """Apply the outcomes of the last message's calls to the snapshot, in the order in which they were answered."""
         if not (done := state.get("gecko_done")):
             return None
         world, first = self._template.resume(state["gecko"], own=True), len(state["gecko"]["log"])
@@ -209,14 +207,14 @@ class GeckoMiddleware(AgentMiddleware):
     before_model, abefore_model = both(_book)
 
     async def _end(self, state: Any, runtime: Any, driver: Driver) -> JsonObject:
-        """Book calls that no model call has followed, and end the turn."""
+        """Apply calls that no model call has followed, and end the turn."""
         await self._claimed.end(state, driver)
         return {**(await self._book(state, runtime, driver) or {}), "gecko_turn": {"ended": True}}
 
     after_agent, aafter_agent = both(_end)
 
     async def _rehearse(self, request: Any, handler: Any, driver: Driver) -> Any:
-        """Have the model speak, and rehearse the calls that it makes."""
+        """Call the model, and rehearse the calls of its message."""
         response = await driver.do(handler, handler, request)
         response = replace(response, result=give_ids(response.result, request.state))
         if self._mode not in REHEARSED and not self._reviews:
@@ -238,7 +236,7 @@ class GeckoMiddleware(AgentMiddleware):
     wrap_model_call, awrap_model_call = both(_rehearse)
 
     def _fork(self, state: Any) -> World:
-        """Return a world at the state's snapshot, whose usage begins at nothing."""
+        """Return a world at the state's snapshot, with empty usage."""
         return self._template.resume(state["gecko"], own=True).fork()
 
     async def _review(self, state: Any, runtime: Any, driver: Driver) -> JsonObject | None:
@@ -250,12 +248,12 @@ class GeckoMiddleware(AgentMiddleware):
     after_model, aafter_model = both(_review)
 
     async def _answer(self, request: Any, handler: Any, driver: Driver) -> Any:
-        """Answer a simulated call, or make a real one if it may be made, on the message's world."""
+        """Answer a simulated call, or make an allowed real one, on the message's world."""
         given = as_edited(request.tool_call, request.state)
         if given["name"] != request.tool_call["name"]:
             request = request.override(tool=find_tool(request, given["name"], self._toolkit))
         request = request.override(tool_call=given)
-        # a call that another middleware has renamed would still run the tool that it was made for
+        # a call that another middleware has renamed would still run the original tool
         if {given["name"], *([request.tool.name] if request.tool else ())} <= self._exclude_tools:
             return await driver.do(handler, handler, request)
         check_id(request.tool_call, request.state)
@@ -281,7 +279,7 @@ class GeckoMiddleware(AgentMiddleware):
     wrap_tool_call, awrap_tool_call = both(_answer)
 
     async def _simulate(self, request: Any, live: Live, driver: Driver) -> Any:
-        """Answer a call from the store, while the calls come as they were rehearsed; else in the state as it is."""
+        """Answer a call from the store, as long as calls come in the rehearsed order; else simulate it now."""
         own, batch = request.tool_call, request.state.get("gecko_batch") or {"answers": ()}
         if stored := live.find_stored(own, batch["answers"]):
             live.world.replay([stored])
@@ -295,7 +293,7 @@ class GeckoMiddleware(AgentMiddleware):
         return Command(update={"messages": [build_message(own, step)], "gecko_done": {str(record["at"]): record}})
 
     async def _make(self, request: Any, handler: Any, live: Live, driver: Driver) -> Any:
-        """Make a real call and book it; return why not if its precondition is broken."""
+        """Make a real call and record it; return the refusal if its precondition fails."""
         rejection = live.world.check(request.tool_call) if self._mode in GATED else None
         if rejection and (refused := await self._refuse(request, rejection, live.world, driver)):
             return refused
@@ -320,9 +318,9 @@ class GeckoMiddleware(AgentMiddleware):
         return self._booked(request, result, entry, live)
 
     async def _refuse(self, request: Any, rejection: Rejection, world: World, driver: Driver) -> ToolMessage | None:
-        """Return the answer to a call that contracts refuse; None for one that a person has made all the same.
+        """Return the answer to a call that contracts refuse; None for a call that a person allows anyway.
 
-        That may be if only learned rules refuse it. Who approved it knowing that has decided so.
+        This is possible only if learned rules alone refuse the call. An approval given in view of the refusal counts.
         """
         violations, call = rejection.get("violations", ()), self._call_of(request)
         answer = refuse(request.tool_call, rejection)
@@ -346,7 +344,7 @@ class GeckoMiddleware(AgentMiddleware):
         return {"id": given["id"], "name": self._toolkit.resolve(given["name"]), "args": given["args"]}
 
     def _admit(self, request: Any) -> tuple[Any, ToolMessage | None]:
-        """Return the request as it was approved, or why it may not be made at all: the same on every re-entry."""
+        """Return the request as approved, or its refusal; the same result on every re-entry."""
         call = self._call_of(request)
         if self._mode in SIMULATED:
             return request, None
@@ -365,7 +363,7 @@ class GeckoMiddleware(AgentMiddleware):
         return request.override(tool_call=made, tool=tool), None
 
     def _find_earlier(self, request: Any) -> set[str | None]:
-        """Return the calls before this one in its message that wait for each other and may be made."""
+        """Return the earlier calls of this call's message that wait for each other and may be made."""
         approved = (request.state.get("gecko_batch") or {}).get("approved", {})
         ours = [call for call in find_before(request) if call["name"] not in self._exclude_tools]
         made = [call for call in ours if not self._reviews or call["id"] in approved]
@@ -377,7 +375,7 @@ class GeckoMiddleware(AgentMiddleware):
         return self._mode in SIMULATED or (self._mode in GATED and tool is not None and not tool.reads)
 
     def _booked(self, request: Any, result: Any, entry: ExecutedCall, live: Live) -> Any:
-        """Return the real result with its marks, and the update that books it."""
+        """Return the real result with its marks, and the update that records it."""
         record = next(each for each in live.records() if each["step"]["call"]["id"] == entry["call"]["id"])
         marks: JsonObject = {"simulated": False, "rung": "real", "made_up": False}
         marks |= {key: each for key, each in entry.items() if key in MARKED and each}
@@ -387,7 +385,7 @@ class GeckoMiddleware(AgentMiddleware):
         update = {"gecko_done": {str(record["at"]): record}, "gecko_journal": [entry]}
         if isinstance(result, Command):
             given = result.update
-            if result.graph is not None or not isinstance(given, dict):  # a hand-off: these keys are not the other's
+            if result.graph is not None or not isinstance(given, dict):  # a hand-off
                 return result
             said = [add_marks(each, marks) if isinstance(each, ToolMessage) else each for each in given["messages"]]
             theirs = {key: each for key, each in given.items() if key not in GuardedState.__annotations__}

@@ -1,6 +1,6 @@
-"""The calls of an agent's message: the real ones claimed before they are made, and the answers to those that are not.
+"""The calls of an agent's message: claims of real calls, and the answers to calls that are not made.
 
-Of a message that runs twice or is sent again each write is made once.
+If a message runs twice or is sent again, each of its writes is made once.
 """
 
 from __future__ import annotations
@@ -89,11 +89,11 @@ class Claimed(NamedTuple):
     async def make(
         self, state: Any, call: Call, live: Live, before: int, run: Callable[[], Awaitable[Any]], driver: Driver
     ) -> tuple[Any, JsonObject]:
-        """Return a call's result and its row: by making it, or from the ledger if it was made before.
+        """Return a call's result and its row: made now, or from the ledger if it was made before.
 
-        Of equal calls it is told by its place: `before` says how many of its message come first and have not ended. A
-        call of which it is not known whether it took effect is asked about first. One that only reads, or that nothing
-        could claim, is simply made.
+        Equal calls are distinguished by position: `before` is the number of earlier ones in the message that have not
+        ended. A call with unknown effect is first asked about. A read, or a call that nothing can claim, is simply
+        made.
         """
         tool = self.toolkit[call["name"]]
         claims = None if tool.trusted else await self.find(state, driver)
@@ -102,7 +102,7 @@ class Claimed(NamedTuple):
         counted = {*{**counted_keys(state), **live.keys, call["id"]: ""}.values()}
         numbers = (number for number in count(1) if claims.key_of(call, number) not in counted)
         row, is_ours = await drive(claims.take(call, next(islice(numbers, before, None)), self.timeout_s), driver)
-        while not is_ours and row["status"] == "error" and row.get("undecided"):  # it was not done: it is made again
+        while not is_ours and row["status"] == "error" and row.get("undecided"):  # it was not done, and is made again
             row, is_ours = await drive(claims.take(call, next(numbers), self.timeout_s), driver)
         while True:
             if is_ours:
@@ -115,25 +115,26 @@ class Claimed(NamedTuple):
             row, is_ours = await drive(settling, driver)
 
     async def has(self, state: Any, call: Call, driver: Driver) -> bool:
-        """Return whether a call was claimed: its claim then holds its outcome."""
+        """Return whether a call was claimed: then its claim has the outcome."""
         claims = await self.find(state, driver)
         return claims is not None and bool(await drive(claims.has(call), driver))
 
     async def end(self, state: Any, driver: Driver) -> None:
-        """Note that the turn of the journal's calls is over."""
+        """Record that the turn of the journal's calls is finished."""
         keys = [entry["key"] for entry in state.get("gecko_journal") or () if entry["key"]]
         if keys and (claims := await self.find(state, driver)):
             await drive(claims.end(keys), driver)
 
     async def recall(self, state: Any, call: Call, entry: ExecutedCall, driver: Driver) -> ToolMessage:
-        """Return the answer to a call that another run of its message has made and booked: it counts once."""
+        """Return the answer to a call that another run of its message has made and recorded."""
         claims = await self.find(state, driver) if entry["key"] else None
         return as_message(await drive(claims.look(entry["key"]), driver) if claims else entry, call)
 
     async def _run(self, claims: Claims, row: JsonObject, run: Callable[[], Awaitable[Any]], driver: Driver) -> Any:
         """Make a call; return its result, and its row: decided, or in doubt.
 
-        An exception, and an error that neither says that nothing was done nor refuses the arguments, is in doubt.
+        The call is in doubt after an exception, and after an error that neither states that nothing was done nor
+        rejects the arguments.
         """
         tool, known = self.toolkit[row["call"]["name"]], {"key": row["key"]}
 
@@ -144,7 +145,7 @@ class Claimed(NamedTuple):
         with running(row):
             try:
                 result, known = await self._try(tool, row["call"], known, run, driver, hold)
-            except Exception as error:  # a tool that asks something itself runs again when it is answered
+            except Exception as error:  # a tool with a question of its own runs again after the answer
                 status = "paused" if isinstance(error, GraphInterrupt) else "doubt"
                 await drive(claims.settle(row, status=status), driver)
                 raise
@@ -160,9 +161,9 @@ class Claimed(NamedTuple):
         self, tool: ToolSpec, call: Call, known: JsonObject, run: Callable[[], Awaitable[Any]], driver: Driver,
         hold: Callable[[float], Awaitable[None]] | None = None,
     ) -> tuple[Any, JsonObject]:  # fmt: skip
-        """Return a call's result, and how it ended; a call that a service is too busy for is repeated.
+        """Return a call's result, and how it ended; busy services and reads without an answer are retried.
 
-        So is a read without an answer: as the agent does it (`make_call`).
+        As the agent does (`make_call`).
         """
         for tries in count(1):
             noted, raised = {"key": known["key"]}, None
@@ -189,10 +190,9 @@ class Claimed(NamedTuple):
         return result, noted
 
     async def recover(self, state: Any, world: World, driver: Driver) -> JsonObject | None:
-        """Book the real calls that no state has, as their message was given up, and return the update that tells them.
+        """Record the real calls of abandoned messages, which no state has; return the update that reports them.
 
-        A person decides on those in doubt; one to make now is the model's to make again. Calls that
-        the journal has are closed.
+        A person decides on calls in doubt; one to make now is left to the model. Calls in the journal are closed.
         """
         if (claims := await self.find(state, driver)) is None:
             return None
@@ -212,7 +212,7 @@ class Claimed(NamedTuple):
                 lost[lost.index(row)] = await drive(claims.settle(row, **fields, **claims.here), driver)
         if not lost:
             return None
-        # a state is kept as deltas, which may hold another process's bookings at this checkpoint
+        # a state is stored as deltas, which may contain another process's writes at this checkpoint
         booked = {step["call"]["id"] for step in filter(is_real, world.log)}
         for row in (row for row in lost if row["status"] != "left" and row["call"]["id"] not in booked):
             more: JsonObject = {"undecided": True} if row.get("undecided") else {}
@@ -227,18 +227,18 @@ class Claimed(NamedTuple):
 
 
 def tell_again(result: ToolMessage, call: Call, row: JsonObject) -> Command[Any]:
-    """Return the update that answers a call with its earlier outcome, and books nothing."""
+    """Return the update that answers a call with its earlier outcome, and records nothing."""
     message = add_marks(result, {"simulated": False, "rung": "real", "made_up": False})
     return Command(update={"messages": [message], "gecko_turn": {"told": counted_key(call, row)}})
 
 
 def counted_key(call: Call, row: JsonObject) -> dict[str, str]:
-    """Return the claim of a call, by its id, as `keys_of`."""
+    """Return the claim of a call by its id, as `keys_of`."""
     return {} if row["status"] == "left" else {call["id"]: row["key"]}
 
 
 def with_own_ids(rows: Sequence[JsonObject], state: Any) -> list[JsonObject]:
-    """Return rows under ids that no other call has: two runs that ended early may have made theirs under the same."""
+    """Return rows with unique call ids: two runs that ended early may have used the same."""
     taken, found = {entry["call"]["id"] for entry in state.get("gecko_journal") or ()}, list[JsonObject]()
     for row in rows:
         call = row["call"]
@@ -250,16 +250,16 @@ def with_own_ids(rows: Sequence[JsonObject], state: Any) -> list[JsonObject]:
 
 
 def as_message(row: Mapping[str, Any], call: Call) -> ToolMessage:
-    """Return the outcome of a call that was made before."""
+    """Return the outcome of an earlier call as a message."""
     text = UNKNOWN if row["status"] == "left" else as_text(row["result"])
     status: Any = "success" if row["status"] == "ok" else "error"
     return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status=status)
 
 
 def tell(messages: Sequence[AnyMessage], lost: Sequence[JsonObject], turn: str) -> list[AnyMessage]:
-    """Return a conversation with real calls that it does not have, and with no call that was given up unanswered.
+    """Return a conversation with its missing real calls, and with answers to abandoned calls.
 
-    A call whose message is there is answered behind it; others stand at the end of their turn, this one or the last.
+    A call whose message exists is answered after it; others are added at the end of their turn, this one or the last.
     """
     answered = {each.tool_call_id for each in messages if isinstance(each, ToolMessage)}
     left = {row["call"]["id"]: row for row in lost if row["call"]["id"] not in answered}
@@ -279,9 +279,9 @@ def tell(messages: Sequence[AnyMessage], lost: Sequence[JsonObject], turn: str) 
 
 
 def read_result(result: ToolMessage | Command[Any], known: Mapping[str, Any] = MappingProxyType({})) -> Answer:
-    """Return a real tool's answer; a text that is a JSON object or list is read as that.
+    """Return a real tool's answer; a text that is a JSON object or list is parsed.
 
-    `known` says if an error is `undecided`, which no text does.
+    `known` states whether an error is `undecided`, which the text does not show.
     """
     answer = as_answer(result)
     if known.get("undecided"):
@@ -303,9 +303,9 @@ def refuse(call: ToolCall, rejection: Rejection) -> ToolMessage:
 
 
 def complain_again(state: Any, call: Call, world: World, toolkit: Toolkit) -> ToolMessage | None:
-    """Return the answer to a write that was really refused, while nothing is known to have changed since.
+    """Return the answer to a write that was really refused, if no change since is known, else None.
 
-    And to a call that a person has rejected in this turn.
+    Also to a call that a person has rejected in this turn.
     """
     messages, turn = state["messages"], state.get("gecko_turn") or {"id": None, "log": 0}
     since = messages[next((at for at, each in enumerate(messages) if each.id == turn["id"]), 0) :]
@@ -324,38 +324,38 @@ def complain_again(state: Any, call: Call, world: World, toolkit: Toolkit) -> To
 
 
 def answer_as_decided(call: Call, decision: Decision) -> ToolMessage:
-    """Return the answer to a call that a person has rejected, or responded to in the tool's place."""
+    """Return the answer to a call that a person has rejected, or responded to instead of the tool."""
     if decision["type"] == "respond":
         return ToolMessage(decision["message"], tool_call_id=call["id"], name=call["name"])
     return reject(call, f": {decision['message']}" if decision.get("message") else "")
 
 
 def reject(call: Call | ToolCall, reason: str | None, by: str = "the user rejected it") -> ToolMessage:
-    """Return the answer to a call that was not made: rejected, or without a reason, not approved as it is."""
+    """Return the answer to a call that was rejected, or without a reason, not approved as it is."""
     content = (NOT_APPROVED if reason is None else REJECTED).format(name=call["name"], reason=reason, by=by)
     message = ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
     return message if reason is None else add_marks(message, {"rejected": True})
 
 
 def as_edited(call: ToolCall, state: Any) -> Any:
-    """Return a call as LangChain's `HumanInTheLoopMiddleware` will make it: its message keeps the model's own."""
+    """Return a call as edited by LangChain's `HumanInTheLoopMiddleware`; the message keeps the model's own call."""
     return {**call, **(state.get("hitl_edited_tool_calls") or {}).get(call["id"], {})}
 
 
 def find_before(request: Any) -> list[Any]:
-    """Return the calls that stand before one in its message, as they will be made."""
+    """Return the calls before one in its message, as they will be made."""
     pending = [as_edited(call, request.state) for call in find_pending(request.state["messages"])[1]]
     return [*takewhile(lambda call: call["id"] != request.runtime.tool_call_id, pending)]
 
 
 def count_beside(request: Any, live: Live) -> int:
-    """Return how many equal calls before one in its message may be under way at the same time."""
+    """Return the number of equal calls before one in its message that may be running."""
     own = request.tool_call
     return sum(is_same_call(each, own) and each["id"] not in live.keys for each in find_before(request))
 
 
 def find_rehearsed(state: Any, call: ToolCall) -> Step | None:
-    """Return the step that was simulated of this very call."""
+    """Return the simulated step of this exact call."""
     for answer in (state.get("gecko_batch") or {"answers": ()})["answers"]:
         if answer["call"]["id"] == call["id"] and is_same_call(answer["call"], call):
             step: Step = answer["record"]["step"]

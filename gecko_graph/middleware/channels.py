@@ -1,6 +1,6 @@
-"""The agent's keys that the middleware adds, and how writes to one come together."""
+"""The agent's state keys that the middleware adds, and their reducers."""
 
-# annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
+# annotations are evaluated here, because LangGraph re-evaluates textual ones at each compilation
 from operator import add
 from typing import Annotated, NotRequired
 
@@ -19,21 +19,25 @@ def merge_done(old: JsonObject | None, new: JsonObject | None) -> JsonObject:
 
 
 def fold_turn(old: JsonObject | None, new: JsonObject) -> JsonObject:
-    """Begin a turn, or add to the one that there is (reducer): calls that were `told`, that it has ended."""
+    """Start a turn, or update it (reducer): calls that were `told`, that it has `ended`."""
     return new if "id" in new else {**(old or {}), **new, "told": (old or {}).get("told", {}) | new.get("told", {})}
 
 
 class GuardedState(TypedDict, total=False):
-    """The agent's keys that are added."""
-
     gecko: NotRequired[Annotated[JsonObject, OmitFromInput, delta(fold_snapshot, dict, begins=is_snapshot)]]
-    """The world's snapshot, for `World.restore`; its `state` is the task state now. Calls are written as they come."""
+    """The world's snapshot, for `World.restore`; its `state` is the current task state.
+
+    Calls are written one by one.
+    """
     gecko_journal: NotRequired[Annotated[list[ExecutedCall], OmitFromInput, add]]
-    """The real calls, with the `drift` and the `departure` of each. Whole in each checkpoint, as `messages` are: a
-    delta takes over what another process writes at one that both share, and the two must agree on what was called."""
+    """The real calls, each with its `drift` and `departure`.
+
+    Complete in each checkpoint, like `messages`: a delta would include the writes of another process at a shared
+    checkpoint, and the two must agree on the calls.
+    """
     gecko_batch: Annotated[JsonObject | None, PrivateStateAttr]
-    """The last message's calls, the simulation of each, and the approved ones."""
+    """The last message's calls, their simulations, and the approved ones."""
     gecko_turn: Annotated[JsonObject, PrivateStateAttr, fold_turn]
     """The turn, for its claims (`open_turn`)."""
     gecko_done: Annotated[JsonObject, PrivateStateAttr, merge_done]
-    """The outcomes of its calls, until they are booked."""
+    """The outcomes of the message's calls, until they are applied."""

@@ -1,4 +1,4 @@
-"""The real tool of one call: it runs with the arguments that were checked, or not at all."""
+"""The real tool of one call: it runs with the checked arguments, or not at all."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from ..values.digest import clone
 from ..world.refusals import is_same_call
 
 NOT_CHECKED = (
-    "It was not carried out: it was edited behind the guard, which has not checked it. To have it checked and made, "
+    "It was not carried out: it was edited after the guard had checked it. To have it checked and made, "
     "call {name} with {args}."
 )
 UNSENT: dict[str, Any] = {"http": {}}
-"""Metadata of an answer that no service gave: it speaks against no other call."""
+"""Metadata of an answer without a service's response: it says nothing about other calls."""
 
 
 def find_tool(request: Any, name: str, toolkit: Toolkit) -> Any:
-    """Return the agent's tool of that name, which may be the toolkit's own or a provider's; None if it has none."""
+    """Return the agent's tool of that name (the toolkit's or a provider's), None if there is none."""
     tools = [tool for tool in [request.tool, *request.runtime.tools] if tool]
     return next((tool for tool in tools if toolkit.resolve(tool.name) == toolkit.resolve(name)), None)
 
 
 class Checked:
-    """A tool for one call that was checked. A middleware behind the guard may have had a person edit it since."""
+    """The tool of one checked call; a later middleware may have let a person edit the call since."""
 
     def __init__(self, tool: Any, call: ToolCall, known: Collection[str]) -> None:
         own = ToolCall(name=call["name"], args=clone(call["args"]), id=call["id"])
@@ -38,15 +38,14 @@ class Checked:
         return getattr(self._tool, name)
 
     def invoke(self, given: Any, config: Any = None, **more: Any) -> Any:
-        """Run the tool, or say that this call was not checked."""
+        """Run the tool, or refuse a call that was not checked."""
         return self._refuse(given) or self._tool.invoke(given, config, **more)
 
     async def ainvoke(self, given: Any, config: Any = None, **more: Any) -> Any:
-        """Run the tool as `invoke` does."""
         return self._refuse(given) or await self._tool.ainvoke(given, config, **more)
 
     def _refuse(self, given: Any) -> ToolMessage | None:
-        """Return the answer to another call. No schema has the arguments that LangGraph injects."""
+        """Return the answer to a call that was not checked; arguments injected by LangGraph are ignored."""
         args = {key: each for key, each in given["args"].items() if key in self._call["args"] or key in self._known}
         if is_same_call({**given, "args": args}, self._call):
             return None

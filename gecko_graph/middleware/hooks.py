@@ -1,4 +1,4 @@
-"""The common part of the middleware's hooks: sync and async, on a whole thread only, and their traces."""
+"""The common part of the middleware's hooks: sync and async versions, checks of the thread, traces."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ..tools import Toolkit
 from ..values.observation import mask_values
 
 LEFT_OUT = TracePolicy(process_inputs=omit_payload, process_outputs=omit_payload)
-"""A hook is given the whole agent's state, world and journal included: a tracer would keep that for each call."""
+"""The default: a tracer would store the whole agent state, with world and journal, for each hook."""
 
 
 def both(hook: Callable[..., Any]) -> tuple[Any, Any]:
-    """Return a hook as LangChain calls it, sync and async, with the agent's state or a request that holds it."""
+    """Return a hook's sync and async versions for LangChain; the first argument is the state, or a request with it."""
 
     def at_once(self: Any, state: Any, runtime: Any) -> Any:
         check_thread(state)
@@ -37,25 +37,25 @@ def both(hook: Callable[..., Any]) -> tuple[Any, Any]:
 
 
 def check_thread(given: Any) -> None:
-    """Raise StateError if a thread has lost its world: a guard would forget what its real calls have changed."""
+    """Raise StateError if a thread has lost its world, which would ignore the changes of its real calls."""
     state = getattr(given, "state", given)
     is_emptied = state.get("gecko_journal") and not state.get("gecko")
     require_whole({"gecko": {LOST: "gecko"}} if is_emptied else state)
 
 
 def check_history(messages: Sequence[AnyMessage], toolkit: Toolkit, config: RunnableConfig) -> None:
-    """Raise StateError if a world is to begin behind real writes of this thread, as if none had been made.
+    """Raise StateError if a world would start after real writes of this thread, as if there were none.
 
     `update_state` as the graph's input copies a thread's messages without its world. Within a parent graph each turn
-    begins a world, and without a checkpointer nothing else can.
+    starts a world, as nothing else is possible without a checkpointer.
     """
     at = config.get("configurable", {})
     answers = [each for each in messages if isinstance(each, ToolMessage) and not toolkit.is_read(str(each.name))]
     marks = [each.additional_kwargs.get("gecko", {}) for each in answers]
     if at.get("__pregel_checkpointer") and "|" not in at.get("checkpoint_ns", "") and any(map(is_made, marks)):
         raise StateError(
-            "this thread's messages tell of real calls, and it has no world that knows them: it was copied by its "
-            "values. Copy all checkpoints and writes of a thread, give `state` as a function, or begin without these "
+            "this thread's messages contain real calls, but it has no world with their changes: it was copied by its "
+            "values. Copy all checkpoints and writes of a thread, give `state` as a function, or start without these "
             "messages"
         )
 
@@ -73,7 +73,7 @@ def with_masks(policy: TracePolicy) -> TracePolicy:
 
 
 def as_plain(value: Any) -> Json:
-    """Return a hook's input or output as JSON values; of other objects, as functions and runtimes, the type."""
+    """Return a hook's input or output as JSON; other objects, such as functions and runtimes, as their type."""
     if isinstance(value, BaseMessage):
         value = value.model_dump()
     if is_dataclass(value) and not isinstance(value, type):

@@ -1,6 +1,6 @@
-"""Ids of calls: the middleware keeps a call's data under its id, so each call of a thread has an id of its own.
+"""Unique ids of calls: the middleware stores a call's data under its id.
 
-Some models begin their ids anew in each message, repeat them, or give none.
+Some models restart their ids in each message, repeat them, or give none.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from ..tools.check import LONGEST_ID
 from ..world.as_tools import find_pending
 
 CALLS = ("tool_call", "tool_use", "function_call", "function")
-"""Types of the parts of a message that are calls, in LangChain's and in providers' own form."""
+"""Types of message parts that are calls, in LangChain's and in providers' forms."""
 NO_ID = (
-    "{name}: another call has its id ({id!r}), or it has none, so that its answer could not be told from others; it "
+    "{name}: another call has the same id ({id!r}), or it has none, so that its answer would be ambiguous; it "
     "was not made. Code that writes calls into the conversation must give each an id of its own"
 )
 
 
 def give_ids(said: Sequence[AnyMessage], state: Mapping[str, Any]) -> list[AnyMessage]:
-    """Return a model's message, with a new id for each call that has none, or another call's.
+    """Return a model's messages, with a new id for each call that has none, or one in use.
 
-    Copies of the id follow: content blocks, a provider's own form of the calls, answers that are there already.
+    Copies of the id are replaced too: in content blocks, in a provider's form of the calls, in existing answers.
     """
-    taken, told = find_taken(state), list[AnyMessage]()
+    taken, renamed_messages = find_taken(state), list[AnyMessage]()
     given = dict[str | None, list[str | None]]()
     for message in said:
         if isinstance(message, ToolMessage):
             ids = given.get(message.tool_call_id) or [message.tool_call_id]
-            told.append(message.model_copy(update={"tool_call_id": ids.pop(0)}))
+            renamed_messages.append(message.model_copy(update={"tool_call_id": ids.pop(0)}))
             continue
         given = {}
         for call in message.tool_calls if isinstance(message, AIMessage) else ():
@@ -42,8 +42,8 @@ def give_ids(said: Sequence[AnyMessage], state: Mapping[str, Any]) -> list[AnyMe
             given.setdefault(call["id"], []).append(call["id"] if is_free else f"call_{uuid4().hex[:24]}")
             taken.add(given[call["id"]][-1])
         is_as_said = all(ids == [old] for old, ids in given.items())
-        told.append(message if is_as_said else _with_ids(message, given))
-    return told
+        renamed_messages.append(message if is_as_said else _with_ids(message, given))
+    return renamed_messages
 
 
 def find_taken(state: Mapping[str, Any]) -> set[str | None]:
@@ -54,14 +54,14 @@ def find_taken(state: Mapping[str, Any]) -> set[str | None]:
 
 
 def _with_ids(message: Any, given: Mapping[str | None, Sequence[str | None]]) -> AnyMessage:
-    """Return a message under other ids of its calls, wherever it has them."""
+    """Return a message with other ids of its calls, in all places."""
 
     def renamed(parts: Sequence[Any], key: str = "id") -> list[Any]:
-        left, told = {old: [*ids] for old, ids in given.items()}, list[Any]()
+        left, renamed_messages = {old: [*ids] for old, ids in given.items()}, list[Any]()
         for part in parts:
             is_call = isinstance(part, dict) and part.get("type") in CALLS and bool(left.get(part.get(key)))
-            told.append({**part, key: left[part[key]].pop(0)} if is_call else part)
-        return told
+            renamed_messages.append({**part, key: left[part[key]].pop(0)} if is_call else part)
+        return renamed_messages
 
     update: dict[str, Any] = {"tool_calls": renamed(message.tool_calls)}
     if isinstance(message.content, list):
@@ -73,7 +73,7 @@ def _with_ids(message: Any, given: Mapping[str | None, Sequence[str | None]]) ->
 
 
 def check_id(call: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-    """Raise StateError if a call's answer could not be told from another one's: before anything is made."""
+    """Raise StateError before anything is made if a call's answer would be ambiguous."""
     same = [each for each in find_pending(state["messages"])[1] if each["id"] == call["id"]]
     if not call["id"] or len(same) > 1:
         raise StateError(NO_ID.format(name=call["name"], id=call["id"]))

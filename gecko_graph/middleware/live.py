@@ -1,4 +1,4 @@
-"""The worlds on which the real calls of a message are booked: they run in tasks of their own, which share one."""
+"""The shared world of a message's real calls, which run in parallel tasks."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from ..world.world import World
 from .turns import keys_of
 
 MOST_LIVE = 256
-"""Messages whose real calls are under way in this process, over all threads."""
+"""Most messages with running real calls in this process, over all threads."""
 PATIENCE_S = 10.0
-"""How long a call waits for an earlier one in the message if LangGraph does not say whether that is under way."""
+"""Seconds that a call waits for an earlier one in the message if LangGraph does not tell whether that is running."""
 POLL_S = 0.005
 
 
 class Live(NamedTuple):
-    """The world of one message's real calls, as they end."""
+    """The world of one message's real calls, updated as they end."""
 
     world: World
     first: int
     """Number of the message's first call in the world's log."""
     closed: set[str | None]
-    """Ids of its calls that are answered."""
+    """Ids of its answered calls."""
     line: WaitingLine
     made: dict[str, Any]
-    """The outcomes of its calls, by task: an answer that is sent twice begins the same task in two runs."""
+    """The outcomes of its calls by task: an answer that is sent twice starts the same task in two runs."""
     booked: Mapping[str, ExecutedCall]
-    """The journal's entries, by id, of its calls that another run has booked: this one may be told to make them too."""
+    """The journal's entries, by id, of its calls that another run has recorded and this one may be asked to make."""
     keys: dict[str, str]
-    """The claims of its calls, by id, that are known by now."""
+    """The known claims of its calls, by id."""
 
     def records(self) -> list[JsonObject]:
         """Return the outcomes of the message's calls so far, with their places in the log and the models' usage."""
@@ -51,16 +51,16 @@ class Live(NamedTuple):
         return [{**record, "at": at, "usage": self.world.usage} for at, record in records]
 
     def find_stored(self, call: Mapping[str, Any], answers: Sequence[JsonObject]) -> JsonObject | None:
-        """Return the rehearsal of the message's next call, while its calls come as they were rehearsed."""
+        """Return the rehearsal of the message's next call, as long as calls come in the rehearsed order."""
         made = self.records()
         is_kept = all(one["step"] == other["record"]["step"] for one, other in zip(made, answers, strict=False))
         after = answers[len(made) : len(made) + 1] if is_kept else ()
         return next((each["record"] for each in after if is_same_call(each["call"], call)), None)
 
     async def wait_for(self, earlier: set[str | None], known: Mapping[str, Any], driver: Driver) -> bool:
-        """Wait while calls before this one are under way; return whether all of them have an answer.
+        """Wait while earlier calls are running; return whether all of them have an answer.
 
-        One that another middleware answers never comes here, nor one that it holds back for a person.
+        Calls that another middleware answers, or holds back for a person, never arrive here.
         """
         deadline = time.monotonic() + PATIENCE_S
         while (left := earlier - self.closed) and find_checkpoint(known):
@@ -79,9 +79,9 @@ def config_of(request: Any) -> dict[str, Any]:
 
 
 class LiveWorlds:
-    """The live worlds of a process: by the checkpoint that a message's calls begin from.
+    """The live worlds of a process, by the checkpoint at which a message's calls start.
 
-    So they live through an interrupt, and a run that goes back to an earlier checkpoint begins there.
+    So they survive an interrupt, and a run from an earlier checkpoint starts there.
     """
 
     def __init__(self) -> None:
@@ -89,10 +89,10 @@ class LiveWorlds:
         self._mutex = Lock()
 
     async def find(self, request: Any, fork: Callable[[], World], driver: Driver) -> Live:
-        """Return the message's world; outside of a graph each call has one of its own.
+        """Return the message's world; outside of a graph each call has its own.
 
-        In a process that goes on with a message, it begins with the calls that another one has made of it. `fork`
-        returns a world at the request's snapshot.
+        In a process that continues a message, the world starts with the calls that another process has made of it.
+        `fork` returns a world at the request's snapshot.
 
         Raises:
             GeckoError: The calls that were made cannot be read.
@@ -120,36 +120,36 @@ class LiveWorlds:
 
 
 def find_checkpoint(known: Mapping[str, Any]) -> str | None:
-    """Return the agent's checkpoint that its tasks have begun from, saved or not; None outside of a graph."""
+    """Return the agent's checkpoint at which its tasks started, saved or not; None outside of a graph."""
     namespace = str(known.get("checkpoint_ns", "")).rpartition("|")[0]
     return (known.get("checkpoint_map") or {}).get(namespace)
 
 
 async def read_writes(known: Mapping[str, Any], driver: Driver) -> list[tuple[str, Any]]:
-    """Return the writes of the message's ended tasks, by channel: no state shows them yet."""
+    """Return the writes of the message's ended tasks, by channel; no state has them yet."""
     standing = Standing.of(known)
     if standing is None:
         return []
     work = FunctionCall(function=standing.saver.get_tuple, args=(standing.config(standing.graph),))
     done: Reply = await driver.do(perform, aperform, work)
     if done.failure:
-        raise GeckoError(f"the calls of this message that were made already cannot be read: {done.failure}")
+        raise GeckoError(f"the earlier calls of this message cannot be read: {done.failure}")
     return [(key, value) for _, key, value in (done.value.pending_writes if done.value else None) or ()]
 
 
 def find_answered(writes: Sequence[tuple[str, Any]]) -> set[str | None]:
-    """Return the ids of the calls that have an answer, whoever gave it."""
+    """Return the ids of the answered calls."""
     said = [value if isinstance(value, list) else [value] for key, value in writes if key == "messages"]
     return {message.tool_call_id for message in chain(*said) if isinstance(message, ToolMessage)}
 
 
 def look_at_siblings(known: Mapping[str, Any]) -> tuple[set[str | None], bool] | None:
-    """Return the calls whose tasks are under way in this superstep, and whether one has ended without an answer.
+    """Return the running calls of this superstep, and whether one has ended without an answer.
 
-    None where LangGraph's runner does not say, or not yet: a task that has ended is for a moment in no list.
+    None if LangGraph's runner does not tell (yet): an ended task is for a moment in no list.
 
     Raises:
-        StateError: Another run makes the message's calls: an answer of this one would stand beside that one's result.
+        StateError: Another run makes the message's calls; an answer of this one would conflict with that one's result.
     """
     try:
         tasks = known["__pregel_call"].keywords["futures"]()

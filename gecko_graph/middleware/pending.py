@@ -1,4 +1,4 @@
-"""An agent's own unanswered calls, rehearsed before they run; and a rehearsal's lesson, as one message."""
+"""Rehearse an agent's unanswered calls before they run; and the lesson of a rehearsal as a message."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def rehearse_pending(world: World | Callable[[Any], World], *, interrupt_on: Any
     """Return a node that rehearses the calls of the conversation's last message, and answers none of them.
 
     Args:
-        world: Where they are tried, on a copy; or a function from the graph's state to it.
-        interrupt_on: Which calls of the preview are marked to be asked about, as for `create_gecko_agent`.
+        world: The world, which is copied; or a function from the graph's state to it.
+        interrupt_on: The calls that the preview marks for a question, as for `create_gecko_agent`.
 
     Returns:
-        A node, sync and async, that writes `preview` (calls with their predictions, net change, digest; None if no
-        call is unanswered) and `outcomes` (the steps, under the ids of the model's calls).
+        A node, sync and async, that writes `preview` (calls with predictions, net change, digest; None without
+        unanswered calls) and `outcomes` (the steps, under the ids of the model's calls).
     """
 
     async def rehearse(state: Any, driver: Driver) -> JsonObject:
@@ -70,14 +70,14 @@ def set_id(step: Step, call: ToolCall) -> Step:
 
 
 def is_refused(step: Step) -> bool:
-    """Return whether a written requirement refuses a call, which nobody is asked about: no approval would make it."""
+    """Return whether an existing contract's precondition refuses a call, which no approval can change."""
     outcome: Mapping[str, Any] = step.get("outcome", {})
     violations = [each for each in outcome.get("violations", ()) if each["part"] == "requires"]
     return bool(violations) and outcome["status"] == "error" and not any("evidence" in each for each in violations)
 
 
 def find_refusal(call: Any, step: Step) -> ToolMessage | None:
-    """Return the answer to a call that its schema or a written requirement refuses; None for any other."""
+    """Return the answer to a call that its schema or an existing contract refuses; None for any other."""
     if "complaints" in step:
         return build_message(call, step)
     return refuse(call, {"error": step["outcome"]["result"]}) if is_refused(step) else None
@@ -91,9 +91,9 @@ def build_preview(
     undos: Mapping[str, Undo] = MappingProxyType({}),
     risks: Mapping[str, Risk] = MappingProxyType({}),
 ) -> Preview | None:
-    """Return the preview of calls that were simulated from a task state; None if there is none of a known tool.
+    """Return the preview of calls simulated from a task state; None if none is of a known tool.
 
-    `undos` and `risks` are the calls' undo and their risks, as found before, by their ids.
+    `undos` and `risks` are earlier results for the calls, by id.
     """
     calls: list[Any] = [plan_call(step, toolkit) for step in steps if step["call"]["name"] in toolkit]
     for each in calls:
@@ -105,14 +105,14 @@ def build_preview(
 def rehearsal_message(run: Mapping[str, Any], *, budget: int = GUIDANCE_CHARS) -> HumanMessage:
     """Return a rehearsal's attempts and the judge's feedback as one message for the agent that acts.
 
-    The hand-over of the paper's tau2-bench experiments: put it behind the user's request.
+    This is the hand-over of the paper's tau2-bench experiments; append it to the user's request.
 
     Args:
         run: The output of `create_gecko`, or its `rehearsal`.
-        budget: Characters for the attempts, shared by them.
+        budget: Most characters of all attempts.
 
     Raises:
-        GeckoError: It is neither.
+        GeckoError: `run` is neither.
     """
     rehearsal: Rehearsal | None = run.get("rehearsal", run) if isinstance(run, Mapping) else None
     if not isinstance(rehearsal, Mapping) or "attempts" not in rehearsal:

@@ -1,4 +1,4 @@
-"""The person's review of a message's calls in `preview`: edited calls are rehearsed and judged once more."""
+"""A person's review of a message's calls in `preview`; edited calls are rehearsed and judged again."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class Reviewer(NamedTuple):
         return build_preview(steps, before, self.claimed.toolkit, self.policy, at["undo"], at["risks"])
 
     async def look_up(self, steps: Sequence[Step], state: Any, driver: Driver, known: JsonObject) -> JsonObject:
-        """Return the undo and the risks of calls that a person is asked about, by their ids, and the cost.
+        """Return undos and risks, by id, of calls that a person is asked about, and the usage.
 
-        `known` are risks by id of which the same is not asked again.
+        `known` are earlier risks by id, which are not asked again.
         """
         before, messages = state["gecko"]["state"], state["messages"]
         if (preview := self.preview(steps, before)) is None:
@@ -77,9 +77,8 @@ class Reviewer(NamedTuple):
     ) -> JsonObject | None:
         """Return the update that approves calls, and answers those that are rejected, refused or responded to.
 
-        After an edit the message is rehearsed again, and what is then asked of another tool, for another reason or with
-        another outcome is asked about. Earlier decisions are kept in that question, because a resume runs all this
-        again.
+        After an edit the message is rehearsed again, and calls with another tool, reason or outcome are asked about
+        again. That question contains the earlier decisions, because a resume runs all this again.
         """
         rehearsed = ((call, find_rehearsed(state, call)) for call in calls)
         steps = [set_id(step, call) for call, step in rehearsed if step and not is_refused(step)]
@@ -141,7 +140,7 @@ class Reviewer(NamedTuple):
     async def _rehearse(
         self, at: JsonObject, calls: Mapping[str, Call], state: Any, world: World, driver: Driver
     ) -> JsonObject:
-        """Return the message's preview after an edit: its calls as they are now are simulated again."""
+        """Return the message's preview after an edit: its current calls are simulated again."""
         made: list[Any] = [calls[_id(step)] for step in at["steps"] if _id(step) in calls]
         answered = await driver.do(world.call_all, world.acall_all, world.read_calls(made))
         steps = [set_id(step, call) for step, call in zip(answered, made, strict=True)]

@@ -1,4 +1,4 @@
-"""The turn that an agent is in: its message, remembered, as a summary may take that out of the conversation."""
+"""The agent's current turn; its message is stored, because a summary may remove it from the conversation."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..world.records import ExecutedCall
 
 
 def open_turn(state: Mapping[str, Any], log: int) -> JsonObject:
-    """Return the turn that a message begins, or goes on with if it is delivered again.
+    """Return the turn that a message starts, or continues if it is delivered again.
 
-    Its `id` and `task` are the message's; `log` and `since` say where its calls begin in the world's log, and those
-    that count in the journal; `told` holds the keys, by id, of calls that were answered from the ledger. After an
-    answer a call of the delivery before does not count: it is the first one again, and found. Before there was an
-    answer it does if it follows the message: the model sees it and goes on, so that an equal one is another one. If a
-    summary or a trimmed history took it away, the model begins anew.
+    `id` and `task` are the message's; `log` and `since` are the first positions of its calls in the world's log, and of
+    its counted calls in the journal; `told` has the keys, by id, of calls answered from the ledger. If the message is
+    delivered again after an answer, earlier calls do not count: the first equal call is found in the ledger. Before an
+    answer they count if they follow the message: the model sees them and continues, so an equal call is a new one. If a
+    summary or trimming removed them, the model starts again.
     """
     known, journal, turn = (
         state.get("gecko_turn") or {},
@@ -42,17 +42,17 @@ def open_turn(state: Mapping[str, Any], log: int) -> JsonObject:
 
 
 def is_answered(messages: Sequence[AnyMessage], turn: TurnKey) -> bool:
-    """Return whether a conversation ends with an answer, but for the turn's message."""
+    """Return whether a conversation ends with an answer, apart from the turn's message."""
     last = next((each for each in reversed(messages) if each.id != turn.id), None)
     return isinstance(last, AIMessage) and not last.tool_calls
 
 
 def counted_keys(state: Mapping[str, Any]) -> dict[str, str]:
-    """Return the claims of the turn's calls, by id, which no equal call must take."""
+    """Return the claims of the turn's calls, by id, which no equal call may use."""
     turn = state.get("gecko_turn") or {"since": 0, "told": {}}
     return {**keys_of((state.get("gecko_journal") or ())[turn["since"] :]), **turn["told"]}
 
 
 def keys_of(entries: Iterable[ExecutedCall]) -> dict[str, str]:
-    """Return the claims of calls by id, without those that are left in doubt: an equal call is not made either."""
+    """Return the claims of calls by id, without those left in doubt, whose equal calls are not made either."""
     return {each["call"]["id"]: each["key"] for each in entries if each.get("result") != UNKNOWN}

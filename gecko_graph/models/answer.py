@@ -1,7 +1,8 @@
-"""Answers the asks of nodes, sync or async from one code: models and users' functions are called here.
+"""Answers the asks of nodes, sync and async from one code: models and users' functions are called here.
 
-A model's fault is a `Reply` with a failure, never an exception, but for a wrong key, address or name (`NoReply`). What
-a user's function raises is data as well. Threads and event loops share a fair lock: first come, first served.
+A model's failure becomes a `Reply` with `failure`, never an exception, except for a wrong key, address or name
+(`NoReply`). An exception of a user's function becomes a `Reply` as well. Threads and event loops share a fair lock
+(first come, first served).
 """
 
 from __future__ import annotations
@@ -32,23 +33,23 @@ from .factory import Models
 from .failure import failure_of, is_in_doubt, message_of
 
 _HELD: ContextVar[tuple[WaitingLine, ...]] = ContextVar("gecko_held", default=())
-"""The lines that this thread or task holds; a tool that it runs in another thread inherits them."""
+"""The lines that this thread or task holds; a tool that runs in another thread inherits them."""
 
 
 class WaitingLine:
-    """Give `with line.turn():` and `async with line.aturn():` to one holder at a time."""
+    """A fair lock for threads and event loops: `with line.turn():` or `async with line.aturn():`."""
 
     def __init__(self) -> None:
         self._mutex = Lock()
         self._tickets: deque[_Ticket] = deque()
 
     def turn(self) -> _Turn:
-        """Wait for the turn, and hold it. Raises GeckoError if it would never come."""
+        """Wait for the turn, and hold it. Raises GeckoError instead of a deadlock."""
         return _Turn(self)
 
     @asynccontextmanager
     async def aturn(self) -> AsyncIterator[None]:
-        """Wait for the turn as `turn` does, without blocking the event loop."""
+        """Wait for the turn without blocking the event loop."""
         ticket = self._enter(blocking=False)
         try:
             if ticket.turn:
@@ -75,7 +76,7 @@ class WaitingLine:
         return ticket
 
     def _leave(self, ticket: _Ticket) -> None:
-        if ticket.turn and ticket.turn.cancel():  # it stopped waiting before its turn came
+        if ticket.turn and ticket.turn.cancel():  # it stopped waiting before its turn
             return
         with self._mutex:
             self._tickets.popleft()
@@ -109,7 +110,7 @@ class _Turn:
 
 
 class _Ticket:
-    """One caller's place in the line; `turn` is done when that has come, and None if it came at once."""
+    """One caller's place in the line; `turn` completes at the caller's turn, and is None for the first one."""
 
     __slots__ = ("loop", "turn")
 
@@ -121,7 +122,7 @@ class _Ticket:
             self.loop = None
 
     def wake(self) -> bool:
-        """Wake the waiting caller; return False if it has stopped waiting."""
+        """Wake the waiting caller; return False if it no longer waits."""
         if self.turn is None or not self.turn.set_running_or_notify_cancel():
             return False
         self.turn.set_result(None)
@@ -129,12 +130,12 @@ class _Ticket:
 
 
 class Driver(NamedTuple):
-    """Does the steps of a coroutine, each at once or awaited: so that sync and async are one code."""
+    """Runs the steps of a coroutine, each called or awaited, so that sync and async share one code."""
 
     is_async: bool
 
     async def do(self, function: Callable[..., Any], afunction: Callable[..., Any], *args: Any, **named: Any) -> Any:
-        """Call the one or await the other."""
+        """Call `function`, or await `afunction`."""
         return await afunction(*args, **named) if self.is_async else function(*args, **named)
 
     @asynccontextmanager
@@ -151,7 +152,7 @@ AT_ONCE, AWAITED = Driver(False), Driver(True)
 
 
 def finish(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Return the result of a coroutine that is driven by `AT_ONCE`: it never waits for an event loop."""
+    """Return the result of a coroutine that is driven by `AT_ONCE`, and so never waits for an event loop."""
     try:
         coroutine.send(None)
     except StopIteration as done:
@@ -166,13 +167,13 @@ TIME_IS_OVER = "no reply within the rest of time_budget_s"
 def answer(
     asks: Sequence[AnyAsk], models: Models, config: RunnableConfig | None = None, *, deadline: float | None = None
 ) -> list[Reply]:
-    """Answer all asks of the list, at once if there are several.
+    """Answer all asks, in parallel if there are several.
 
-    The callbacks, tags and metadata of the node's config are handed on to the models, which may answer until the
-    deadline (as `time.time()`).
+    Callbacks, tags and metadata of the node's config are passed to the models. Models may answer until the deadline (as
+    `time.time()`).
 
     Returns:
-        One reply for each ask, in order. A model's fault is a failure in it.
+        One reply per ask, in order; a model's failure is in its reply.
     """
     if len(asks) == 1:
         return [finish(_answer(asks[0], models, config, deadline, AT_ONCE))]
@@ -224,7 +225,7 @@ async def _answer(
 
 
 def _resume(dialogue: Dialogue, message: Any) -> ModelCall:
-    """Send a model's reply. No content raises: an unforeseen problem becomes a failure."""
+    """Send a model's reply into the dialogue; an unexpected exception becomes a failure."""
     try:
         return dialogue.send(message)
     except (StopIteration, ModelError):
@@ -235,7 +236,7 @@ def _resume(dialogue: Dialogue, message: Any) -> ModelCall:
 
 
 async def _invoke_until(deadline: float | None, call: ModelCall, config: RunnableConfig, driver: Driver) -> Any:
-    """Call the model; a call that outlasts the deadline, its client's retries included, is left behind in a thread."""
+    """Call the model; after the deadline (client retries included) the call is abandoned in its thread."""
     if deadline is None:
         return await _invoke(call, config, driver)
     left, made = deadline - time.time(), partial(_invoke, call, config, driver)
@@ -248,18 +249,18 @@ async def _invoke(call: ModelCall, config: RunnableConfig, driver: Driver) -> An
     runnable, options = _unbind(call.runnable)
     messages = call.messages
     if isinstance(messages, list) and (type(runnable).invoke, type(runnable).ainvoke) == _STOCK:
-        # LangChain's prompt value of a list of messages, without validating a long conversation at each call
+        # the prompt value that LangChain would build, without validating a long conversation at each call
         messages = ChatPromptValue.model_construct(messages=messages)
     try:
         return await driver.do(runnable.invoke, runnable.ainvoke, messages, config, **options)
     except (GraphBubbleUp, Unkept):
         raise
-    except Exception as error:  # noqa: BLE001 - the boundary to models: whatever they raise becomes data
+    except Exception as error:  # noqa: BLE001 - the boundary to models: any exception becomes data
         return error
 
 
 def _unbind(runnable: Runnable[Any, Any]) -> tuple[Runnable[Any, Any], dict[str, Any]]:
-    """Return the bound model and its options: merging a binding's empty config takes 0.1 ms a call."""
+    """Return the bound model and its options: merging a binding's empty config takes 0.1 ms per call."""
     options: dict[str, Any] = {}
     while (
         isinstance(runnable, RunnableBinding)
@@ -290,90 +291,90 @@ def _config(ask: ModelAsk, config: RunnableConfig | None) -> RunnableConfig:
     }
 
 
-def perform(work: FunctionCall) -> Reply:
-    """Run the work in a thread of its own; a function that hangs is left behind there."""
+def perform(call: FunctionCall) -> Reply:
+    """Run the function in a thread of its own, which is abandoned after the timeout."""
     try:
-        return _start(work).result(work.timeout_s)
+        return _start(call).result(call.timeout_s)
     except TimeoutError:
-        return _too_late(work)
+        return _too_late(call)
 
 
-async def aperform(work: FunctionCall) -> Reply:
-    """Perform as `perform` does, without blocking the event loop; a coroutine function runs on it."""
-    if _is_async(work.function):
-        return await _await(work)
-    future = asyncio.wrap_future(_start(work))
+async def aperform(call: FunctionCall) -> Reply:
+    """Run the function as `perform` does, without blocking the event loop; coroutine functions run in the loop."""
+    if _is_async(call.function):
+        return await _await(call)
+    future = asyncio.wrap_future(_start(call))
     try:
-        return await asyncio.wait_for(future, work.timeout_s)
+        return await asyncio.wait_for(future, call.timeout_s)
     except TimeoutError:
-        return _too_late(work)
+        return _too_late(call)
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
-def _start(work: FunctionCall) -> Future[Reply]:
-    # a thread of its own, not a pool: a hanging tool must neither use up a pool nor keep the process from ending
+def _start(call: FunctionCall) -> Future[Reply]:
+    # a thread of its own, not a pool: a hanging tool must neither exhaust a pool nor prevent the process from exiting
     future: Future[Reply] = Future()
-    future.set_running_or_notify_cancel()  # from here on nobody can cancel it
+    future.set_running_or_notify_cancel()  # from here on it cannot be cancelled
     context = copy_context()
 
     def run() -> None:
         try:
-            future.set_result(context.run(finish, _call(work, AT_ONCE)))
-        except BaseException as error:  # noqa: BLE001 - LangGraph's control flow goes on to the caller
+            future.set_result(context.run(finish, _call(call, AT_ONCE)))
+        except BaseException as error:  # noqa: BLE001 - LangGraph's control flow is passed to the caller
             future.set_exception(error)
 
     Thread(target=run, daemon=True, name="gecko-tool").start()
     return future
 
 
-async def _call(work: FunctionCall, driver: Driver) -> Reply:
+async def _call(call: FunctionCall, driver: Driver) -> Reply:
     try:
-        value = work.function(*work.args, **work.kwargs)
+        value = call.function(*call.args, **call.kwargs)
         if inspect.isawaitable(value):
             value = await value if driver.is_async else asyncio.run(_finished(value))
-        return Reply(value if work.then is None else work.then(value))
+        return Reply(value if call.then is None else call.then(value))
     except GraphBubbleUp:
         raise
     except BaseException as error:
         if driver.is_async and _is_cancelled(error):
             raise
-        return _failed(work, error)
+        return _failed(call, error)
 
 
 async def _finished(value: Any) -> Any:
     return await value
 
 
-async def _await(work: FunctionCall) -> Reply:
-    task = asyncio.ensure_future(_call(work, AWAITED))
+async def _await(call: FunctionCall) -> Reply:
+    task = asyncio.ensure_future(_call(call, AWAITED))
     try:
-        await asyncio.wait({task}, timeout=work.timeout_s)
-        return task.result() if task.done() else _too_late(work)
+        await asyncio.wait({task}, timeout=call.timeout_s)
+        return task.result() if task.done() else _too_late(call)
     finally:
-        task.cancel()  # and not waited for: a coroutine that does not let itself be cancelled would hold the run
+        task.cancel()  # not awaited: a coroutine that ignores cancellation would block the run
 
 
 def _is_cancelled(error: BaseException) -> bool:
-    """Return whether the work is cancelled from outside; a tool may raise the same error by itself."""
+    """Return whether the task was cancelled from outside; a tool may raise the same exception itself."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
-def _too_late(work: FunctionCall) -> Reply:
-    return Reply(failure=f"did not answer within {work.timeout_s:g} s", late=True)
+def _too_late(call: FunctionCall) -> Reply:
+    return Reply(failure=f"did not answer within {call.timeout_s:g} s", late=True)
 
 
-def _failed(work: FunctionCall, error: BaseException) -> Reply:
-    function, trace = getattr(work.function, "__func__", work.function), error.__traceback__
+def _failed(call: FunctionCall, error: BaseException) -> Reply:
+    function, trace = getattr(call.function, "__func__", call.function), error.__traceback__
     has_begun = trace is None or trace.tb_next is not None or not inspect.isfunction(function)
-    is_unbound = isinstance(error, TypeError) and not has_begun  # a function that has begun has a frame of its own
+    is_unbound = isinstance(error, TypeError) and not has_begun  # a running function has a frame of its own
     return Reply(None, error_text(error), in_doubt=is_in_doubt(error) and not is_unbound, error=error)
 
 
 def error_text(error: BaseException) -> str:
-    """Return an error in one text: its class and message, without secrets."""
+    """Return an error's class and message, without secrets."""
     text = mask(message_of(error).strip())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,4 +1,4 @@
-"""The requests that nodes yield, for a model or a function, and the replies that they are sent."""
+"""The requests that nodes yield, to models or functions, and the replies."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .usage import no_usage
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The place of a question in a run: a recorded model looks its reply up by it.
+    """The place of a question in a run, by which recorded replies are found.
 
     Args:
         turn: Turn of the thread, from 0.
-        attempt: Number of the attempt, from 1; 0 outside of any attempt (bootstrapper, checklist, converter).
-        question: How many times this role was asked before in this turn; for the planner, in this attempt. From 0.
+        attempt: Number of the attempt, from 1; 0 outside attempts (bootstrapper, checklist, converter).
+        question: Number of the role's earlier questions in this turn, for the planner in this attempt.
     """
 
     turn: int = 0
@@ -33,10 +33,10 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question to a helper role, answered with an object of class `reply`, which covers each of `ids`.
+    """A question to a helper role, answered by an object of class `reply` that covers each of `ids`.
 
-    `schema` is the reply's JSON Schema if it is more specific than the class: with the form of a tool's own result.
-    `band` are the probabilities between which a decision model is unsure.
+    `schema` is a more specific JSON Schema than that of the class, for example with the tool's result schema. `band` is
+    the interval of probabilities in which a decision model is unsure.
     """
 
     role: Role
@@ -50,9 +50,9 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class PlannerAsk:
-    """A question that is answered with an AIMessage: the planner's, or another role's that sends messages.
+    """A question that is answered by an AIMessage: to the planner, or another role that sends messages.
 
-    `tools` are OpenAI function dicts; `uncached` passes by LangChain's cache, where equal prompts want other replies.
+    `tools` are OpenAI function dicts. `uncached` bypasses LangChain's cache, if equal prompts need different replies.
     """
 
     messages: list[BaseMessage]
@@ -64,14 +64,14 @@ class PlannerAsk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionCall:
-    """A function to be run, for at most `timeout_s` seconds: `then(function(*args, **kwargs))`.
+    """A function to run, for at most `timeout_s` seconds: `then(function(*args, **kwargs))`.
 
     Args:
-        function: The user's function; may be a coroutine function.
-        args: Its positional arguments.
-        kwargs: Its keyword arguments.
-        timeout_s: Seconds for both.
-        then: Ours: converts the value for the node, within the same time limit.
+        function: The user's function or coroutine function.
+        args: Positional arguments.
+        kwargs: Keyword arguments.
+        timeout_s: Time limit in seconds, `then` included.
+        then: Our conversion of the result for the node.
     """
 
     function: Callable[..., Any]
@@ -83,16 +83,16 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The reply to an ask or to work: a value, or the reason for its absence.
+    """The reply to an ask: a value, or the reason why there is none.
 
     Args:
         value: An object of the reply class, or the planner's message; None after a failure.
-        failure: Why there is no value, in one short line; None otherwise. For `Work`, the function's exception.
+        failure: One line on why there is no value; for a `FunctionCall`, the function's exception.
         usage: The question's usage, repairs included.
         absent: True if the role has no model.
-        late: True if work was not over in time.
-        in_doubt: True if work raised and may have taken effect.
-        error: The exception of work.
+        late: True if a function exceeded its time limit.
+        in_doubt: True if a function raised and may have taken effect.
+        error: The function's exception.
     """
 
     value: Any = None
@@ -104,7 +104,7 @@ class Reply:
     error: BaseException | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Mask the failure and replace half surrogate pairs: whatever models and users' functions say comes through."""
+        """Mask the failure and replace lone surrogates: the text comes from models and users' functions."""
         if self.failure is not None:
             object.__setattr__(self, "failure", mask(self.failure).encode("utf-8", "replace").decode())
 
@@ -116,12 +116,12 @@ AnyAsk: TypeAlias = Ask | PlannerAsk | FunctionCall
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One call of a model, for the driver that does the input and output."""
+    """One call of a model, performed by the driver."""
 
     runnable: Runnable[Any, Any]
     messages: Any
-    """Its input: messages for a chat model, a request for a decision model."""
+    """The input: messages for a chat model, a request for a decision model."""
 
 
 Dialogue: TypeAlias = Generator[ModelCall, Any, Reply]
-"""Yields model calls, is sent the reply's message or the exception, returns the Reply. Neither sync nor async."""
+"""Yields model calls, receives the message or the exception, returns the Reply; neither sync nor async."""

@@ -1,4 +1,4 @@
-"""Replies that were paid for, kept in a file: work that was stopped asks no question twice (LangChain's LLM cache)."""
+"""A file of paid model replies: resumed work asks no question twice (LangChain's LLM cache)."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from ..errors import GeckoError
 from ..values.digest import digest
 
 CACHED = "gecko_cached"
-"""In a reply's metadata: it was paid for before."""
+"""Key in a reply's metadata: the reply comes from the cache."""
 
 _UNASKED = ("usage_metadata", "response_metadata", "id")
 
 _ITEM: ContextVar[str] = ContextVar("gecko_item", default="")
 ASKED: ContextVar[tuple[str, int, int, int]] = ContextVar("gecko_asked", default=("", 0, 0, 0))
-"""Role, turn, attempt and question of what is being asked."""
+"""Role, turn, attempt and question of the current ask."""
 
 
 class Unkept(GeckoError):
-    """A reply could not be kept: work ends here rather than take that for a model's fault."""
+    """A reply could not be cached: the work stops, because this is no failure of the model."""
 
 
 @contextmanager
 def of_item(name: str) -> Iterator[None]:
-    """Ask for an item of some work: equal questions of other items have replies of their own."""
+    """Ask for one item of the work: equal questions of different items have replies of their own."""
     token = _ITEM.set(f"{_ITEM.get()}/{name}")
     try:
         yield
@@ -45,9 +45,9 @@ def of_item(name: str) -> Iterator[None]:
 
 
 class ReplyCache(BaseCache):
-    """Replies in an SQLite file, by model, prompt, item and place in the run: samples and attempts stay different.
+    """Replies in an SQLite file, keyed by model, prompt, item and place in the run, so that samples stay different.
 
-    Threads and processes of one machine share a file; each machine has its own, as SQLite's log wants it.
+    Threads and processes of one machine share a file; each machine has its own, as required by SQLite's WAL mode.
 
     Args:
         file: The file; created with the first question.
@@ -71,14 +71,14 @@ class ReplyCache(BaseCache):
                     self._opened.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT)")
                 return self._opened.execute(statement, values).fetchall()
         except (OSError, sqlite3.Error) as error:
-            raise Unkept(f"{self._file}: cannot be written: {error}; the same command goes on") from None
+            raise Unkept(f"{self._file}: cannot be written: {error}; rerun the same command to resume") from None
 
     def __del__(self) -> None:
         if self._opened is not None:
             self._opened.close()
 
     def lookup(self, prompt: str, llm_string: str) -> list[Generation] | None:
-        """Return a reply that was paid for, marked as that; None if there is none."""
+        """Return a cached reply, marked as such; None if there is none."""
         found = self._run("SELECT reply FROM replies WHERE key = ?", _key(prompt, llm_string))
         if not found:
             return None
@@ -93,11 +93,10 @@ class ReplyCache(BaseCache):
             self._run("INSERT OR REPLACE INTO replies VALUES (?, ?)", _key(prompt, llm_string), reply)
 
     async def alookup(self, prompt: str, llm_string: str) -> list[Generation] | None:
-        """Look up as `lookup` does, which takes no time beside a model."""
+        """Look up as `lookup` does; the time is negligible next to a model's."""
         return self.lookup(prompt, llm_string)
 
     async def aupdate(self, prompt: str, llm_string: str, return_val: Sequence[Generation]) -> None:
-        """Keep as `update` does."""
         self.update(prompt, llm_string, return_val)
 
     def clear(self, **kwargs: Any) -> None:
@@ -110,22 +109,22 @@ def forget_replies(file: str | Path) -> None:
 
 
 def _key(prompt: str, llm_string: str) -> str:
-    """Return the key of a reply: the messages without their cost and origin."""
+    """Return the key of a reply: the messages without usage, metadata and ids."""
     with suppress(ValueError, TypeError, LookupError, AttributeError):
         read = [(each["id"], each["kwargs"].items()) for each in json.loads(prompt)]
-        told = [(kind, {key: each for key, each in parts if key not in _UNASKED}) for kind, parts in read]
-        prompt = json.dumps(told, sort_keys=True)
+        plain = [(kind, {key: each for key, each in parts if key not in _UNASKED}) for kind, parts in read]
+        prompt = json.dumps(plain, sort_keys=True)
     return digest([llm_string, prompt, _ITEM.get(), *ASKED.get()])
 
 
 def with_cache(model: Any, cache: ReplyCache) -> Any:
-    """Return a chat model that keeps its replies; one of another kind, or with a cache of its own, as it is."""
+    """Return a chat model with the cache; other models, and those with a cache of their own, unchanged."""
     is_free = isinstance(model, BaseChatModel) and model.cache is None
     return model.model_copy(update={"cache": cache}) if is_free else model
 
 
 def without_cache(model: Any) -> Any:
-    """Return a chat model that passes by LangChain's cache; ours tells equal prompts apart."""
+    """Return a chat model that bypasses any cache but a `ReplyCache`, which tells equal prompts apart."""
     if not isinstance(model, BaseChatModel) or isinstance(model.cache, ReplyCache):
         return model
     return model.model_copy(update={"cache": False})

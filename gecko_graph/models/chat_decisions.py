@@ -1,4 +1,4 @@
-"""`ChatDecisionModel`: a decision model of any chat model, by the logprobs of yes and no, else by samples."""
+"""`ChatDecisionModel`: any chat model as a decision model, by log-probabilities of yes and no, or by samples."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from .failure import is_refusal, name_of
 
 ASKED = "Answer the question about the text above with one word, yes or no, and nothing else."
 _WORD = re.compile(r"^(yes|no)\b|\b(yes|no)$")
-"""Where a reply says it; within it `no` is mostly another word."""
+"""Yes or no at the start or end of a reply; inside a reply `no` is mostly part of another phrase."""
 LEAST = 0.01
-"""How likely yes and no together must be if a reply begins with another word."""
+"""Least total probability of yes and no if a reply begins with another word."""
 
 
 class ChatDecisionModel(BaseDecisionModel):
-    """Answers `Noul` questions by a chat model that is asked yes or no.
+    """Answers `Noul` questions with a chat model that is asked for yes or no.
 
-    The probability is that of yes beside no among the logprobs of the first token, if the provider gives them; else
-    the share of yes among `samples` replies, which needs a temperature over 0. Without a usable reply there is no
-    answer.
+    The probability is P(yes) / (P(yes) + P(no)) of the first token, if the provider returns log-probabilities; else the
+    share of yes among `samples` replies, which needs a temperature above 0. Without a usable reply there is no answer.
 
     Args:
         chat: The chat model; it may have retries or fallbacks.
-        samples: How often it is asked if there are no logprobs, at least 1.
+        samples: Number of replies without log-probabilities, at least 1.
+        more: Further fields of the model.
 
     Raises:
         ModelError: `chat` is no chat model.
@@ -64,8 +64,8 @@ class ChatDecisionModel(BaseDecisionModel):
             if question.type != "noul":
                 raise ValueError(f"{name}: a chat model answers Noul questions, not {question.type}")
             criteria = question.criteria.model_dump() if question.criteria else ""
-            told = SystemMessage(f"{ASKED} {question.instructions} {criteria}".strip())
-            p, replies = await self._ask([told, HumanMessage(f"{state}")], driver)
+            instructions = SystemMessage(f"{ASKED} {question.instructions} {criteria}".strip())
+            p, replies = await self._ask([instructions, HumanMessage(f"{state}")], driver)
             spent += [getattr(each, "usage_metadata", None) for each in replies]
             answers |= {} if p is None else {name: NoulAnswer(type="noul", noul=p)}
         tokens = ("input_tokens", "output_tokens")
@@ -73,7 +73,7 @@ class ChatDecisionModel(BaseDecisionModel):
         return ClassifierResponse(model=self.model, answers=answers, usage=usage)
 
     async def _ask(self, asked: Any, driver: Driver) -> tuple[float | None, list[Any]]:
-        """Return the probability of yes, None if no reply says yes or no, with the replies."""
+        """Return the probability of yes (None if no reply says yes or no), and the replies."""
         replies = list[Any]()
         if hasattr(find_model(self.chat), "logprobs"):
             model = bind_within(self.chat, lambda each: each.bind(logprobs=True, top_logprobs=20))
@@ -84,7 +84,7 @@ class ChatDecisionModel(BaseDecisionModel):
                     raise
             if replies and (p := read_logprobs(replies[0].response_metadata)) is not None:
                 return p, replies
-        model = bind_within(self.chat, without_cache)  # LangChain's cache gives equal prompts one reply
+        model = bind_within(self.chat, without_cache)  # LangChain's cache gives equal prompts the same reply
         left = [asked] * (self.samples - len(replies))
         replies += await driver.do(model.batch, model.abatch, left) if left else []
         votes = [found[0] == "yes" for each in replies if (found := _WORD.search(_said(each.text)))]
@@ -92,9 +92,9 @@ class ChatDecisionModel(BaseDecisionModel):
 
 
 def read_logprobs(metadata: Mapping[str, Any]) -> float | None:
-    """Return the probability of yes beside no at the first token behind thoughts and marks; None if it is unknown.
+    """Return P(yes) / (P(yes) + P(no)) at the first token after reasoning and punctuation; None if unknown.
 
-    A word that is not listed is at most as likely as the least likely one that is.
+    An unlisted word is at most as likely as the least likely listed one.
     """
     tokens = (metadata.get("logprobs") or {}).get("content") or ()
     thoughts = [at for at, each in enumerate(tokens, 1) if "</think>" in each["token"]]

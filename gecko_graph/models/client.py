@@ -1,9 +1,8 @@
-"""A client that asks one chat model for messages and structured replies, and remembers what its server accepts.
+"""A client that asks a chat model for messages and structured replies, and remembers what its server supports.
 
-Output methods are tried in order: the provider's structured output, function calling, plain text. The one that the
-server does not refuse is remembered for the next ask. A reply that does not fit gets one repair round with what is
-wrong with it, then the ask has failed. A model may stand in `.bind()`, `.with_retry()`, `.with_fallbacks()`, or be a
-configurable one.
+Output methods are tried in order: the provider's structured output, function calling, plain text. The first method that
+the server accepts is remembered. An invalid reply gets one repair round with its faults; then the ask fails. A model
+may be wrapped in `.bind()`, `.with_retry()` or `.with_fallbacks()`, or be configurable.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ Bind: TypeAlias = Callable[[Any], AnyRunnable]
 
 
 def find_model(runnable: object) -> Any:
-    """Return the chat model within its wrappers, of fallbacks the first; None if there is none."""
-    # `init_chat_model`'s configurable one is no BaseChatModel
+    """Return the chat model inside its wrappers, the first of several fallbacks; None if there is none."""
+    # a configurable model of `init_chat_model` is no BaseChatModel
     return find_inner(runnable, lambda each: isinstance(each, Runnable) and hasattr(type(each), "bind_tools"))
 
 
 def find_inner(runnable: object, is_kind: Callable[[object], bool]) -> Any:
-    """Return the model of a kind within its wrappers, as `find_model`."""
+    """Return the model of a kind inside its wrappers, see `find_model`."""
     if isinstance(runnable, RunnableWithFallbacks):
         found = [find_inner(each, is_kind) for each in runnable.runnables]
         return None if None in found else found[0]
@@ -55,7 +54,7 @@ def find_inner(runnable: object, is_kind: Callable[[object], bool]) -> Any:
 
 
 def bind_within(runnable: AnyRunnable, bind: Bind) -> AnyRunnable:
-    """Return a model with each chat model within its wrappers replaced by `bind` of it."""
+    """Return a model in which `bind` has replaced each wrapped chat model."""
     if isinstance(runnable, RunnableWithFallbacks):
         first, *others = (bind_within(each, bind) for each in runnable.runnables)
         return runnable.model_copy(update={"runnable": first, "fallbacks": others})
@@ -65,7 +64,7 @@ def bind_within(runnable: AnyRunnable, bind: Bind) -> AnyRunnable:
 
 
 class _Configured(Runnable[Any, Any]):
-    """A configurable model with something bound: which model that is, the config of each call says."""
+    """A configurable model with something bound; each call's config selects the model."""
 
     def __init__(self, model: DynamicRunnable[Any, Any], bind: Bind) -> None:
         self._model, self._bind = model, bind
@@ -81,11 +80,11 @@ class _Configured(Runnable[Any, Any]):
 
 _REPAIR_CHARS = 4_000
 _MOST_BOUND = 1_000
-"""Schemas that a model is kept bound with."""
+"""Most schemas with a cached bound model."""
 
 
 class StructuredClient:
-    """One chat model, with prices by model name. Shared by all its roles and by all runs: it keeps no trace of any."""
+    """One chat model, with prices by model name. It is shared by roles and runs, and stores nothing about them."""
 
     _find: Callable[[Any], Any] = staticmethod(find_model)
 
@@ -101,7 +100,7 @@ class StructuredClient:
         self._tools: tuple[Sequence[JsonObject], AnyRunnable] | None = None
 
     def ask(self, ask: Ask) -> Dialogue:
-        """Ask for an object of the reply's class: the first method that is not refused, with one repair round."""
+        """Ask for an object of the reply's class, by the first accepted method, with one repair round."""
         variables = hide_secrets(ask.variables) if ask.role in BLIND else ask.variables
         prompt = self._prompts.render(ask.role, variables)
         spent: list[RoleUsage] = []
@@ -135,7 +134,7 @@ class StructuredClient:
             runnable = bind_within(runnable, without_cache) if ask.uncached else runnable
         except NotImplementedError:
             return Reply(None, f"{type(self._inner).__name__} has no bind_tools, so it cannot plan tool calls")
-        except Exception as error:  # noqa: BLE001 - the boundary to models: a client that chokes on a tool is data
+        except Exception as error:  # noqa: BLE001 - the boundary to models: a client's exception becomes data
             return Reply(None, f"the tools could not be bound: {failure_of(error)}")
         message = self._look((yield ModelCall(runnable, ask.messages)))
         usage = self._count(message)
@@ -147,7 +146,7 @@ class StructuredClient:
         return Reply(message, failure, usage)
 
     def _look(self, message: Any) -> Any:
-        """Return a call's result in a form that can be stored; raises NoReply if key, address or name is wrong."""
+        """Return a call's result in a storable form. Raises NoReply if key, address or name is wrong."""
         is_error = isinstance(message, Exception)
         if is_error and (problem := find_setup_problem(message, self._inner, has_replied=self._has_replied)):
             raise NoReply(problem) from message
@@ -158,12 +157,12 @@ class StructuredClient:
         if isinstance(again, Exception):
             return Reply(None, failure_of(again), add_all(spent))
         value, still = _read(again, ask, whole=False)
-        if still is None and problem.prose:  # the server ignores unknown options: put the schema into the prompt
+        if still is None and problem.prose:  # the server ignores the schema: prompt it
             self._methods[ask.reply] = self._method = "text"
         return Reply(value, str(still) if still else None, add_all(spent))
 
     def _forms(self, ask: Ask) -> Iterator[tuple[OutputMethod, JsonObject]]:
-        """Yield methods with the schema to bind: the ask's own, and if the server refuses that one, the class's."""
+        """Yield methods with the schema to bind: the ask's own, and if the server rejects that, the class's."""
         for method in OUTPUT_METHODS[OUTPUT_METHODS.index(self._methods.get(ask.reply, self._method)) :]:
             if ask.schema is not None and method != "text":
                 yield method, ask.schema
@@ -202,14 +201,14 @@ class StructuredClient:
 
 
 def _structured_output(model: Any, *, schema: JsonObject, method: OutputMethod, strict: bool) -> Runnable[Any, Any]:
-    """Return a chat model with the reply's schema bound, without the parser behind it: `_read` reads all replies.
+    """Return a chat model with the reply's schema bound, without LangChain's parser: `_read` reads all replies.
 
-    Besides, tokens are counted from the raw message, and LangChain's own `include_raw` costs a thread a call.
+    Token counts need the raw message, and LangChain's `include_raw` would start a thread per call.
 
     Raises:
         NotImplementedError: The model has no such method.
     """
-    if not isinstance(model, BaseChatModel):  # a configurable one, whose model is made at each call
+    if not isinstance(model, BaseChatModel):  # configurable: the model is created at each call
         made: Runnable[Any, Any] = model.with_structured_output(schema, method=method, include_raw=True)
         return made | itemgetter("raw")
     for options in ({"method": method, "strict": strict}, {"method": method}):
@@ -238,7 +237,7 @@ def _repair(prompt: Prompt, ask: Ask, message: Any, problem: Unreadable) -> list
     wrote = cut(raw_text(message), budget=_REPAIR_CHARS)
     return [
         *_messages(prompt, ask, in_words=True),
-        AIMessage(wrote if wrote.strip() else "(nothing)"),  # two human messages in a row are refused by some models
+        AIMessage(wrote if wrote.strip() else "(nothing)"),  # some models reject two consecutive human messages
         HumanMessage(
             f"That cannot be used: {problem}. Reply again with the whole, corrected JSON object and nothing else."
         ),

@@ -1,4 +1,4 @@
-"""Messages as checkpoints can store them, and conversations as every provider takes them."""
+"""Messages that checkpoints can store, and conversations that every provider accepts."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _SERDE = JsonPlusSerializer()
 
 
 def read_message(message: AIMessage) -> tuple[AIMessage | None, str | None]:
-    """Return a sanitized message as the planner's, or why it cannot be used.
+    """Return a sanitized message, or the reason why it is unusable.
 
-    A refusal that the provider sends with an empty text becomes the text.
+    A provider's refusal with an empty text becomes the text.
     """
     size = len(text_of(message)) + sum(len(str(each["args"])) for each in _all_calls(message))
     if size > MAX_REPLY_CHARS:
@@ -47,10 +47,10 @@ def read_message(message: AIMessage) -> tuple[AIMessage | None, str | None]:
 
 
 def sanitize_message(message: AIMessage) -> AIMessage:
-    """Return the message without values that no checkpoint can store; one without faults is returned as it is.
+    """Return the message without values that no checkpoint can store; a valid message is returned unchanged.
 
-    A call whose arguments cannot be kept (an integer over 64 bits, half a surrogate pair, NaN) becomes an invalid
-    call, for the validator to refuse.
+    A call whose arguments cannot be stored (an integer over 64 bits, a lone surrogate, NaN) becomes an invalid call,
+    which the validator refuses.
     """
     if _is_storable(message):
         return message
@@ -90,7 +90,7 @@ _CALL_KEYS = frozenset(tool_call(name="", args={}, id=None))
 
 
 def _is_storable(message: AIMessage) -> bool:
-    """Return whether a message is known to have no fault, by one look at all of it: most have none."""
+    """Return whether a message is surely storable, by one cheap check: most messages are."""
     calls, kept = message.tool_calls, [message.additional_kwargs, message.response_metadata]
     if message.invalid_tool_calls or type(message.content) is not str or any(type(each) is not dict for each in kept):
         return False
@@ -122,7 +122,7 @@ def _packs(value: Any) -> bool:
 
 
 def _clean(value: Any) -> Any:
-    """Return the value with half surrogate pairs replaced, at any depth: they cannot be written as UTF-8."""
+    """Return the value with lone surrogates replaced, at any depth: they cannot be encoded as UTF-8."""
     return map_texts(value, lambda text: text.encode("utf-8", "replace").decode(), keys=True)
 
 
@@ -133,9 +133,9 @@ _RAW_CALLS = frozenset({"tool_calls", "function_call"})
 
 
 def build_conversation(instructions: str, conversation: Sequence[AnyMessage], *, budget: int) -> list[BaseMessage]:
-    """Build the messages for a model: the system messages and our instructions as one, since many models take no more.
+    """Build the messages for a model; system messages and instructions become one, because many models accept one only.
 
-    Of the caller's conversation `budget` characters are kept; the last human turn and the messages after it always are.
+    At most `budget` characters of the conversation are kept, but always the last human turn and all messages after it.
     """
     policies = [text_of(message) for message in conversation if isinstance(message, SystemMessage)]
     turns = [message for message in conversation if not isinstance(message, SystemMessage)]
@@ -147,9 +147,9 @@ def build_conversation(instructions: str, conversation: Sequence[AnyMessage], *,
 
 
 def build_result_message(call: Call, outcome: Outcome, *, task: str, budget: int) -> ToolMessage:
-    """Return the outcome as the planner sees it: as the real tool would show it, within `budget` characters.
+    """Return the outcome as the planner sees it: like a real tool's result, within `budget` characters.
 
-    Of a longer result it sees the start and the end of its texts, else an outline with the parts that the task names.
+    A longer result is cut: its texts in the middle, or it becomes an outline with the parts that the task names.
     """
     result = outcome["result"]
     content = as_text(result)
@@ -163,27 +163,27 @@ def build_result_message(call: Call, outcome: Outcome, *, task: str, budget: int
 
 
 def with_media(content: str, result: Json) -> str | list[JsonObject]:
-    """Return a result as the planner sees it, with the images, sounds and files that it refers to behind its text."""
+    """Return a result's text, followed by the images, sounds and files that it refers to."""
     shown = show_media(result)
     return [{"type": "text", "text": content}, *shown] if shown else content
 
 
 def build_complaint_message(call: Call, complaints: Sequence[Complaint]) -> ToolMessage:
-    """Return the complaints about a call as the planner sees them: the error that a real tool would give."""
+    """Return the complaints about a call in the form of a tool's error."""
     lines = list(map(describe_complaint, complaints))
     content = "\n".join([f"{call['name']} was refused before it ran:", *lines])
     return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
 
 
 def build_step_message(step: Step, *, task: str, budget: int) -> ToolMessage:
-    """Return a step's text for the planner: its outcome, or the complaints."""
+    """Return a step's message for the planner: its outcome, or the complaints."""
     if "outcome" in step:
         return build_result_message(step["call"], step["outcome"], task=task, budget=budget)
     return build_complaint_message(step["call"], step["complaints"])
 
 
 def build_call_messages(steps: Sequence[Step], *, task: str, budget: int) -> list[AnyMessage]:
-    """Return answered calls as a conversation has them: one message that makes them all, then their results."""
+    """Return answered calls as messages: one with all calls, then the results."""
     made = [step["call"] for step in steps]
     calls = [ToolCall(name=call["name"], args=call["args"], id=call["id"]) for call in made]
     results = [build_step_message(step, task=task, budget=budget) for step in steps]
@@ -191,7 +191,7 @@ def build_call_messages(steps: Sequence[Step], *, task: str, budget: int) -> lis
 
 
 def keep_recent(messages: Sequence[AnyMessage], *, budget: int) -> list[AnyMessage]:
-    """Return the latest messages that fit `budget` characters, from a human turn on: calls keep their results."""
+    """Return the latest messages that fit `budget` characters, from a human message on: calls keep their results."""
     sizes = [
         len(text_of(each)) + (len(str(each.tool_calls)) if isinstance(each, AIMessage) else 0) for each in messages
     ]
@@ -203,9 +203,9 @@ def keep_recent(messages: Sequence[AnyMessage], *, budget: int) -> list[AnyMessa
 
 
 def drop_unpaired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """Return the messages without calls that lack results right behind them, and results that lack calls.
+    """Return the messages without calls that lack results right after them, and without results that lack calls.
 
-    Providers refuse both, and a parent graph that rehearses before it acts passes just that: unanswered calls.
+    Providers reject both. A parent graph that rehearses before it acts passes unanswered calls.
     """
     kept: list[AnyMessage] = []
     behind: list[ToolMessage] = []
@@ -226,7 +226,7 @@ def drop_unpaired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 
 
 def has_open_calls(messages: Sequence[AnyMessage]) -> bool:
-    """Return whether the conversation ends in calls without results: their results must come next."""
+    """Return whether the conversation ends in calls without results, which must come next."""
     answered: set[str] = set()
     for message in reversed(messages):
         if not isinstance(message, ToolMessage):
@@ -236,7 +236,7 @@ def has_open_calls(messages: Sequence[AnyMessage]) -> bool:
 
 
 def merge_neighbours(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Merge neighbouring messages of one role: some models' chat templates refuse two in a row."""
+    """Merge consecutive messages of one role: some models' chat templates reject them."""
     merged: list[BaseMessage] = []
     for message in messages:
         last = merged[-1] if merged else None
@@ -259,7 +259,7 @@ def _joined(one: Any, other: Any) -> Any:
 
 
 def replace_calls(message: AIMessage, calls: list[ToolCall]) -> AIMessage:
-    """Return the message with these calls instead of its own, without the provider's raw form of them."""
+    """Return the message with other calls, without the provider's raw form of its own."""
     if not message.invalid_tool_calls and [*map(_bare_call, message.tool_calls)] == [*map(_bare_call, calls)]:
         return message
     content = message.content

@@ -1,7 +1,7 @@
-"""A client that puts a role's questions to a decision model: yes or no, each with its probability.
+"""A client that asks a decision model a role's yes-or-no questions, each answered by a probability.
 
-It is shown the part of the role's prompt that changes, and the questions written in its file. Langchain-core's
-`BaseDecisionModel` and langchain-openai's `OpenAIDecisions` are known by their own classes, loaded with such a model.
+It sends the variable part of the role's prompt, and the questions in the prompt file. Langchain-core's
+`BaseDecisionModel` and langchain-openai's `OpenAIDecisions` are recognized without importing their packages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .usage import count_tokens, is_count
 
 
 class DecisionAnswer(NamedTuple):
-    """An answer: the probability of yes, None if the model has declined; and its meaning, None for unsure."""
+    """An answer: the probability of yes (None if the model declined), and yes, no, or None for unsure."""
 
     p: float | None
     holds: bool | None
@@ -56,13 +56,13 @@ READ: Mapping[
     roles.ClaimReply: lambda pairs, all_: all_[0].said(met=all_[0].holds is True),
     roles.RiskReply: lambda pairs, all_: all_[0].said(risky=all_[0].holds is not False),
 }
-"""How a reply is read from the answers to the questions of the ask's ids, and to all, of which those come first."""
+"""Reply class to the function that builds its fields from the answers on the ask's ids, and from all answers."""
 ROLES = tuple(role for role, replies in roles.REPLIES.items() if not READ.keys().isdisjoint(replies))
-"""The roles that a decision model may have."""
+"""The roles that may have a decision model."""
 
 
 def find_decider(runnable: object) -> Any:
-    """Return the decision model within its wrappers; None if there is none."""
+    """Return the decision model inside its wrappers, None if there is none."""
     kinds = _kind("langchain_core", "BaseDecisionModel"), _kind("langchain_openai", "OpenAIDecisions")
     return find_inner(runnable, lambda each: isinstance(each, kinds))
 
@@ -72,12 +72,12 @@ def _kind(package: str, name: str) -> Any:
 
 
 class DecisionClient(StructuredClient):
-    """One decision model; see `StructuredClient`. It has no role that sends messages."""
+    """One decision model, see `StructuredClient`; not for roles that send messages."""
 
     _find = staticmethod(find_decider)
 
     def ask(self, ask: Ask) -> Dialogue:
-        """Put all questions in one request; a refused or missing answer is unsure."""
+        """Send all questions in one request; a refused or missing answer counts as unsure."""
         variables = hide_secrets(ask.variables) if ask.role in BLIND else ask.variables
         shown, questions = self._prompts.render(ask.role, variables).user, self._prompts.questions(ask)
         is_core = isinstance(self._inner, _kind("langchain_core", "BaseDecisionModel"))
@@ -102,7 +102,7 @@ class DecisionClient(StructuredClient):
 
 
 def _read(given: Any, band: tuple[float, float]) -> DecisionAnswer:
-    """Return the answer that a model has given: None for one that is missing, refused or no number from 0 to 1."""
+    """Return a model's answer; unsure if it is missing, refused, or no number from 0 to 1."""
     p = getattr(given, "noul", getattr(given, "probability", None))
     if not isinstance(p, int | float) or not 0 <= p <= 1:
         return DecisionAnswer(None, None)

@@ -1,7 +1,7 @@
 """The text of a view: JSON with marks for omitted parts.
 
-Every text and every key of the state is in JSON quotes; a mark begins with "…" outside of quotes. So nothing in a
-state can pass for a mark, and each mark states how much it omits.
+All texts and keys of the state are in JSON quotes, and a mark begins with "…" outside of quotes, so that no state can
+imitate a mark. Each mark states how much it omits.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ _ONE_LINE = 100
 _NAMES = 80
 _NAME = 60
 _GAP = 40
-"""Characters that the mark of a gap in a list may take, besides the indent."""
+"""Most characters of a gap's mark in a list, without the indent."""
 
 _CLOSING = 70
-"""Characters that the mark for a container's omitted part may take, without the names in it."""
+"""Most characters of the mark for a container's omitted part, without names."""
 
 _ODD = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""Characters that break lines or cannot be sent as UTF-8."""
+"""Characters that break lines or cannot be encoded as UTF-8."""
 
 
 class Drawing:
     """The shown parts of a state, within a number of characters.
 
     Attributes:
-        room: Characters that are left; `floor`: those of them that are reserved.
-        refused: How often something did not fit.
+        room: Characters left; `floor` of them are reserved.
+        refused: How often a part did not fit.
     """
 
     def __init__(self, root: Container, room: int) -> None:
@@ -45,19 +45,19 @@ class Drawing:
         self._names: dict[int, int] = {}
 
     def limit(self, characters: int) -> None:
-        """Let the next step use so many characters, if there are as many."""
+        """Let the next step use at most so many of the remaining characters."""
         self.floor = max(0, self.room - max(0, characters))
 
     def is_open(self, node: Container) -> bool:
         """Return True if some entries of the container are shown."""
-        return node.index in self._entries or self._iswhole(node)
+        return node.index in self._entries or self._is_whole(node)
 
-    def _iswhole(self, node: Container) -> bool:
+    def _is_whole(self, node: Container) -> bool:
         return bool(self._wholes) and any(above.index in self._wholes for above in node.way())
 
     def open(self, node: Container, *, names: int = _NAMES) -> bool:
-        """Show the container, with the names of its omitted parts; False if it does not fit."""
-        if self._iswhole(node):
+        """Show the container, with the names of its omitted entries; False if it does not fit."""
+        if self._is_whole(node):
             return True
         names, before = _names_size(node, names), self._names.get(node.index, 0)
         closed = [above for above in node.way() if above.index not in self._entries]
@@ -71,17 +71,17 @@ class Drawing:
         return True
 
     def show(self, node: Container, key: Any, *, limit: int) -> None:
-        """Show one entry, if it fits: a container folded, about `limit` characters of a text."""
-        if key in self._entries.get(node.index, ()) or not self.open(node, names=0) or self._iswhole(node):
+        """Show one entry if it fits: a container folded, a text with about `limit` characters."""
+        if key in self._entries.get(node.index, ()) or not self.open(node, names=0) or self._is_whole(node):
             return
         text = folded(node.kids[key].value) if key in node.kids else scalar(node.value[key], limit)
         gap = _GAP + 2 * node.depth if isinstance(key, int) and key - 1 not in self._entries[node.index] else 0
         if self._pay(_line_size(node, key) + gap + len(text)):
             self._entries[node.index][key] = text
 
-    def showwhole(self, node: Container) -> bool:
-        """Show all of the container; False if it does not fit."""
-        if self._iswhole(node):
+    def show_whole(self, node: Container) -> bool:
+        """Show the whole container; False if it does not fit."""
+        if self._is_whole(node):
             return True
         text = whole(node.value, node.depth)
         if len(text) > self.room - self.floor or (node.parent and not self.open(node.parent, names=0)):
@@ -94,7 +94,7 @@ class Drawing:
         return True
 
     def lengthened(self, nodes: Iterable[Container], budget: int) -> str:
-        """Return the text; the rest of the budget is used for the texts in some containers."""
+        """Return the text; the rest of the budget is used to lengthen texts of the given containers."""
         text = self.text()
         kept = {index: dict(entries) for index, entries in self._entries.items()}
         self.room, self.floor = budget - len(text), 0
@@ -116,23 +116,23 @@ class Drawing:
                     entries[key] = more
 
     def shows(self, path: Sequence[str]) -> bool:
-        """Return True if all of the value at a path that exists is shown."""
+        """Return True if the whole value at an existing path is shown."""
         node = self._root
         for token in path:
             key = int(token) if isinstance(node.value, list) else token
-            if self._iswhole(node) or key not in node.kids:
-                return self._iswhole(node) or self._showsscalar(node, key)
+            if self._is_whole(node) or key not in node.kids:
+                return self._is_whole(node) or self._shows_scalar(node, key)
             if key not in self._entries.get(node.index, ()):
                 return False
             node = node.kids[key]
         return self._shows_all(node)
 
     def _shows_all(self, node: Container) -> bool:
-        return self._iswhole(node) or all(
-            self._shows_all(node.kids[key]) if key in node.kids else self._showsscalar(node, key) for key in node.keys
+        return self._is_whole(node) or all(
+            self._shows_all(node.kids[key]) if key in node.kids else self._shows_scalar(node, key) for key in node.keys
         )
 
-    def _showsscalar(self, node: Container, key: Any) -> bool:
+    def _shows_scalar(self, node: Container, key: Any) -> bool:
         return self._entries.get(node.index, {}).get(key) == whole(node.value[key])
 
     def _pay(self, cost: int) -> bool:
@@ -146,7 +146,6 @@ class Drawing:
             self._entries[node.parent.index].setdefault(node.key, "")
 
     def text(self) -> str:
-        """Return the view."""
         return self._draw(self._root)
 
     def _draw(self, node: Container) -> str:
@@ -182,7 +181,7 @@ def _names_size(node: Container, limit: int) -> int:
 
 
 def _line_size(node: Container, key: Any) -> int:
-    """Return a line's characters besides its value: the indent, the key or index, a comma."""
+    """Return the characters of a line without its value: indent, key or index, comma."""
     return 2 * node.depth + 6 + len(quoted(key) if isinstance(key, str) else str(key))
 
 
@@ -191,17 +190,17 @@ def _entry_size(node: Container) -> int:
 
 
 def escape(text: str) -> str:
-    """Escape, as JSON does, characters that would break a line or cannot be sent."""
+    """Escape, as JSON does, characters that break lines or cannot be encoded."""
     return _ODD.sub(lambda odd: f"\\u{ord(odd[0]):04x}", text) if not text.isascii() or "\x7f" in text else text
 
 
 def quoted(text: str) -> str:
-    """Return the text as JSON, always on one line."""
+    """Return the text as JSON on one line."""
     return escape(encode_basestring(text))
 
 
 def scalar(value: Json, limit: int) -> str:
-    """Return a scalar or an empty container; of a longer text about `limit` characters, from its start and its end."""
+    """Return a scalar or an empty container; of a longer text the start and the end, about `limit` characters."""
     if not isinstance(value, str):
         return json.dumps(value)
     if len(value) <= limit:
@@ -212,7 +211,7 @@ def scalar(value: Json, limit: int) -> str:
 
 
 def whole(value: Json, indent: int = 0) -> str:
-    """Return the whole value, short parts on one line."""
+    """Return the whole value, with short parts on one line."""
     if not value or not isinstance(value, (dict, list)):
         return scalar(value, len(value) if isinstance(value, str) else 0)
     if isinstance(value, dict):
@@ -221,7 +220,7 @@ def whole(value: Json, indent: int = 0) -> str:
 
 
 def folded(value: Json) -> str:
-    """Summarize a non-empty container: its size, its first names or the shape of its items."""
+    """Summarize a non-empty container: its size, its first names or the names in its first item."""
     if isinstance(value, dict):
         return f"{{… {_count(len(value), 'key')}{_list_names(value, _NAMES)}}}"
     first = _list_names(value[0], _NAMES) if isinstance(value[0], dict) else ""

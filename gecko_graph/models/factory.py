@@ -30,12 +30,12 @@ from .prompts import Prompts
 TIMEOUT_S = 120.0
 MAX_RETRIES = 2
 MOST_CHOSEN = 16
-"""Models that contexts have named which are kept, with their connections."""
+"""Most models selected by contexts that are kept, with their connections."""
 
-# these take no temperature but their own
+# these accept their default temperature only
 _FIXED_TEMPERATURE = ("gpt-5", "o1", "o3", "o4")
 
-# LangChain's packages for further providers
+# LangChain's packages of further providers
 _PROVIDERS = "anthropic cohere deepseek fireworks google_genai google_vertexai groq huggingface mistralai ollama xai"
 _PACKAGES = {name: f"langchain-{name.replace('_', '-')}" for name in _PROVIDERS.split()}
 _PACKAGES |= {"azure_openai": "langchain-openai", "bedrock_converse": "langchain-aws", "together": "langchain-together"}
@@ -54,23 +54,23 @@ class Models:
     """The models of a graph, by role. Immutable.
 
     Args:
-        model: Of every role that is not named: `"provider:name"` or a chat model; None for none.
+        model: The model of every role that is not named: `"provider:name"` or a chat model; None for none.
         base_url: Address of an OpenAI-compatible server, for models given as text.
-        prompts: A folder of prompts of your own: `judge.md` takes the place of the judge's, and so on.
-        timeout_s: Seconds that a model given as text may take for a reply; 120 for OpenAI's if left out.
-        temperature: Of models given as text, as for `chat_model`.
-        prices: US dollars for a million tokens by model name, in addition to the known ones, which they override.
-        roles: Models of single roles, by the role's name; None leaves the role to the rules. Those that judge
-            (`judge`, `validator`, `claim_judge`, `label_judge`, `reranker`, `risk`) may be a decision model: a
+        prompts: A folder of your own prompts: `judge.md` replaces the judge's, and so on.
+        timeout_s: Seconds per reply, for models given as text; by default 120 for OpenAI.
+        temperature: For models given as text, see `chat_model`.
+        prices: US dollars per million tokens by model name; they override the built-in ones.
+        roles: Models of single roles, by role name; None leaves the role to rules. The judging roles (`judge`,
+            `validator`, `claim_judge`, `label_judge`, `reranker`, `risk`) may have a decision model: a
             `BaseDecisionModel`, langchain-openai's `OpenAIDecisions`, or a `ChatDecisionModel`.
 
     Attributes:
         prompts: The prompts.
-        chat: Returns a chat model for its name, reached as these are.
+        chat: Returns a chat model for its name, with the same address and options.
 
     Raises:
-        ModelError: Unknown role or provider, missing key, missing package, or something that is no model.
-        GeckoError: A prompt of one's own that cannot be used.
+        ModelError: Unknown role or provider, missing key, missing package, or an object that is no model.
+        GeckoError: One of your prompts is invalid.
     """
 
     def __init__(
@@ -102,15 +102,15 @@ class Models:
         for role, each in self._given.items():
             try:
                 pickle.dumps(each)
-            except Exception as error:  # noqa: BLE001 - each client has its own
-                told = f"its {type(each).__name__} cannot go to another process: give it as 'provider:name'"
-                raise ModelError(f"{role}: {told} ({error})") from None
+            except Exception as error:  # noqa: BLE001 - each client raises errors of its own
+                why = f"its {type(each).__name__} cannot be sent to another process: give it as 'provider:name'"
+                raise ModelError(f"{role}: {why} ({error})") from None
         if self._listen is not None:
-            raise ModelError("models that are listened to cannot go to another process")
+            raise ModelError("models with a listener cannot be sent to another process")
         return _models_again, ({**self._how, "prices": self._prices}, self._given, self._named, self._cache)
 
     def caching(self, file: str | Path) -> Models:
-        """Return the same models, which keep replies in a file, and ask no question again; others' file stays."""
+        """Return the models with a file of cached replies: no question is asked twice. An earlier file is kept."""
         if self._cache is not None:
             return self
         models: Models = shallow(self)
@@ -121,11 +121,10 @@ class Models:
 
     @classmethod
     def of(cls, model: ModelsLike) -> Models:
-        """Return a factory's argument `model` as `Models`."""
         return model if isinstance(model, Models) else cls(model)
 
     def replace(self, **roles: ModelLike | None) -> Models:
-        """Return the same models but for these roles'. Raises as the class does."""
+        """Return the models with other models for these roles. Raises as the class does."""
         if unknown := sorted(roles.keys() - {*ROLES}):
             raise ModelError(f"unknown role {', '.join(map(repr, unknown))}; roles: {', '.join(ROLES)}")
         given = {role: each for role, each in roles.items() if each is not None}
@@ -147,11 +146,11 @@ class Models:
         return models
 
     def only_named(self, *roles: Role) -> Models:
-        """Return the same models, these roles' only if a role's own name gave it one."""
+        """Return the models without these roles' default: each needs a model given by its own name."""
         return self.replace(**dict.fromkeys(set(roles) - self._named))
 
     def chosen(self, model: str | None) -> Models:
-        """Return the models of a run whose context names one for every role. Raises as the class does."""
+        """Return the models of a run whose context selects one for all roles. Raises as the class does."""
         if model is None:
             return self
         if (made := self._chosen.get(model)) is None:
@@ -162,9 +161,9 @@ class Models:
         return made
 
     def listening(self, listen: Listener) -> Models:
-        """Return the same models, each dialogue led through `listen`, which returns the reply that the node is sent.
+        """Return the models with each dialogue passed through `listen`, which returns the reply for the node.
 
-        Who has listened before goes on to do so, and hears first.
+        Earlier listeners stay, and are called first.
         """
         models: Models = shallow(self)
         before = self._listen
@@ -173,7 +172,7 @@ class Models:
         return models
 
     def keeping(self, agent: Any) -> Any:
-        """Return an agent; of a chat model the replies are kept as the roles' are."""
+        """Return an agent; a chat model caches its replies as the roles' models do."""
         return self.replace(planner=agent).get("planner") if find_model(agent) is not None else agent
 
     def get(self, role: Role) -> Runnable[Any, Any] | None:
@@ -182,17 +181,16 @@ class Models:
         return client.model if client else None
 
     def has(self, role: Role) -> bool:
-        """Return whether anything answers for a role."""
         return role in self._clients
 
     def require(self, *roles: Role) -> None:
-        """Raise ModelError unless all of these roles, without which nothing can be done, have a model."""
+        """Raise ModelError unless all of these roles have a model."""
         for role in roles:
             if role not in self._clients:
                 raise ModelError(f"no model configured for role {role!r}: {HOW.format(role=role)}")
 
     def open(self, ask: ModelAsk) -> Dialogue:
-        """Begin to answer an ask; `ask.answer` and `ask.aanswer` carry it through."""
+        """Begin to answer an ask; `answer` and `aanswer` complete it."""
         client = self._clients.get(ask.role)
         if client is None:
             return _unanswered(ask)
@@ -221,16 +219,16 @@ def chat_model(
     timeout_s: float | None = None,
     temperature: float | None = None,
 ) -> Runnable[Any, Any]:
-    """Return a chat model for its name, `"provider:name"`; an object is returned as it is.
+    """Return a chat model for its name, `"provider:name"`; an object is returned unchanged.
 
     Args:
         model: For example `"openai:gpt-5-mini"`.
         base_url: Address of an OpenAI-compatible server; then no key is needed.
-        timeout_s: Seconds that a reply may take; the provider's own if left out, for OpenAI's 120.
-        temperature: The provider's own if left out; for OpenAI's 0, if the model takes one.
+        timeout_s: Seconds per reply; the provider's default, for OpenAI 120.
+        temperature: The provider's default; for OpenAI 0, if the model accepts it.
 
     Raises:
-        ModelError: Not of this form, an invalid time-out, unknown provider, missing key, missing package.
+        ModelError: Another form, an invalid timeout, unknown provider, missing key, missing package.
     """
     if not isinstance(model, str):
         if find_model(model) is None and find_decider(model) is None:
@@ -251,7 +249,7 @@ def chat_model(
 
 
 def _openai(name: str, base_url: str | None, timeout_s: float, temperature: float | None) -> BaseChatModel:
-    from langchain_openai import ChatOpenAI  # here, because it takes a good part of a second
+    from langchain_openai import ChatOpenAI  # here, because the import is slow
 
     key = os.environ.get("OPENAI_API_KEY")
     address = base_url or os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE")
@@ -298,4 +296,4 @@ def _other(provider: str, name: str, given: Mapping[str, Any]) -> BaseChatModel:
 
 def _unanswered(ask: ModelAsk) -> Dialogue:
     return Reply(None, f"no model configured for role {ask.role!r}", absent=True)
-    yield  # a Dialogue is a generator
+    yield  # makes this a generator, as a Dialogue must be

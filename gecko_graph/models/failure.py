@@ -1,4 +1,4 @@
-"""The meaning of an exception: whether a call may have taken effect, and the fault of a model's setting."""
+"""The meaning of an exception: whether a call may have taken effect, and what is wrong with a model's setup."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from ..masking import mask
 from ..values.places import shorten
 
 MCP_REFUSALS = frozenset((-32601, -32602, -32020, -32021, -32022, -32042))
-"""Codes of MCP's errors of the request itself (method, arguments, headers, capabilities, version, URL): not run."""
+"""MCP error codes of invalid requests (method, arguments, headers, capabilities, version, URL): nothing ran."""
 REFUSED = {"gecko_refused": True}
-"""In a message's `additional_kwargs`: the error result was there before anything was done."""
+"""In a message's `additional_kwargs`: the call was refused before anything was done."""
 TOO_MANY = 429
 
-_NO_REFUSALS = frozenset((408, 409, 425))  # too late, in conflict with perhaps this very call, too early
+_NO_REFUSALS = frozenset((408, 409, 425))  # timeout, a conflict possibly with this very call, too early
 _MCP_CALL = ("mcp.client.session", "call_tool")
 _UNANSWERED = frozenset(("TransportError", "Timeout", "ConnectionError"))
 _STATUS = {
     "httpx.HTTPStatusError": "response.status_code", "requests.HTTPError": "response.status_code",
     "openai.APIStatusError": "status_code", "urllib.error.HTTPError": "code", "aiohttp.ClientResponseError": "status",
 }  # fmt: skip
-"""Errors of HTTP clients that have an answer, and the place of its status."""
+"""HTTP clients' errors with a response, and the attribute of its status."""
 _HTTPX = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "InvalidURL")
 _UNOPENED = ("requests.ConnectTimeout", *(f"httpx.{name}" for name in _HTTPX))
-"""Errors of HTTP clients whose connection was never opened."""
+"""HTTP clients' errors without an opened connection."""
 
 
 def is_in_doubt(error: BaseException) -> bool:
-    """Return False only for an error that says that nothing was done; all others leave it open.
+    """Return False only for an error which states that nothing was done.
 
-    Those are `Refused`, `NotMade`, an HTTP status that refuses, a connection that was never opened, MCP's errors of the
-    request itself, and arguments that a LangChain tool does not take. Clients' errors are known by their own classes.
+    These are `Refused`, `NotMade`, a refusing HTTP status, a connection that was never opened, MCP's invalid requests,
+    and arguments that a LangChain tool rejects. Clients' errors are recognized without importing their packages.
     """
     if isinstance(error, BaseExceptionGroup):
         return any(map(is_in_doubt, error.exceptions))
@@ -56,7 +56,7 @@ def is_in_doubt(error: BaseException) -> bool:
 
 
 def is_lost(error: BaseException) -> bool:
-    """Return whether a read that raised this is made again, because no answer came. Errors are known by name."""
+    """Return whether a read that raised this error is repeated, because no answer came. Errors are known by name."""
     if isinstance(error, BaseExceptionGroup):
         return any(map(is_lost, error.exceptions))
     names = {kind.__name__ for kind in type(error).__mro__}
@@ -66,27 +66,27 @@ def is_lost(error: BaseException) -> bool:
 
 
 def refuses(status: Any) -> bool:
-    """Return whether an HTTP status says that nothing was done: a 4xx, but for those that leave it open."""
+    """Return whether an HTTP status states that nothing was done: most 4xx."""
     return isinstance(status, int) and 400 <= status < 500 and status not in _NO_REFUSALS
 
 
 def status_of_error(error: BaseException | None) -> Any:
-    """Return the HTTP status in an error of a well-known client; None if there is none."""
+    """Return the HTTP status in an error of a well-known client, None if there is none."""
     kind = _find_kind(error, _STATUS)
     try:
         return attrgetter(_STATUS[kind])(error) if kind else None
-    except AttributeError:  # it was made without an answer
+    except AttributeError:  # created without a response
         return None
 
 
 def retry_after_of_error(error: BaseException | None) -> float:
-    """Return the seconds that a well-known client's error says to wait before the call is made again; 0 for none."""
+    """Return the seconds to wait before a retry by a well-known client's error, 0 if it has none."""
     headers: Any = getattr(getattr(error, "response", error), "headers", None)
     return read_retry_after(headers.get("retry-after") if headers else None) or 0.0
 
 
 def read_retry_after(text: Any) -> float | None:
-    """Return the seconds from now that a Retry-After header says, as a number or an HTTP date; None for neither."""
+    """Return the seconds of a Retry-After header, a number or an HTTP date; None if it is neither."""
     text = str(text or "").strip()
     if text.isdecimal() and len(text) < 10:
         return float(text)
@@ -98,7 +98,7 @@ def read_retry_after(text: Any) -> float | None:
 
 
 def _find_kind(error: BaseException | None, names: Iterable[str]) -> str | None:
-    """Return which of these classes an error has: the packages' own, which are loaded then, and none of that name."""
+    """Return the first of these class names that an error has; packages that are not loaded are skipped."""
     for name in names:
         module, _, kind = name.rpartition(".")
         if isinstance(error, getattr(sys.modules.get(module), kind, ())):
@@ -107,13 +107,13 @@ def _find_kind(error: BaseException | None, names: Iterable[str]) -> str | None:
 
 
 def _frames(error: BaseException) -> list[tuple[str, str]]:
-    """Return module and function of each frame that the error came through, outermost first."""
+    """Return module and function of each frame of the traceback, outermost first."""
     frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
     return [(str(frame.f_globals.get("__name__")), frame.f_code.co_name) for frame in frames]
 
 
 def _is_unbegun(frames: list[tuple[str, str]]) -> bool:
-    """Return whether a LangChain tool was still reading its arguments: before that stands no function of a user's."""
+    """Return whether a LangChain tool was still parsing its arguments, so that no user's function had started."""
     own = (f"{__package__}.", "gecko_graph.tools.functions", "gecko_graph.tools.typed", "asyncio.")
     for module, name in frames:
         if (module, name) == ("langchain_core.tools.base", "_to_args_and_kwargs"):
@@ -126,28 +126,28 @@ def _is_unbegun(frames: list[tuple[str, str]]) -> bool:
 
 _LONGEST = 300
 
-# answers of servers that know no response_format or no tools
+# status codes of servers without support for response_format or tools
 _REFUSALS = frozenset({400, 415, 422, 501})
 
-# the words of OpenAI, llama.cpp, vLLM, Anthropic and LiteLLM
+# phrases of OpenAI, llama.cpp, vLLM, Anthropic and LiteLLM
 _TOO_LONG = re.compile(
     r"(?i)context[_ ]?(?:length|size|window)|maximum context|prompt is too long|input tokens exceed|too many tokens"
 )
 
-# what to check if a server answers every request with this status
+# what to check if a server answers with this status
 _ADDRESS = "base_url (most servers want /v1 at its end) and the model's name"
 _CHECKS = {401: "the key in {keys}", 403: "whether the key in {keys} may use this model", 404: _ADDRESS}
 _PAGE = re.compile(r"(?i)<(?:html|!doctype)|^'str' object has no attribute")
 
-# errors of clients on a reply of an unexpected form
+# errors of clients for a reply of unexpected form
 _STUMBLES = (AttributeError, IndexError, KeyError, TypeError)
 
 
 def failure_of(error: Exception) -> str:
-    """Return an exception as one short line, without keys."""
+    """Return an exception as one short line, without secrets."""
     text = " ".join(mask(message_of(error)).split())
     if type(error).__name__ == "LengthFinishReasonError":
-        text = "the model's reply was cut off at its length limit"
+        text = "the model's reply was truncated at its length limit"
     elif isinstance(error, _STUMBLES):
         text = f"the model's reply could not be read ({type(error).__name__}: {text})"
     elif not isinstance(error, RunFailure):
@@ -156,17 +156,17 @@ def failure_of(error: Exception) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """Return an exception's message as text that can be kept; empty if its own `__str__` raises."""
+    """Return an exception's message as storable text; "" if its `__str__` raises."""
     try:
         return str(error).encode("utf-8", "replace").decode("utf-8")
-    except Exception:  # noqa: BLE001 - the boundary to models and users' tools: an error's text is foreign code, too
+    except Exception:  # noqa: BLE001 - the boundary to models and users' tools: `__str__` is foreign code
         return ""
 
 
 def is_refusal(error: Exception) -> bool:
-    """Return whether the server may accept the same question without structured output.
+    """Return whether the server may accept the question without structured output.
 
-    Too long a prompt is refused with the same status, and stays too long.
+    A prompt that is too long is rejected with the same status, and stays too long.
     """
     if isinstance(error, NotImplementedError):
         return True
@@ -177,9 +177,9 @@ def is_refusal(error: Exception) -> bool:
 
 
 def find_setup_problem(error: Exception, model: object, *, has_replied: bool) -> str | None:
-    """Return the fault of a model's key, address or name, in one line; None if asking again may help.
+    """Return what is wrong with a model's key, address or name, in one line; None if a retry may help.
 
-    A page in HTML, or a text over which its client stumbles, is of a wrong address, unless it has replied before.
+    An HTML page, or a text on which the client fails, is a sign of a wrong address, unless the model replied before.
     """
     status = getattr(error, "status_code", None) or status_of_error(error)
     status = status if isinstance(status, int) else 0
@@ -195,5 +195,5 @@ def find_setup_problem(error: Exception, model: object, *, has_replied: bool) ->
 
 
 def name_of(model: object) -> str:
-    """Return a chat model's own name, as the provider knows it."""
+    """Return a chat model's name, as the provider knows it."""
     return str(getattr(model, "model_name", "") or getattr(model, "model", ""))

@@ -1,7 +1,6 @@
-"""The words to look for in a large state, and an index of it: its containers, and where words occur in them.
+"""The words to look for in a large state, and an index of the state: its containers, and where words occur.
 
-Work per value runs at the speed of C: each container's keys and scalars are joined to one text, and words are looked
-for in the texts of all containers at once.
+For speed each container's keys and scalars are joined to one text, and words are searched in all texts at once.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from ..state import Json
 from ..values.places import scalars_of
 
 MAX_WORDS = 120
-"""Words of a focus; the first ones count most."""
+"""Most words of a focus; the first ones weigh most."""
 
 _LONGEST = 80
-"""Characters up to which a text is searched as a whole: a name, an identifier, a title, not a message."""
+"""Longest text that is searched as a whole (a name, an identifier, a title), in characters."""
 
 _START, _FIRST = 4_000, 400
 """Characters read of a text, and texts read of a part: a result can be as large as a state."""
 
 _TERM = re.compile(r"\w+(?:[-.:@#&'+]+\w+)*")
-"""A term in a text: `final_report.pdf`, `2024-05-01`, `o'neil`; of a path each step."""
+"""A term in a text: `final_report.pdf`, `2024-05-01`, `o'neil`; in a path each step."""
 
 _PART = re.compile(r"[^\W\d_]+|\d+")
 _CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
@@ -46,17 +45,17 @@ _IDLE = frozenset(
 
 _SEPARATORS = re.compile(r"[\W_]+")
 LEAST_RESPELT = 6
-"""Letters that a word has at least, whose key may be spelt otherwise."""
+"""Shortest word, in letters, that also matches keys with another spelling."""
 
 _MARGIN = "\x1f"
-"""Separates keys and scalars in the text. One inside a value only changes how relevant the value is."""
+"""Separates keys and scalars in the joined text. One inside a value only affects the value's relevance."""
 
 _CONTAINERS = frozenset((dict, list))
 MOST_UPPER = 40
 _MOST_KEYS = 10_000
-"""Keys, from the root outwards, that are found in another spelling."""
+"""Most keys, from the root on, that are indexed by spelling."""
 _FEW, _MANY = 80, 400
-"""Occurrences read of a word, and of those that are a whole key or scalar; more of them add little."""
+"""Most matches of a word that are read, and of those that are a whole key or scalar."""
 
 _CIRCUMSTANCE = re.compile(
     r"(?<![a-z])(?:users?|username|account|owner|login|logged|auth|authenticated|session|token|active|current|selected"
@@ -73,11 +72,11 @@ def focus_words(*parts: Json) -> list[str]:
     """Return the words to look for in a state, the most specific first; for `view`.
 
     Args:
-        parts: Texts that the view is for, the most specific first: a call's name and arguments, its result, task, items
-            of a checklist. Values come before their keys, whole texts before their words.
+        parts: Texts that the view is for, the most specific first: a call's name and arguments, its result, the task,
+            checklist items. Values come before their keys, whole texts before their words.
 
     Returns:
-        At most `MAX_WORDS` different words in small letters, at most half of them of one part.
+        At most `MAX_WORDS` different lower-case words, at most half of them from one part.
     """
     words: dict[str, None] = {}
     for part in parts:
@@ -87,7 +86,7 @@ def focus_words(*parts: Json) -> list[str]:
 
 
 def _terms(part: Json) -> Iterator[str]:
-    """Yield short texts as they are, the terms in all texts, then the words in those and in the first keys."""
+    """Yield short texts as a whole, then the terms of all texts, then the words of the terms and of the first keys."""
     scalars = (str(each) for each in scalars_of(part) if each is not None and not isinstance(each, bool))
     texts = [text[:_START] for text in islice(scalars, _FIRST)]
     yield from (plain for text in texts if 0 < len(plain := text.strip().lower()) <= _LONGEST)
@@ -107,7 +106,7 @@ def _keys(part: Json) -> Iterator[str]:
 
 
 def split_term(term: str) -> Iterator[str]:
-    """Yield the words in a term, in the singular too: `lockDoors` gives lock, doors, door."""
+    """Yield the words in a term, also in the singular: `lockDoors` gives lock, doors, door."""
     for piece in _PART.findall(_CAMEL.sub(" ", term)):
         word = piece.lower()
         if 3 <= len(word) <= _LONGEST:
@@ -129,13 +128,13 @@ class Container:
 
     Attributes:
         value: The container itself.
-        parent: The container that it is in, under `key`; None at the root.
+        parent: Its parent container, which has it under `key`; None at the root.
         index: Its number among all containers of the state, breadth first.
-        depth: How far from the root it is.
-        kids: Those of its entries that are such containers.
-        size: About how many characters of JSON it takes, with all its content.
-        marks: Entries that were found, with their weight.
-        score: How much its own entries concern the focus; `named`: how much its name does.
+        depth: Its distance from the root.
+        kids: Its child containers by key.
+        size: Approximate size as JSON, in characters.
+        marks: Weights of matching entries by key.
+        score: Relevance of its own entries; `named`: relevance of its name.
     """
 
     def __init__(self, value: Any, parent: Container | None, key: str | int | None, index: int) -> None:
@@ -148,19 +147,19 @@ class Container:
 
     @cached_property
     def keys(self) -> Sequence[Any]:
-        """The keys of its entries, or their indices."""
+        """Its keys or indices."""
         return list(self.value) if isinstance(self.value, dict) else range(len(self.value))
 
     def way(self) -> list[Container]:
         return [*(self.parent.way() if self.parent else ()), self]
 
     def path(self) -> list[str]:
-        """Return the keys and indices, as text, that lead to it."""
+        """Return the keys and indices that lead to it, as text."""
         return [str(node.key) for node in self.way()[1:]]
 
 
 class Occurrence(NamedTuple):
-    """An occurrence of a word in a key or a scalar.
+    """A match of a word in a key or a scalar.
 
     `fit` is 1 for the whole key or scalar, 0.5 for a word in it, less for a part of a word.
     """
@@ -172,17 +171,17 @@ class Occurrence(NamedTuple):
 
     @property
     def is_name(self) -> bool:
-        """Whether it names a record: a whole key, or all of an identifier."""
+        """Whether it names a record: a whole key, or a whole identifier."""
         return self.fit == 1 and (self.in_key or (isinstance(self.key, str) and bool(_NAMING.search(self.key))))
 
 
 class Outline:
-    """The containers of a state, breadth first; `found` are those that concern the focus."""
+    """The containers of a state, breadth first; `found` are those that match the focus."""
 
     def __init__(self, state: Json) -> None:
         self.nodes: list[Container] = [Container(state, None, None, 0)]
         self.found: dict[int, Container] = {}
-        texts = list(map(self._read, self.nodes))  # which grow as they are read
+        texts = list(map(self._read, self.nodes))  # the list grows while it is read
         for node, text in zip(reversed(self.nodes), reversed(texts), strict=True):
             node.size += len(text) + 4 * len(node.value)
             if node.parent:
@@ -192,11 +191,11 @@ class Outline:
 
     @property
     def upper(self) -> list[Container]:
-        """The root and its first containers."""
+        """The root and its first child containers."""
         return [self.nodes[0], *islice(self.nodes[0].kids.values(), MOST_UPPER)]
 
     def _read(self, node: Container) -> str:
-        """Return the container's text; its containers join the queue."""
+        """Return the container's text, and append its child containers to the queue."""
         value = node.value
         items = value.values() if isinstance(value, dict) else value
         branches = not _CONTAINERS.isdisjoint(map(type, items))
@@ -212,7 +211,7 @@ class Outline:
         return ("" if type(item) in _CONTAINERS else str(item) for item in items)
 
     def find(self, word: str, *, whole: bool = False) -> list[Occurrence]:
-        """Find a lower-case word, from the root outwards; of very many occurrences the first and the last."""
+        """Find a lower-case word, from the root on; of too many matches the first and the last."""
         length = len(word)
         starts = [found.start() for found in re.finditer(re.escape(word), self._text)]
         exact = [start for start in starts if self._text[start - 1] == _MARGIN == self._text[start + length]]
@@ -230,7 +229,7 @@ class Outline:
         return places
 
     def find_respelt(self, word: str) -> list[Occurrence]:
-        """Find the keys that are a word of several, written apart or together: `watch_list` for watchlist."""
+        """Find keys with another spelling of a word: `watch_list` for watchlist."""
         places = self._squeezed.get(_squeeze(word), ()) if len(word) >= LEAST_RESPELT else ()
         respelt = [(node, key) for node, key in places if word not in str(key).lower()]
         return [Occurrence(node, key, True, 1.0) for node, key in ends(respelt, _MANY)]
@@ -266,11 +265,11 @@ def _squeeze(key: object) -> str:
 
 
 def _lowered(text: str) -> str:
-    """Return a text in lower case, each letter in its place: a dotted capital I, which becomes two, stays."""
+    """Return a text in lower case with the same length: a dotted capital I, which would become two letters, stays."""
     small = text.lower()
     return small if len(small) == len(text) else "".join(min(each.lower(), each, key=len) for each in text)
 
 
 def ends(keys: Sequence[Any], count: int) -> Sequence[Any]:
-    """Return the first and the last of very many."""
+    """Return the keys, or of more than `count` the first and the last."""
     return keys if len(keys) <= count else [*keys[: count - count // 2], *keys[-(count // 2) :]]

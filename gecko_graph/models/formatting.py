@@ -1,7 +1,7 @@
-"""Records as a model reads them: plain text, one line a thing, within a budget of characters.
+"""Records as text for a model: one line per item, within a budget of characters.
 
-Whatever comes in may be of any length: results, arguments, names, replies. Nothing leaves here that is longer than its
-budget, and omissions leave a mark.
+Inputs (results, arguments, names, replies) may have any length. No output is longer than its budget, and omissions are
+marked.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ ANSWER_CHARS = 4_000
 NAME_CHARS = 100
 SHORT_TEXT = 200
 MOST_PLACES = 5
-"""Places that a result's source names."""
+"""Most made-up places that a result's source names."""
 
-_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode  # json.dumps makes an encoder each time
+_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode  # `json.dumps` would create an encoder per call
 
 SHARES = (RESULT_CHARS, 400, 260, 160, 100, 60, 30, 0)
-"""How long one value may be, if many values share a budget: the first share at which all of them fit."""
+"""Lengths of one value if many values share a budget: the first is used with which all fit."""
 
 
 def format_json(value: Any, *, budget: int = RESULT_CHARS) -> str:
@@ -38,7 +38,7 @@ def format_json(value: Any, *, budget: int = RESULT_CHARS) -> str:
 
 
 def cut(text: str, *, budget: int) -> str:
-    """Return text within `budget` characters: its start and end, and between them a mark with its whole length."""
+    """Return text within `budget` characters: its start and end, with a mark that gives the full length."""
     if len(text) <= budget:
         return text
     mark = f"… ({len(text)} characters) …"
@@ -50,7 +50,7 @@ def cut(text: str, *, budget: int) -> str:
 
 
 def clip_texts(value: Any, *, budget: int) -> str | None:
-    """Return a value as JSON within `budget` characters, its long texts cut alike; None if that is not enough."""
+    """Return a value as JSON within `budget` characters, with long texts cut; None if that is not enough."""
     limit = SHORT_TEXT
     fits: str | None = None
     while len(text := json.dumps(map_texts(value, partial(cut, budget=limit)), ensure_ascii=False)) <= budget:
@@ -62,12 +62,12 @@ def clip_texts(value: Any, *, budget: int) -> str | None:
 
 
 def one_line(text: str) -> str:
-    """Return text with its white space folded to single spaces."""
+    """Return text with white space collapsed to single spaces."""
     return " ".join(text.split())
 
 
 def join_lines(lines: Iterable[str], *, budget: int) -> str:
-    """Join the lines that `budget` characters hold, oldest dropped first, and count those; the last always stays."""
+    """Join the last lines that fit `budget` characters, and count the dropped ones; the last line always stays."""
     lines = list(lines)
     text = "\n".join(lines)
     if len(text) <= budget:
@@ -85,9 +85,9 @@ def join_lines(lines: Iterable[str], *, budget: int) -> str:
 
 
 def share_budget(lines_of: Callable[[int], list[str]], *, budget: int) -> str:
-    """Join lines whose values share a budget: all values are shortened before any line is dropped.
+    """Join lines whose values share a budget: values are shortened before lines are dropped.
 
-    `lines_of` is from the characters that one value may have to the lines.
+    `lines_of` maps the length of one value to the lines.
     """
     lines: list[str] = []
     for share in SHARES:
@@ -100,10 +100,10 @@ def share_budget(lines_of: Callable[[int], list[str]], *, budget: int) -> str:
 def format_steps(
     steps: Sequence[Step], *, budget: int, sources: bool = False, unknown: Mapping[str, Sequence[str]] | None = None
 ) -> str:
-    """Return an attempt's calls with their outcomes, one line each; equal calls refused in a row are one.
+    """Return an attempt's calls with their outcomes, one line each; repeated equal refusals become one line.
 
-    With `sources` each result says whether it is real, by a rule (a contract, a function, an example), or made up:
-    all of it, or of a model's only the places that `unknown` has, by the call's id.
+    With `sources` each result is labelled as real, by a rule (contract, function, example), or made up; `unknown` maps
+    a call's id to the made-up places of a model's result.
     """
     parts = unknown or {}
     runs = [
@@ -133,9 +133,9 @@ def _refused(step: Step) -> tuple[Any, ...]:
 
 
 def line_of(step: Step, *, sources: bool = False, unknown: Sequence[str] | None = None) -> Callable[[int], str]:
-    """Return the function from a share to a call and its outcome, `mkdir({"name": "a"}) -> ok: null`.
+    """Return a function from a share to a line `mkdir({"name": "a"}) -> ok: null`.
 
-    Each value is written as JSON once, and has at most so many characters.
+    Each value is encoded as JSON once, and cut to the share.
     """
     call = step["call"]
     name, args = _shown_name(call["name"]), _encode(call.get("malformed", call["args"]))
@@ -149,7 +149,7 @@ def line_of(step: Step, *, sources: bool = False, unknown: Sequence[str] | None 
 
 
 def source_of(outcome: Outcome, unknown: Sequence[str] | None = None) -> str:
-    """Return whether a result is real, made up, or by which rule; `unknown` are the places that are made up."""
+    """Return whether a result is real, by which rule, or made up; `unknown` are its made-up places."""
     if not outcome["simulated"]:
         return "real"
     filled = outcome.get("filled", {})
@@ -165,7 +165,7 @@ def source_of(outcome: Outcome, unknown: Sequence[str] | None = None) -> str:
 
 
 def format_call(call: Mapping[str, Any], *, share: int = RESULT_CHARS) -> str:
-    """Return a call, its arguments within `share` characters."""
+    """Return a call, with its arguments within `share` characters."""
     args = call["malformed"] if "malformed" in call else call["args"]
     return f"{_shown_name(call['name'])}({format_json(args, budget=share)})"
 
@@ -183,7 +183,8 @@ def format_complaint(complaint: Complaint) -> str:
 def format_change(before: Json, after: Json, *, budget: int) -> str:
     """Return the changes between two states, one line each: `replace /fuel 5.0 → 45.0`, `add /trays/bills []`.
 
-    Members are removed line by line; very many members of one container are one line: `shrink /users 400 items → 1`.
+    Removed members have a line each; if there are very many in one container, they share one: `shrink /users 400 items
+    → 1`.
     """
     changes = net_changes(before, after)
     lines = share_budget(lambda share: [format_single_change(each, share=share) for each in changes], budget=budget)
@@ -191,12 +192,12 @@ def format_change(before: Json, after: Json, *, budget: int) -> str:
 
 
 def format_single_change(change: Change, *, share: int = RESULT_CHARS) -> str:
-    """Return one change on one line, each value within `share` characters."""
+    """Return a change as one line, with each value within `share` characters."""
     return f"{change.kind} {format_json(change.path)[1:-1] or '(the root)'} {format_values(change, share=share)}"
 
 
 def format_values(change: Change, *, share: int = RESULT_CHARS) -> str:
-    """Return the values of a change, each within `share` characters: of a replaced one the old and the new."""
+    """Return the values of a change, each within `share` characters; for `replace` the old and the new."""
     if change.kind == "shrink":
         return f"{change.old} items → {change.new}, lost: {format_json(list(change.lost), budget=share)}"
     values = {"add": [change.new], "remove": [change.old]}.get(change.kind, [change.old, change.new])
@@ -204,14 +205,14 @@ def format_values(change: Change, *, share: int = RESULT_CHARS) -> str:
 
 
 def _format_sized(value: Json, share: int) -> str:
-    """Return a value as JSON, of a container that is cut with its number of items."""
+    """Return a value as JSON; a container that is cut has its number of items."""
     text = format_json(value, budget=share)
     size = f"({len(value)} items) " if isinstance(value, (dict, list)) and "characters) …" in text else ""
     return size + text
 
 
 def format_answer(attempt: UnjudgedAttempt) -> str:
-    """Return the planner's answer; if there is none, why the attempt ended."""
+    """Return the planner's answer, or why the attempt ended without one."""
     answer = attempt["answer"]
     return format_json(answer, budget=ANSWER_CHARS) if answer else f"(none; {attempt['stop_reason'] or 'no reason'})"
 
@@ -225,15 +226,13 @@ def format_tool_lines(tools: Iterable[tuple[str, str]], *, budget: int) -> str:
 
 
 def text_of(message: AnyMessage) -> str:
-    """Return a message's text, whatever its content is made of."""
     return str(message.text)
 
 
 def format_conversation(messages: Sequence[AnyMessage], *, budget: int) -> str:
-    """Return a conversation's turns, one entry each, with the assistant's calls: they show where results come from.
+    """Return a conversation's messages with the assistant's calls, one entry each; without system messages.
 
-    System messages are left to `format_policy`. Further lines of a message are indented, so that none of them looks
-    like another role's turn.
+    Continuation lines are indented, so that none looks like another role's message.
     """
     roles = {HumanMessage: "user", AIMessage: "assistant", ToolMessage: "tool"}
     lines = []
@@ -251,5 +250,5 @@ def format_calls(message: AnyMessage) -> list[str]:
 
 
 def format_policy(messages: Sequence[AnyMessage], *, budget: int) -> str:
-    """Return the conversation's system messages: the policies that the agent is under."""
+    """Return the conversation's system messages: the agent's policies."""
     return cut("\n".join(text_of(message) for message in messages if isinstance(message, SystemMessage)), budget=budget)

@@ -1,7 +1,7 @@
-"""The memory of an earlier rehearsal: calls and results, in the metadata of its answer's message.
+"""The memory of earlier rehearsals: calls and results in the metadata of the answer's message.
 
-Metadata travel with a message through a parent's conversation, so standalone and embedded rehearsals remember alike.
-They may also come back changed: an entry that cannot be read as calls is ignored.
+Metadata travel with a message through a parent's conversation, so that standalone and embedded rehearsals remember
+alike. They may come back changed: an entry that is no valid call is ignored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NOTHING_DONE = "Rehearsal failed; nothing was done."
 NO_ANSWER = "The rehearsal ended without an answer."
 MOST_CALLS = 100
 MOST_PLACES = 100
-"""Supposed places that are remembered one by one; of more the whole state counts as made up."""
+"""Most made-up places that are remembered; if there are more, the whole state counts as made up."""
 SHARES = 6
 SHORTEST_SHARE = 800
 REASON_CHARS = 500
@@ -49,20 +49,20 @@ def answer_message(
     state: JsonObject | None = None,
     checklist: str = "",
 ) -> AIMessage | None:
-    """Return the message that a rehearsal leaves in the conversation; None if it has no text.
+    """Return the message that a rehearsal adds to the conversation, None if it has no text.
 
-    A failed one states only that nothing was done, and why; its calls are forgotten. Of one that asks the user only
-    the calls before its first change are remembered: they hold in the state that is kept. Where it has changes, which
-    are dropped, only its questions are kept of its words.
+    A failed one states only that nothing was done and why; no calls are remembered. One that asks the user remembers
+    only the calls before its first change, which hold in the kept state. If it has changes, which are dropped, only the
+    questions of its answer are kept.
 
     Args:
         answer: The planner's answer.
         verdict: The verdict on the chosen attempt.
-        steps: Its steps.
-        budget: Characters that the remembered calls may have, the latest first.
-        supposed: JSON Pointers to the made-up places of the task state after it.
+        steps: The attempt's steps.
+        budget: Most characters of the remembered calls; the latest are kept.
+        supposed: JSON Pointers to the made-up places of the task state after the attempt.
         state: That task state.
-        checklist: Digest of the checklist that a parent gave, so that it cannot serve its next task too.
+        checklist: Digest of a parent's checklist, so that it is not used again for the next task.
     """
     word = verdict["status"]
     if word == "failed":
@@ -80,13 +80,13 @@ def answer_message(
         metadata["checklist"], answer = checklist, answer or NO_ANSWER
     if supposed:
         paths = [*supposed] if len(supposed) <= MOST_PLACES else [""]
-        marks, keys = [_mark(state, path) for path in paths], [*(state or {})][:MOST_PLACES]
+        marks, keys = [_fingerprint(state, path) for path in paths], [*(state or {})][:MOST_PLACES]
         metadata["supposed"] = {"digest": digest(state or {}), "paths": paths, "marks": marks, "keys": keys}
     return AIMessage(answer, name=NAME, response_metadata={NAME: metadata}) if answer else None
 
 
 def last_checklist(messages: Sequence[AnyMessage]) -> str:
-    """Return the digest of the checklist that a conversation's last rehearsal was given; empty if it is unknown."""
+    """Return the digest of the checklist given to the conversation's last rehearsal, "" if unknown."""
     for message in reversed(messages):
         if isinstance(message, AIMessage) and message.name == NAME:
             return str(_metadata(message).get("checklist", ""))
@@ -94,7 +94,7 @@ def last_checklist(messages: Sequence[AnyMessage]) -> str:
 
 
 def open_rules(messages: Sequence[AnyMessage]) -> dict[str, list[str]]:
-    """Return the rules that simulated writes of earlier turns may break, by tool, until a real call settles them."""
+    """Return rules, by tool, that simulated writes of earlier turns may break and no real call has settled."""
     found: dict[str, list[str]] = {}
     for message in messages:
         notes = _metadata(message).get("notes") if isinstance(message, AIMessage) else None
@@ -109,9 +109,10 @@ def open_rules(messages: Sequence[AnyMessage]) -> dict[str, list[str]]:
 
 
 def remember_calls(steps: Sequence[Step], *, budget: int) -> JsonObject:
-    """Return the latest calls with their results that `budget` characters hold, in order, long texts cut.
+    """Return the latest calls with their results, within `budget` characters, in order, long texts cut.
 
-    Under `calls`, with `whole` if nothing was left out or cut: the answer then knows of no other results.
+    The calls are under `calls`; `whole` is set if nothing was omitted or cut, so that the answer knows no other
+    results.
     """
     ran = [step for step in steps if "outcome" in step][-MOST_CALLS:]
     share = min(budget, max(SHORTEST_SHARE, budget // min(len(ran) or 1, SHARES)))
@@ -138,7 +139,7 @@ def recall_calls(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     recalled: list[AnyMessage] = []
     for index, message in enumerate(messages):
         calls = _calls(message)
-        for number, call in enumerate(calls):  # a later one may rest on an earlier one's result
+        for number, call in enumerate(calls):  # a later call may depend on an earlier result
             name = re.sub(r"[^A-Za-z0-9_-]", "_", call["name"])[:64]
             made = ToolCall(name=name, args=call["args"], id=f"turn{index}_{number}")
             recalled.append(AIMessage("", tool_calls=[made], response_metadata={NAME: {"rung": ""}}))
@@ -156,8 +157,8 @@ def recall_calls(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 def supposed_places(messages: Sequence[AnyMessage], state: JsonObject) -> list[str]:
     """Return JSON Pointers to the places of a task state that the last rehearsal made up.
 
-    Of one that a caller has edited, which still has all of its keys, to what stands there unchanged; a caller who gives
-    another one has established it.
+    If a caller has edited the state and kept all of its keys, only unchanged places count. A caller's new state is
+    established.
     """
     supposed = next((_metadata(message) for message in reversed(messages) if _metadata(message)), {}).get("supposed")
     supposed = supposed if isinstance(supposed, dict) else {}
@@ -166,12 +167,12 @@ def supposed_places(messages: Sequence[AnyMessage], state: JsonObject) -> list[s
     if supposed.get("digest") != digest(state):
         is_edited = all(isinstance(key, str) and key in state for key in keys)
         pairs = zip(paths, marks, strict=False) if is_edited else ()
-        paths = [path for path, mark in pairs if mark and _mark(state, path) == mark]
+        paths = [path for path, mark in pairs if mark and _fingerprint(state, path) == mark]
     return [path for path in paths if isinstance(path, str) and _POINTER.fullmatch(path)]
 
 
-def _mark(state: Any, path: Any) -> str:
-    """Return the digest of the value at a place; empty if it says little, or is missing."""
+def _fingerprint(state: Any, path: Any) -> str:
+    """Return the digest of the value at a place; "" if it is missing, empty or True."""
     try:
         value = find(state, tokens(path))
     except (PatchConflict, TypeError, AttributeError):
@@ -180,15 +181,15 @@ def _mark(state: Any, path: Any) -> str:
 
 
 def told_claims(messages: Sequence[AnyMessage]) -> set[str]:
-    """Return the claims of real calls that the answers of a conversation tell of."""
+    """Return the claims of real calls that the answers in a conversation report."""
     found = [_metadata(each).get("claims") for each in messages if isinstance(each, AIMessage)]
     return {key for keys in found if isinstance(keys, list) for key in keys if isinstance(key, str)}
 
 
 def is_answered(messages: Sequence[AnyMessage], turn: str = "", agent: str = "") -> bool:
-    """Return whether an agent that carries out has answered a turn: behind its last human message, or by its id.
+    """Return whether an agent that makes real calls has answered the last human message, or the turn with this id.
 
-    `agent` says which one it is.
+    `agent` is the agent's name.
     """
     records = [_metadata(each) if isinstance(each, AIMessage) else {} for each in messages]
     own = ["claims" in each and each.get("agent", agent) == agent for each in records]
@@ -197,7 +198,7 @@ def is_answered(messages: Sequence[AnyMessage], turn: str = "", agent: str = "")
 
 
 def rung_of(message: AnyMessage) -> str | None:
-    """Return the rung of a recalled result, "" for recalled calls; None for every other message."""
+    """Return the rung of a recalled result, "" for a recalled call, None for other messages."""
     rung = _metadata(message).get("rung")
     return rung if isinstance(rung, str) else None
 
@@ -211,8 +212,8 @@ def real_results(
 ) -> list[SupposedFact]:
     """Return the results of earlier turns' real calls, from a conversation with recalled calls.
 
-    Those after which only tools among `reads` were called are of the state with the digest `now`; each other is of
-    another one, as far as is known. `rungs` are who has answered.
+    Results after which only tools in `reads` were called have the state digest `now`; others have an unknown one.
+    `rungs` are the rungs that count as real.
     """
     calls = {call["id"]: call for each in recalled if isinstance(each, AIMessage) for call in each.tool_calls}
     found: list[SupposedFact] = []
@@ -232,20 +233,20 @@ def real_results(
 
 
 def is_made_up(message: AnyMessage) -> bool:
-    """Return whether a value that only a message states is made up.
+    """Return whether values that occur only in this message are made up.
 
-    So it is in results of rungs that invent, in a note on a rehearsal (`rehearsal_message`), and in the answer of a
-    rehearsal of which all results are remembered.
+    This holds for results of inventing rungs, for a note on a rehearsal (`rehearsal_message`), and for the answer of a
+    rehearsal all of whose results are remembered.
     """
     if isinstance(message, ToolMessage):
-        marks = message.additional_kwargs.get(NAME)  # of a simulated tool of an agent's (`middleware`)
+        marks = message.additional_kwargs.get(NAME)  # of a simulated tool of an agent (`middleware`)
         return any(isinstance(each, dict) and bool(each.get("made_up")) for each in (marks, _metadata(message)))
     is_note = isinstance(message, HumanMessage) and message.name == NAME
     return is_note or _metadata(message).get("whole") is True
 
 
 def is_written(message: AnyMessage) -> bool:
-    """Return whether a message is the made-up result of a write of an earlier turn."""
+    """Return whether a message is the made-up result of an earlier turn's write."""
     return isinstance(message, ToolMessage) and _metadata(message).get("wrote") is True
 
 

@@ -1,4 +1,4 @@
-"""Nodes without input and output: they yield their asks, and `AskNode` answers them, sync or async."""
+"""Nodes without input and output: they yield asks, which `AskNode` answers, sync or async."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from langgraph.config import get_config
 from langgraph.constants import START
 from langgraph.errors import GraphInterrupt
 from langgraph.graph import StateGraph
-from langgraph.graph._branch import BranchSpec  # what `StateGraph.branches` holds
+from langgraph.graph._branch import BranchSpec  # the type in `StateGraph.branches`
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
@@ -33,7 +33,7 @@ from .usage import add_usage
 
 LOG = logging.getLogger(__name__)
 STORE_S = 30.0
-"""Seconds that a store may take."""
+"""Time limit of a store call in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ class NodeScope:
     Args:
         context: The run's knobs.
         emit: Sends an event to the custom stream.
-        has_model: True if a role has a model that can be asked.
-        embedded: True in a run that another graph's node has begun, whose input is that graph's state.
-        opens_turn: True for the node that opens the turn: the state's ledger is still that of the turn before.
-        watched: False if nobody reads an attempt's messages and events, so that none are made: in a `World`.
+        has_model: Whether a role has a model.
+        embedded: True if another graph's node started the run, so that the input is that graph's state.
+        opens_turn: True for the first node of a turn, which still sees the previous turn's ledger.
+        watched: False if nobody reads messages and events, so that none are built: in a `World`.
         made: Results on a call that several nodes need, by the call's `id()`.
     """
 
@@ -67,7 +67,7 @@ class Accounts:
     asked: dict[str, int] = field(default_factory=dict)
 
     def book(self, asks: Sequence[AnyAsk], replies: Sequence[Reply]) -> None:
-        """Add one round of asks. A role without a model was not asked."""
+        """Add one round of asks; a role without a model does not count."""
         for ask, reply in zip(asks, replies, strict=True):
             if not isinstance(ask, FunctionCall) and not reply.absent:
                 self.usage = add_usage(self.usage, {ask.role: reply.usage})
@@ -79,20 +79,20 @@ Graph = TypeVar("Graph", bound=CompiledStateGraph[Any, Any, Any, Any])
 Update: TypeAlias = dict[str, Any]
 
 NodeFunction: TypeAlias = Callable[[Any, NodeScope], Any]
-"""`fn(state, scope)` returns the update, or is a generator: `replies = yield [Ask(...), ...]`, then returns it."""
+"""`fn(state, scope)` returns the update, or is a generator that yields asks: `replies = yield [Ask(...), ...]`."""
 
 Book: TypeAlias = Callable[[Update, Mapping[str, Any], Accounts], Update]
-"""From a node's update, its state and its asks, the update with the accounts in it."""
+"""Maps a node's update, its state and its asks to the update with the usage."""
 
 
 def book_attempt(update: Update, state: Mapping[str, Any], accounts: Accounts) -> Update:
-    """Book on the attempt's keys `usage` and `asked`, which add up."""
+    """Add the usage to the attempt's keys `usage` and `asked`, whose reducers sum."""
     del state
     return {**update, "usage": accounts.usage, "asked": accounts.asked}
 
 
 def book_turn(update: Update, state: Mapping[str, Any], accounts: Accounts) -> Update:
-    """Book on the outer graph's ledger: the one that the node opens, else the turn's."""
+    """Add the usage to the outer graph's ledger: the new one if the node opens one, else the turn's."""
     write, asked = update.get("bookkeeping", {}), accounts.asked
     if isinstance(write, Overwrite):
         ledger = {**write.value["ledger"], "usage": accounts.usage, "asked": asked}
@@ -106,29 +106,29 @@ def book_turn(update: Update, state: Mapping[str, Any], accounts: Accounts) -> U
 ADD_UP: Mapping[Book, frozenset[str]] = {
     book_attempt: frozenset(("steps", "trace", "argument_verdicts", "facts", "usage", "asked")),
 }
-"""Keys of an attempt whose reducers add writes up: an empty write changes nothing."""
+"""Keys of an attempt whose reducers sum, so that an empty write changes nothing."""
 
 NODE_STATE: ContextVar[Mapping[str, Any]] = ContextVar("gecko_node_state", default=MappingProxyType({}))
-"""State of the node that asks: a recorded reply may refer to it. A live model never sees it."""
+"""State of the asking node, to which recorded replies may refer. A live model never sees it."""
 
 
 def require_whole(state: Mapping[str, Any]) -> None:
-    """Raise StateError if a value of a graph's state is lost: its thread's older checkpoints are missing."""
+    """Raise StateError if a value of the state is lost because older checkpoints of the thread are missing."""
     for value in state.values():
         if type(value) is dict and LOST in value:
             raise StateError(
-                f"this thread has lost its {value[LOST]!r}: it was copied or pruned without the checkpoints that the "
-                "value is read from. Copy or keep all checkpoints and writes of a thread, or begin a new one"
+                f"this thread has lost its {value[LOST]!r}: it was copied or pruned without the checkpoints from "
+                "which the value is read. Copy or keep all checkpoints and writes of a thread, or start a new one"
             )
 
 
 def open_record(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of a state, including those of its bookkeeping."""
+    """Return the keys of a state, merged with those of its bookkeeping."""
     return {**state, **state.get("bookkeeping", {})}
 
 
 def close_record(update: Mapping[str, Any] | None, kept: Container[str]) -> Update:
-    """Return an update with the keys that the bookkeeping holds, which are `kept`, under one."""
+    """Return an update with the keys in `kept` moved to the bookkeeping."""
     shown: Update = {}
     record: Update = {}
     for key, value in (update or {}).items():
@@ -146,7 +146,7 @@ async def run_node(
     book: Book,
     config: RunnableConfig | None = None,
 ) -> Any:
-    """Run a node function, answering its asks until it returns its update."""
+    """Run a node function: answer its asks until it returns its update."""
     made = fn(state, scope)
     if not isinstance(made, GeneratorType):
         return made
@@ -175,11 +175,11 @@ async def run_node(
 
 
 def find_deadline(state: Any, scope: NodeScope) -> float | None:
-    """Return until when the turn's models may answer, as `time.time()`; None without `time_budget_s`."""
+    """Return the deadline of the turn's models as `time.time()`, None without `time_budget_s`."""
     budget = scope.context.time_budget_s
     if budget is None:
         return None
-    if "deadline" in state:  # an attempt's
+    if "deadline" in state:  # of an attempt
         deadline: float | None = state["deadline"]
         return deadline
     kept = state.get("bookkeeping")
@@ -189,17 +189,17 @@ def find_deadline(state: Any, scope: NodeScope) -> float | None:
 
 @dataclass(eq=False)
 class AskNode(Runnable[Any, Any]):
-    """A graph's node for a node function: answers its asks, under `invoke` and `ainvoke`.
+    """A graph node for a node function: answers its asks, under `invoke` and `ainvoke`.
 
-    A bare Runnable: RunnableLambda would open a run of its own in the tracer, which LangGraph has done already.
+    A plain Runnable, because RunnableLambda would open a second run in the tracer.
 
     Args:
-        fn: Plain function or generator, see `NodeFunction`.
+        fn: Function or generator, see `NodeFunction`.
         models: The models that answer its asks.
-        default: Knobs for a run whose context is not a GeckoContext, as in an embedded graph.
-        book: Puts the asks and their usage into the update; not called if nothing was asked.
-        kept: Keys that the graph keeps under `bookkeeping`: the function reads and writes them like the others.
-        opens_turn: True for the node that opens the turn.
+        default: Knobs for a run whose context is no GeckoContext, as in an embedded graph.
+        book: Adds the asks and their usage to the update; not called without asks.
+        kept: Keys stored under `bookkeeping`; the function reads and writes them like others.
+        opens_turn: True for the first node of a turn.
         made: See `NodeScope`; nodes that work on the same calls share one.
     """
 
@@ -213,15 +213,13 @@ class AskNode(Runnable[Any, Any]):
     made: dict[int, Any] = field(default_factory=dict)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Run the node on a state; returns its update."""
         return finish(self._run(input, config, AT_ONCE))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Run the node as `invoke` does, without blocking the event loop."""
         return await self._run(input, config, AWAITED)
 
     async def _run(self, state: Any, config: RunnableConfig | None, driver: Driver) -> Any:
-        """Return the node's update, without empty values of the keys that add up: each write is a channel's update."""
+        """Return the node's update, without empty writes to summed keys: each write would update a channel."""
         scope = self._scope(config)
         models = self.models.chosen(scope.context.model)
         require_whole(state)
@@ -234,7 +232,7 @@ class AskNode(Runnable[Any, Any]):
     def _scope(self, config: RunnableConfig | None) -> NodeScope:
         try:
             runtime = get_runtime()
-        except RuntimeError:  # called outside of a graph: a test, a notebook
+        except RuntimeError:  # called outside of a graph: in a test or notebook
             runtime = None
         if runtime is None:
             return NodeScope(self.default, silent, self.models.has, opens_turn=self.opens_turn)
@@ -246,7 +244,7 @@ class AskNode(Runnable[Any, Any]):
 
 
 def trace_calls(emit: Emit, config: Mapping[str, object]) -> Emit:
-    """Return `emit`, which also writes each answered call into the trace: a `tool` run, tagged with its rung."""
+    """Return an `emit` that also adds each answered call to the trace, as a `tool` run tagged with its rung."""
     manager = config.get("callbacks")
     if not isinstance(manager, BaseCallbackManager) or not manager.handlers:
         return emit
@@ -264,10 +262,10 @@ def trace_calls(emit: Emit, config: Mapping[str, object]) -> Emit:
 
 
 def refuse_unknown_keys(graph: Graph) -> Graph:
-    """Return the graph, which now raises TaskError for an input key that it does not know.
+    """Return the graph, which now raises TaskError for unknown input keys.
 
-    LangGraph drops such keys in silence: `{"task_stat": ...}` would be a run without a state. An embedded graph is
-    given all keys of its parent, and takes its own.
+    LangGraph drops them silently: `{"task_stat": ...}` would run without a state. An embedded graph gets all keys of
+    its parent, and is not checked.
     """
     known = graph.builder.input_schema.__annotations__
 
@@ -282,9 +280,9 @@ def refuse_unknown_keys(graph: Graph) -> Graph:
 
 
 def with_store(use: Callable[..., Any], *args: Any) -> Generator[list[FunctionCall], list[Reply], Any]:
-    """Return the result of a function that is given the store of the running graph, and `args`.
+    """Return the result of `use(store, *args)` with the running graph's store.
 
-    None without a store, and if the function fails: no call depends on a store's content.
+    None without a store, or if the function fails: no call depends on a store's content.
     """
     try:
         runtime = get_runtime()
@@ -294,12 +292,12 @@ def with_store(use: Callable[..., Any], *args: Any) -> Generator[list[FunctionCa
         return None
     (reply,) = yield [FunctionCall(function=use, args=(runtime.store, *args), timeout_s=STORE_S)]
     if reply.failure is not None:
-        LOG.warning("the lessons of calls could not be shared: the store %s", reply.failure)
+        LOG.warning("lessons of calls could not be shared: the store %s", reply.failure)
     return reply.value
 
 
 def is_embedded() -> bool:
-    """Return whether the code runs within a node of a LangGraph graph."""
+    """Return whether the code runs in a node of a LangGraph graph."""
     try:
         return "__pregel_read" in get_config().get("configurable", {})
     except RuntimeError:
@@ -307,32 +305,30 @@ def is_embedded() -> bool:
 
 
 class Router(RunnableLambda[Any, Any]):
-    """A router that is called in the same thread: under `ainvoke` LangGraph would send a plain function to a thread.
+    """A router that runs in the same thread; under `ainvoke` LangGraph would start a thread for a plain function.
 
-    The function's annotations still show which keys it reads and where it leads, as Studio draws it.
+    The function's annotations still show the keys it reads and its targets, which Studio draws.
     """
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Return the next node."""
         return self.func(input)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Return the next node."""
         return self.func(input)
 
 
 def add_router(builder: StateGraph[Any, Any, Any, Any], source: str, route: Callable[[Any], str]) -> None:
-    """Let a function choose the node that follows; its annotations say which keys it reads and where it leads.
+    """Route by a function; its annotations give the keys that it reads and its targets.
 
-    For nodes that run at every call: to show a router the state LangGraph copies all channels, which takes longer than
-    most nodes. If the node's update holds all that the function needs, it is given that.
+    For nodes that run at every call: to pass the state to a router, LangGraph copies all channels, which takes longer
+    than most nodes. If the node's update has all needed keys, the function gets the update instead.
     """
     builder.add_conditional_edges(source, Router(route))
     builder.branches[source].update({name: _Branch(*each) for name, each in builder.branches[source].items()})
 
 
 class _Branch(BranchSpec):
-    """A branch that reads the state only if the node's update says too little, as an edit from outside does."""
+    """A branch that reads the state only if the node's update lacks needed keys, as after an edit from outside."""
 
     def _route(self, input: Any, config: RunnableConfig, *, reader: Any, writer: Any) -> Any:
         return super()._route(input, config, reader=self._needed(reader, input), writer=writer)
@@ -346,4 +342,4 @@ class _Branch(BranchSpec):
 
 
 def silent(event: dict[str, Any]) -> None:
-    """Emit nothing."""
+    """Ignore the event."""

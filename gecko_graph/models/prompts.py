@@ -1,10 +1,9 @@
-"""Prompts: one Markdown file a role, rendered strictly, with everything that others wrote fenced as data.
+"""Prompts: one Markdown file per role, rendered strictly, with all foreign text fenced as data.
 
-A file has two parts, with a line `<!-- user -->` between them: what never changes (the system message, first, because
-providers cache prefixes) and what does. Behind `<!-- questions -->` stands what a decision model is asked in its place:
-what is said with all questions, then one a line. A comment `{# needs task, call #}` names the variables that a user's
-own prompt of the role may not leave out. Roles that judge or check a call are not shown secrets: they need to know that
-a password is the same, not its characters.
+A file has two parts, separated by a line `<!-- user -->`: the constant system message (first, because providers cache
+prefixes), and the variable part. After `<!-- questions -->` come the questions for a decision model: a text shared by
+all, then one question per line. A comment `{# needs task, call #}` lists the variables that a user's own prompt must
+use. Roles that judge or check a call do not see secrets: they only need to know whether two passwords are equal.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from ..errors import GeckoError
 from ..state import ROLES, Role
 
 BLIND: frozenset[Role] = frozenset({"validator", "checklist", "judge", "risk"})
-"""Roles that are not shown secrets. The others make, answer or book the calls that hold them."""
+"""Roles that do not see secrets. The others make, answer or apply the calls that contain them."""
 
 _NAMES = (
     r"pass(?:word|wd|code|phrase)|pwd|pin(?:[_ -]?code)?|cv[vc]2?|(?:client|shared)[_ -]?secret|secret[_ -]?key"
     r"|(?:api|access|private)[_ -]?key|(?:credit|debit)?[_ -]?card[_ -]?(?:number|no)"
 )
 _NAME_PARTS = ("pass", "pwd", "pin", "cvv", "cvc", "secret", "key", "card")
-"""Each of the names holds one of these."""
+"""Each secret name contains one of these."""
 _BEFORE = r"(?:\w{1,40}[_-]|[a-z0-9]{1,40}(?=[A-Z]))?"
 _NAMED = re.compile(rf"^{_BEFORE}(?i:{_NAMES})$")
 _MEMBER = re.compile(rf"\"{_BEFORE}(?i:{_NAMES})\": (?:\"((?:[^\"\\]|\\.){{3,200}})\"|(\d{{3,20}}))")
@@ -43,12 +42,12 @@ _CARD = re.compile(r"(?<![\w.])\d(?:[ -]?\d){12,18}(?![\w.])")
 
 
 def is_secret(name: str) -> bool:
-    """Return whether an argument of this name holds a secret: a password, a PIN, a card's number."""
+    """Return whether an argument with this name is a secret: a password, a PIN, a card number."""
     return _NAMED.match(name) is not None
 
 
 def hide_secrets(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return a prompt's variables with each secret that they hold replaced by `(secret 1)`, the same one alike."""
+    """Return a prompt's variables with secrets replaced by `(secret 1)` etc.; equal secrets get equal numbers."""
     found = dict.fromkeys(value for text in variables.values() if text for value in _find(text))
     if not found:
         return {**variables}
@@ -60,7 +59,7 @@ def hide_secrets(variables: Mapping[str, str]) -> dict[str, str]:
 
 @lru_cache(maxsize=64)
 def _find(text: str) -> tuple[str, ...]:
-    """Return the secrets in a text; a task and a tool are shown again at every call."""
+    """Return the secrets in a text; cached, because task and tools recur in every call."""
     cards = [match[0] for match in _CARD.finditer(text) if _is_card(match[0])]
     low = text.lower()
     if text.isascii() and not any(part in low for part in _NAME_PARTS):
@@ -71,7 +70,7 @@ def _find(text: str) -> tuple[str, ...]:
 
 
 def _is_card(text: str) -> bool:
-    """Return whether digits are a card's number: their Luhn sum (ISO/IEC 7812-1) ends in 0."""
+    """Return whether digits are a card number by their Luhn checksum (ISO/IEC 7812-1)."""
     digits = [int(each) for each in reversed(text) if each.isdigit()]
     return sum(each if place % 2 == 0 else sum(divmod(2 * each, 10)) for place, each in enumerate(digits)) % 10 == 0
 
@@ -83,15 +82,13 @@ _NEEDS = re.compile(r"\{# needs (.+) #\}")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A rendered prompt. `user` may be empty."""
-
     system: str
     user: str
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """A prompt's file, read; it becomes a template when it is first rendered."""
+    """A parsed prompt file; its template is compiled on first use."""
 
     system: str
     text: str
@@ -100,7 +97,7 @@ class _Parts:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The variables that it uses, or may."""
+        """The variables that it uses, or may use."""
         return _variables(self.text) if self.given is None else self.given
 
     @cached_property
@@ -111,10 +108,10 @@ class _Parts:
 def fence(text: str, label: str) -> str:
     """Fence text as data: `<label-1f3a...>` to `</label-1f3a...>`.
 
-    The mark is a digest of the text, taken again until the text does not hold it: no text can close its own fence, and
-    equal texts have equal fences, so that providers' prefix caches hit.
+    The mark is a digest of the text, repeated until the text does not contain it, so that no text can close its own
+    fence. Equal texts have equal fences, so that providers' prefix caches match.
     """
-    text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair cannot be sent
+    text = text.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate cannot be encoded
     name = label + "-"
     mark = name + _digest(text)
     again = 0
@@ -125,13 +122,13 @@ def fence(text: str, label: str) -> str:
 
 
 class Prompts:
-    """The prompts of all roles, read once: no node reads a file while an event loop runs.
+    """The prompts of all roles, read once: no node reads a file in an event loop.
 
     Args:
-        given: A folder with prompts of one's own, `NAME.md` each; roles without one keep the built-in prompt.
+        given: A folder of your own prompts, `NAME.md`; other roles keep the built-in prompt.
 
     Raises:
-        GeckoError: A file of an unknown role, an unknown or missing variable, or a template that does not render.
+        GeckoError: A file of an unknown role, an unknown or missing variable, or an invalid template.
     """
 
     def __init__(self, given: str | Path | None = None) -> None:
@@ -139,10 +136,10 @@ class Prompts:
         self._bare: dict[Role, Prompt] = {}
 
     def render(self, role: Role, variables: Mapping[str, str]) -> Prompt:
-        """Render a role's prompt with exactly the variables that the built-in one uses.
+        """Render a role's prompt with exactly the variables of the built-in one.
 
         Raises:
-            ValueError: A variable is missing, or one is given that no prompt of the role uses.
+            ValueError: A variable is missing or unknown.
         """
         parts = self._parts[role]
         if variables.keys() != parts.names:
@@ -150,34 +147,34 @@ class Prompts:
             raise ValueError(f"prompt {role!r}: missing {missing}, unused {unused}")
         if any(variables.values()):
             return Prompt(parts.system, parts.user.render(variables).strip())
-        if role not in self._bare:  # most of the planner's calls have no variables
+        if role not in self._bare:  # most planner calls have no variables
             self._bare[role] = Prompt(parts.system, parts.user.render(variables).strip())
         return self._bare[role]
 
     def questions(self, ask: Any) -> list[str]:
-        """Return the questions of a role's file for a decision model, each with the text that all of them share."""
+        """Return the questions of a role's file for a decision model, each with the shared text."""
         template = _environment().from_string(self._parts[ask.role].questions)
         first, *questions = template.render(ids=ask.ids).strip().splitlines()
         return [f"{each} {first}" for each in questions]
 
     def check_shows(self, role: Role, name: str) -> None:
-        """Check that a role's prompt shows a variable that not every graph needs.
+        """Check that a role's prompt shows a variable that only some graphs need.
 
         Raises:
-            GeckoError: It does not: the graph cannot work with this prompt.
+            GeckoError: The prompt does not show it.
         """
         probe = f"the {name}"
         if probe not in self.render(role, {**dict.fromkeys(variables_of(role), ""), name: probe}).user:
-            raise GeckoError(f"prompts: {role}.md: the variable {name!r} is missing: this graph cannot work without it")
+            raise GeckoError(f"prompts: {role}.md: the variable {name!r} is missing, but this graph needs it")
 
 
 def variables_of(role: Role) -> frozenset[str]:
-    """Return the names that a role's prompt may use."""
+    """Return the variables that a role's prompt may use."""
     return _built_in()[role].names
 
 
 def required_of(role: Role) -> frozenset[str]:
-    """Return the names that a user's own prompt of a role must use."""
+    """Return the variables that a user's own prompt of a role must use."""
     found = _NEEDS.search(_built_in()[role].text)
     return frozenset(found[1].split(", ")) if found else frozenset()
 
@@ -186,7 +183,7 @@ def folder() -> Path:
     """Return the folder of the prompts: inside the package, or next to it in a source checkout.
 
     Raises:
-        FileNotFoundError: Neither is there; the installation is broken.
+        FileNotFoundError: There is none; the installation is broken.
     """
     package = Path(__file__).resolve().parents[1]
     for place in (package / "prompts", package.parent / "prompts"):
@@ -207,21 +204,21 @@ def _own(place: Path) -> dict[Role, _Parts]:
         raise GeckoError(f"prompts: {place} is not a folder that can be read ({error.strerror})") from None
     roles = {f"{role}.md": role for role in ROLES}
     if strange := [path for path in files if path.name not in roles]:
-        raise GeckoError(f"prompts: {strange[0]} is not the prompt of a role; these are: {', '.join(roles)}")
+        raise GeckoError(f"prompts: {strange[0]} is not the prompt of a role; expected {', '.join(roles)}")
     return {roles[path.name]: _load_checked(path, roles[path.name]) for path in files}
 
 
 def _load_checked(path: Path, role: Role) -> _Parts:
-    """Load a user's own prompt, and render it with short texts and with none."""
+    """Load a user's own prompt, and test it with short and with empty texts."""
     known = variables_of(role)
     try:
         parts = _load(path)
         if _variables(parts.system):
-            raise ValueError(f"the part before {MARKER} may not change, so it holds no variables")
+            raise ValueError(f"the part before {MARKER} is constant and must not have variables")
         if unknown := sorted(parts.names - known):
             raise ValueError(f"unknown variable {unknown[0]!r}; the {role} has {', '.join(sorted(known))}")
         if missing := sorted(required_of(role) - parts.names):
-            raise ValueError(f"the variable {missing[0]!r} is missing: the {role} cannot work without it")
+            raise ValueError(f"the variable {missing[0]!r} is missing, but the {role} needs it")
         for text in ("x", ""):
             parts.user.render(dict.fromkeys(known, text))
         _environment().from_string(parts.questions).render(ids=("x",))

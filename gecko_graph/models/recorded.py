@@ -1,4 +1,4 @@
-"""A chat model with recorded replies: no key, no network, the same words each time."""
+"""A chat model with recorded replies: without key, network or randomness."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ _RunManager: TypeAlias = CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRu
 
 
 class NotRecorded(RunFailure):
-    """Nothing was recorded for a question."""
+    """No reply was recorded for a question."""
 
 
 class RecordedModel(BaseChatModel):
-    """Replies by role, turn, attempt and question, which it reads from the call's metadata; keeps no count of its own.
+    """Replies by role, turn, attempt and question, taken from the call's metadata; it has no state.
 
-    So it answers alike however often it is asked, in which order, by how many runs at once, before and after a resume.
-    Called from outside a rehearsal, it replies as the planner, with its place from the conversation: the turn from the
-    human messages, the question from the assistant's messages since the last of them.
+    So the replies depend neither on order nor on concurrency, also after a resume. Called from outside a rehearsal, it
+    replies as the planner: the turn is the number of human messages, the question that of assistant messages after the
+    last one.
 
     Args:
-        turns: One mapping of roles to replies for each turn of the thread. For the planner one list an attempt, of
-            `{"call": name, "args": {...}}`, `{"calls": [{"call": name, "args": {...}}, ...]}` or `{"say": text}`; for
-            the judge one reply an attempt; for other roles one a question: the JSON that the role replies with, or
-            `{"by_attempt": {"1": reply, ...}}` where attempts that run at once ask questions of one number.
+        turns: One mapping of roles to replies per turn. For the planner one list per attempt, of `{"call": name,
+            "args": {...}}`, `{"calls": [{"call": name, "args": {...}}, ...]}` or `{"say": text}`; for the judge one
+            reply per attempt; for other roles one per question: the role's JSON, or `{"by_attempt": {"1": reply, ...}}`
+            if parallel attempts ask questions with the same number.
         latency_s: Seconds before each reply.
         model_name: Name in the replies' metadata.
-        fill: Called with a reply, its place and the attempt's number; returns the reply with its references filled in.
+        fill: Called with a reply, its place and the attempt's number; returns the reply with its references resolved.
     """
 
     turns: Sequence[Mapping[str, Any]] = Field(default_factory=list)
@@ -67,7 +67,7 @@ class RecordedModel(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Bind tools; `with_structured_output` works through it."""
+        """Bind tools; `with_structured_output` uses it."""
         schemas = [convert_to_openai_tool(tool) for tool in tools]
         return self.bind(tools=schemas, tool_chars=len(json.dumps(schemas, ensure_ascii=False)), **kwargs)
 
@@ -93,13 +93,13 @@ class RecordedModel(BaseChatModel):
     async def _write(
         self, messages: list[BaseMessage], run_manager: _RunManager | None, kwargs: Mapping[str, Any], driver: Driver
     ) -> ChatResult:
-        """Reply, and take the time that the reply takes."""
+        """Return the reply after its latency."""
         message = self._reply(messages, run_manager, kwargs)
         if (seconds := self._seconds(message)) > 0:
             await driver.do(time.sleep, asyncio.sleep, seconds)
         if run_manager and run_manager.handlers:
-            # LangChain gives `_stream` no metadata, so that it cannot know its place: the message is streamed from here
-            message.id = f"lc_run--{run_manager.run_id}"  # or a stream shows the whole message once more
+            # LangChain gives `_stream` no metadata, and so no place: the message is streamed from here
+            message.id = f"lc_run--{run_manager.run_id}"  # else a stream shows the whole message again
             tell: Any = run_manager.on_llm_new_token
             await driver.do(tell, tell, str(message.text), chunk=_chunk(message))
         return ChatResult(generations=[ChatGeneration(message=message)])
@@ -136,12 +136,12 @@ class RecordedModel(BaseChatModel):
         return {"_type": self._llm_type, "stop": stop, **kwargs}
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
-        """Return the model's name in traces; LangChain would look for it in a dozen attributes at each call."""
+        """Return the model's name for traces; LangChain would look it up in a dozen attributes per call."""
         return LangSmithParams(ls_provider=self._llm_type, ls_model_type="chat", ls_model_name=self.model_name)
 
 
 def _place(metadata: Mapping[str, Any], messages: Sequence[BaseMessage]) -> tuple[str, int, int, int]:
-    """Return role, turn, attempt and question from our asks' metadata, else from a plain agent's conversation."""
+    """Return role, turn, attempt and question from an ask's metadata, else from a plain agent's conversation."""
     if "gecko_role" in metadata:
         turn, attempt, question = (int(metadata.get(f"gecko_{key}", 0)) for key in ("turn", "attempt", "question"))
         return str(metadata["gecko_role"]), turn, attempt, question
@@ -153,7 +153,7 @@ def _place(metadata: Mapping[str, Any], messages: Sequence[BaseMessage]) -> tupl
 
 def _pick(recorded: Sequence[Any], index: int, what: str) -> Any:
     if index >= len(recorded):
-        raise NotRecorded(f"nothing recorded for {what}: {len(recorded)} are")
+        raise NotRecorded(f"nothing recorded for {what}: only {len(recorded)} replies")
     return recorded[index]
 
 
@@ -164,7 +164,7 @@ def _reply_at(
     of, where, number = f"turn {turn + 1}", f"turns[{turn}].replies.{role}", max(attempt, 1)
     replies = _pick(turns, turn, of).get(role, ())
     if role == "planner":
-        if not attempt:  # the answer after a plan was carried out: the planner's own, at the end of its last attempt
+        if not attempt:  # the answer after a plan was carried out is the planner's last one
             number, question = max(len(replies), 1), max(len(replies[-1]) - 1, 0) if replies else 0
         replies = _pick(replies, number - 1, f"the planner's attempt {number} of {of}")
         reply = _pick(replies, question, f"the planner's reply {question + 1} in attempt {number} of {of}")
@@ -179,7 +179,7 @@ def _reply_at(
 
 
 def as_needs(replies: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a turn's replies for forward execution: each call of the planner's last attempt meets a need."""
+    """Return a turn's replies for forward execution: each call of the planner's last attempt serves a need."""
     calls, said = list[Any](), "Done."
     for each in replies["planner"][-1]:
         calls += each.get("calls", [each] if "call" in each else [])
@@ -190,17 +190,17 @@ def as_needs(replies: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def call_prefix(turn: int, attempt: int, question: int) -> str:
-    """Return the prefix of the ids of a reply's calls."""
+    """Return the prefix of the call ids in a reply."""
     return f"call_{turn + 1}_{attempt}_{question}"
 
 
 def planner_message(reply: Json, *, prefix: str) -> AIMessage:
     """Return a planner's recorded reply as a message; call ids are `prefix` and a number.
 
-    Arguments that are a text stand for a model's malformed arguments.
+    Arguments given as text are a model's malformed arguments.
 
     Raises:
-        NotRecorded: It has neither of `say`, `call` and `calls`.
+        NotRecorded: The reply has none of `say`, `call` and `calls`.
     """
     if isinstance(reply, Mapping) and "say" in reply:
         return AIMessage(str(reply["say"]))
@@ -224,7 +224,7 @@ def _role_message(reply: Json, tools: Any) -> AIMessage:
 
 
 def prompt_tokens(messages: Sequence[BaseMessage], kwargs: Mapping[str, Any]) -> int:
-    """Return the tokens of a prompt and its tools: characters by four."""
+    """Return the estimated tokens of a prompt and its tools: a quarter of the characters."""
     return (sum(map(_chars, messages)) + int(kwargs.get("tool_chars", 0))) // CHARS_A_TOKEN
 
 

@@ -1,4 +1,4 @@
-"""Reading a structured reply wherever the model put it: its JSON Schema, and the JSON in a text."""
+"""Parse structured replies in any form: their JSON Schema, and JSON inside text."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from .drawing import escape
 MAX_REPLY_CHARS = 1_000_000
 _MOST_VALUES = 64
 
-_STRING = r'"(?:[^"\\]++|\\.?+)*+"?+'  # an unclosed one goes to the end: each character is read once
+_STRING = r'"(?:[^"\\]++|\\.?+)*+"?+'  # an unclosed string extends to the end: each character is read once
 _OPENING = re.compile(r"[{\[]")
 _TOKEN = re.compile(rf"{_STRING}|[{{}}\[\]]", re.DOTALL)
 _COMMA = re.compile(rf"{_STRING}|,(?=\s*+[}}\]])", re.DOTALL)
 _QUOTE = re.compile(r"<([a-z_]++-[0-9a-f]{8})>.*?(?:</\1>|\Z)", re.DOTALL)
-"""What a prompt fences as data (`prompts.fence`): a small model repeats it, and it is no answer."""
+"""Data that a prompt fences (`prompts.fence`): a small model repeats it, but it is no answer."""
 _JSON_LIKE = re.compile(r"""\{\s*+(?:["'}]|\w++\s*+:)|\[\s*+["'{\[\]]""")
 
 
 class Unreadable(ValueError):
-    """A reply that does not fit its schema; the message gives the reason, in one line.
+    """A reply that does not fit its schema.
 
     Args:
-        why: One line.
-        kind: `prose` if there was no JSON at all, `final` if asking again is of no use.
+        why: The reason in one line.
+        kind: `prose` if there was no JSON, `final` if asking again is useless.
     """
 
     def __init__(self, why: str, *, kind: Literal["shape", "prose", "final"] = "shape") -> None:
@@ -44,12 +44,10 @@ class Unreadable(ValueError):
 
 
 def find_json(text: str) -> list[Json]:
-    """Return the JSON values in a text: all of it, else those in its prose, without thoughts and what a prompt fenced.
-
-    Never a part of one.
+    """Return the JSON values in a text, without those in reasoning or fenced data; never a part of a value.
 
     Raises:
-        Unreadable: Empty, huge, cut off in the middle of a value, or without any JSON.
+        Unreadable: Empty, too long, truncated inside a value, or without JSON.
     """
     if len(text) > MAX_REPLY_CHARS:
         raise Unreadable(f"the reply is {len(text):,} characters long, {MAX_REPLY_CHARS:,} are allowed")
@@ -59,7 +57,7 @@ def find_json(text: str) -> list[Json]:
     if not text.strip():
         raise Unreadable("the reply is empty")
     spans = _spans(text)
-    thought = text.find("<think>")  # one without an end: only the last value can be the answer
+    thought = text.find("<think>")  # without an end: only the last value can be the answer
     if thought >= 0 and not any(start < thought < end for start, end in spans):
         spans = [span for span in spans[-1:] if not text[span[1] :].strip("` \n")]
     if len(spans) > _MOST_VALUES:
@@ -78,10 +76,10 @@ def find_json(text: str) -> list[Json]:
 
 
 def parse(text: str) -> Json:
-    """Parse a text that is one JSON value; commas before a closing bracket are forgiven.
+    """Parse a text that is one JSON value; commas before a closing bracket are accepted.
 
     Raises:
-        Unreadable: It is not, or an object has two values for one name.
+        Unreadable: It is no JSON value, or an object has two values for one name.
     """
     try:
         return _loads(text)
@@ -93,7 +91,7 @@ def parse(text: str) -> Json:
 
 
 def _thinks_inside(text: str) -> bool:
-    """Return whether every mark of a thought stands in one JSON value: there it is data."""
+    """Return whether all reasoning tags are inside one JSON value, and so are data."""
     first, last = text.find("think>"), text.rfind("think>")
     with suppress(Unreadable):
         for start, end in _spans(text) if first >= 0 else ():
@@ -104,7 +102,7 @@ def _thinks_inside(text: str) -> bool:
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
-    """Return where the outermost brackets that look like JSON begin and end. Quotes count only inside of brackets."""
+    """Return start and end of the outermost brackets that look like JSON. Quotes count only inside brackets."""
     opened: list[int] = []
     spans: list[tuple[int, int]] = []
     at = 0
@@ -151,13 +149,13 @@ _WRAPPERS = frozenset(("reply", "response", "output", "arguments", "args", "para
 
 
 def read_reply(message: Any, reply: type[BaseModel], *, ids: Sequence[str] = (), whole: bool = True) -> BaseModel:
-    """Read a reply from wherever the model put it: a tool call's arguments, the text, a fenced block in the text.
+    """Read a reply in any form: a tool call's arguments, the text, a fenced block in the text.
 
-    The message is a model's, or its own parser's output. It covers the ids, in other spellings too, and all
-    of them if it must be whole.
+    The message is a model's, or its parser's output. The reply's ids may be spelled differently; with `whole` all must
+    occur.
 
     Raises:
-        Unreadable: Empty, huge, not JSON, of another shape, or several different answers.
+        Unreadable: Empty, too long, no JSON, another shape, or several different answers.
     """
     values = [_unwrap(value, reply) for value in _values_in(message)]
     own = [value for value in values if isinstance(value, dict) and names_of(reply) & value.keys()]
@@ -178,7 +176,7 @@ def read_reply(message: Any, reply: type[BaseModel], *, ids: Sequence[str] = (),
 
 
 def raw_text(message: Any) -> str:
-    """Return a model's reply as text that can be sent back: for the repair round only."""
+    """Return a model's reply as text to send back in the repair round."""
     if not isinstance(message, AIMessage):
         plain = message.model_dump() if isinstance(message, BaseModel) else message
         return escape(json.dumps(plain, default=str, ensure_ascii=False))
@@ -190,7 +188,7 @@ def raw_text(message: Any) -> str:
 
 @cache
 def schema_of(reply: type[BaseModel]) -> JsonObject:
-    """Return the reply's JSON Schema as providers like it: named after the class, without references and defaults."""
+    """Return the reply's JSON Schema for providers: titled with the class name, without references and defaults."""
     schema = _plain(dereference_refs(reply.model_json_schema()))
     if not _has_free_form(schema):
         _make_strict(schema)
@@ -199,9 +197,9 @@ def schema_of(reply: type[BaseModel]) -> JsonObject:
 
 @cache
 def is_closed(reply: type[BaseModel]) -> bool:
-    """Return whether every value's shape is known, so that a provider's strict mode can be used.
+    """Return whether the schema has no free-form JSON, so that a provider's strict mode can be used.
 
-    Strict modes know no free-form JSON: a tool's result, an operation's value, a piece of state.
+    Free-form parts are a tool's result, an operation's value, a piece of state.
     """
     return not _has_free_form(schema_of(reply))
 
@@ -224,7 +222,7 @@ def _values_in(message: Any) -> list[Json]:
 
 @cache
 def names_of(reply: type[BaseModel]) -> frozenset[str]:
-    """Return the names of a reply's fields, old ones too."""
+    """Return the names of a reply's fields, including old ones."""
     aliases = (field.validation_alias for field in reply.model_fields.values())
     others = {
         name for alias in aliases for name in ([alias] if isinstance(alias, str) else getattr(alias, "choices", []))
@@ -246,13 +244,13 @@ def _unwrap(value: Json, reply: type[BaseModel]) -> Json:
 
 
 _PLAIN_ONLY = ormsgpack.OPT_PASSTHROUGH_TUPLE | ormsgpack.OPT_PASSTHROUGH_SUBCLASS
-_encode = json.JSONEncoder(allow_nan=False).encode  # json.dumps makes an encoder each time
+_encode = json.JSONEncoder(allow_nan=False).encode  # `json.dumps` would create an encoder per call
 
 
 def find_storage_problem(value: Json) -> str | None:
-    """Return why no checkpoint can store a value: an integer over 64 bits, half a surrogate pair, NaN; else None.
+    """Return why no checkpoint can store a value (an integer over 64 bits, a lone surrogate, NaN), else None.
 
-    A tuple, or an object of a class of its own, would come back from it as another value.
+    A tuple or an instance of another class is refused, since it would be restored as another value.
     """
     try:
         _encode(value)
@@ -294,7 +292,7 @@ def _plain(schema: Json) -> Json:
         return [_plain(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    # the description of an object is its class's docstring: for us, not for the model
+    # an object's description is its class's docstring, which is not for the model
     left_out = {"title", "default", "$defs"} | ({"description"} if schema.get("type") == "object" else set())
     return {
         key: {name: _plain(each) for name, each in value.items()} if key == "properties" else _plain(value)
@@ -313,7 +311,7 @@ def _has_free_form(schema: JsonObject) -> bool:
 
 
 def _make_strict(schema: JsonObject) -> None:
-    """Make a schema fit strict modes: every property required, no others, no length keywords, which some refuse."""
+    """Make a schema fit strict modes: all properties required, no others, no length keywords."""
     for keyword in ("minLength", "minItems"):
         schema.pop(keyword, None)
     if schema.get("type") == "object":
@@ -341,7 +339,7 @@ PatchReply = Annotated[list[dict[str, Any]], WithJsonSchema({"type": "array", "i
 
 
 def find_wrong_operation(operation: Any) -> str | None:
-    """Return why a value is no operation of a JSON Patch; None if it is one."""
+    """Return why a value is no operation of a JSON Patch, None if it is one."""
     if not isinstance(operation, dict) or operation.get("op") not in OPERATIONS:
         return f"op must be one of {', '.join(OPERATIONS)}"
     needed = {"add": "value", "replace": "value", "test": "value", "move": "from", "copy": "from"}.get(operation["op"])

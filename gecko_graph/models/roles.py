@@ -1,4 +1,4 @@
-"""The replies that each role may give. A class's name is the JSON Schema's name and is stable."""
+"""The replies of each role. A class's name is the name of its JSON Schema and must not change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .reply import PatchReply, find_wrong_operation
 
 _ALSO = {"success": "ok", "succeeded": "success", "passed": "success", "pass": "success", "fail": "failed"}
 _ALSO |= {"failed": "error", "failure": "error"}
-"""Words that models use for one of an enum's: each counts only if the enum has the other and not the word."""
+"""Synonyms that models use for enum values; used only if the enum has the value and not the synonym."""
 _NOTHING = ("", "none", "no", "n/a", "nothing", "null")
 _RULE_CHARS = 160
 
@@ -26,7 +26,7 @@ class _Reply(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _read_generously(cls, value: Any) -> Any:
-        """Drop nulls of optional fields, and accept the words of an enum in any letter case."""
+        """Drop null optional fields, and accept enum values in any letter case."""
         if not isinstance(value, Mapping):
             return value
         required, words = _shape(cls)
@@ -49,7 +49,7 @@ def _word(value: Any, words: tuple[str, ...]) -> Any:
 
 
 def _line_of(given: Any) -> str:
-    """Return a text in one line; empty if it says that there is nothing."""
+    """Return a text as one line; "" if it means "nothing"."""
     line = one_line(given) if isinstance(given, str) else ""
     return "" if line.casefold().strip(".- ") in _NOTHING else line
 
@@ -62,14 +62,14 @@ class _Decided(_Reply):
 
 
 class ArgumentProblem(_Decided):
-    """An argument whose meaning does not fit. States the fault, never the right value."""
+    """An argument that does not make sense. States the fault, never the right value."""
 
     argument: str
     problem: str
 
 
 def _all_asked_for(schema: JsonObject) -> None:
-    """Ask for every property, though a reply without one is read; `unchanged` only if it is true."""
+    """Require every property, though replies without some are accepted; `unchanged` is optional."""
     schema["required"] = [name for name in schema["properties"] if name != "unchanged"]
 
 
@@ -90,9 +90,9 @@ class _PatchBearing(_Reply):
 
 
 class SimulatedResponse(_Reply):
-    """The simulator's reply if the change is asked for separately, as the paper does (appendix A.4).
+    """The simulator's reply if the change is asked for separately, as in the paper (appendix A.4).
 
-    Of a read it may say that it does not know: `unknown`, with the unknown part as the result.
+    A read may be `unknown`, with the unknown part as the result.
     """
 
     status: Literal["ok", "error", "unknown"]
@@ -108,7 +108,7 @@ class SimulatedResponse(_Reply):
 
 
 class SimulatedWrite(SimulatedResponse):
-    """The same for a call that may change something, with a rule of the tool's own that it may break, or nothing."""
+    """The simulator's reply to a call that may write, with a tool's rule that the call may break, or ""."""
 
     may_refuse: str = ""
 
@@ -119,7 +119,7 @@ class SimulatedWrite(SimulatedResponse):
 
 
 class SimulatedEffect(_PatchBearing, SimulatedWrite):
-    """The simulator's reply: result and change of the task state in one."""
+    """The simulator's reply with result and change of the task state."""
 
     model_config = ConfigDict(json_schema_extra=_all_asked_for)
 
@@ -128,14 +128,14 @@ class SimulatedEffect(_PatchBearing, SimulatedWrite):
 
 
 class StateChange(_PatchBearing):
-    """The state updater's reply: a patch if the paper's writes the state anew (section 3.3 and appendix A.5)."""
+    """The state updater's reply: a patch; in the paper the whole state (section 3.3 and appendix A.5)."""
 
     patch: PatchReply
     unchanged: bool = False
 
 
 class InitialState(_Reply):
-    """The bootstrapper's reply: data the tools act on, and runtime variables, flat (paper, appendix A.5)."""
+    """The bootstrapper's reply: the data that tools act on, and runtime variables (paper, appendix A.5: flat)."""
 
     model_config = ConfigDict(json_schema_extra=_all_asked_for)
 
@@ -145,7 +145,7 @@ class InitialState(_Reply):
     @model_validator(mode="before")
     @classmethod
     def _flat(cls, value: Any) -> Any:
-        """Read top-level keys of other names as domain data."""
+        """Read other top-level keys as domain data."""
         if not isinstance(value, Mapping) or not isinstance(domain := value.get("domain") or {}, Mapping):
             return value
         others = {key: each for key, each in value.items() if key not in cls.model_fields}
@@ -154,7 +154,7 @@ class InitialState(_Reply):
     @field_validator("domain")
     @classmethod
     def _without_sections(cls, domain: JsonObject) -> JsonObject:
-        """Read sections by toolkit, as in the paper's own states, as one domain."""
+        """Merge sections by toolkit, as in the paper's states, into one domain."""
         sections = domain.get("toolkits")
         if not isinstance(sections, Mapping) or not all(isinstance(each, Mapping) for each in sections.values()):
             return domain
@@ -163,7 +163,7 @@ class InitialState(_Reply):
 
 
 class DescribedItem(_Reply):
-    """One thing that must hold at the end."""
+    """A condition on the end of the task."""
 
     description: str = Field(min_length=1)
 
@@ -180,9 +180,10 @@ class Checklist(_Reply):
 
 
 class ItemJudgement(_Decided):
-    """The judgement of one item; a reason only if it is not a success, and before the status, as in the paper (A.6).
+    """The judgement of one item.
 
-    Models write fields in this order, so the word follows from the reason.
+    The reason comes before the status (A.6), because models write fields in order, so that the status follows from the
+    reason. It is empty for a success.
     """
 
     model_config = ConfigDict(coerce_numbers_to_str=True)
@@ -225,7 +226,7 @@ class Judgement(LabelReply):
 
 
 class ToolSchema(_Reply):
-    """The converter's reply: the parts that a tool's source leaves open (paper, section 3.5 and appendix A.7)."""
+    """The converter's reply: the parts that a tool's source leaves undefined (paper, section 3.5 and appendix A.7)."""
 
     description: str
     result: JsonObject
@@ -246,13 +247,13 @@ class Reasoning(_Reply):
 
 
 class SearchWords(_Reply):
-    """The searcher's reply: the words by which tools are searched for a task."""
+    """The searcher's reply: words to search tools for a task."""
 
     words: str = Field(max_length=2_000)
 
 
 class RankedTool(_Reply):
-    """A tool that can serve a need, and how well."""
+    """A tool that can serve a need, with a score."""
 
     name: str
     score: float = Field(default=1.0, ge=0, le=1_000, allow_inf_nan=False)
@@ -264,7 +265,7 @@ class RankedTool(_Reply):
 
 
 class Ranking(_Reply):
-    """The reranker's reply (ToolGate, equation 8); a tool that is left out cannot serve the need."""
+    """The reranker's reply (ToolGate, equation 8); a missing tool cannot serve the need."""
 
     tools: list[RankedTool]
 
@@ -280,7 +281,7 @@ class AuditReply(_Reply):
 
 
 class ClaimReply(_Decided):
-    """The claim judge's reply: whether an answer makes a claim, denies it or asks for its item."""
+    """The claim judge's reply: whether an answer meets a claim's condition."""
 
     sentence: str = ""
     reason: str = ""
@@ -288,7 +289,7 @@ class ClaimReply(_Decided):
 
 
 class WrittenClause(_Reply):
-    """A reason to refuse a call: a condition, and the error if it does not hold."""
+    """A precondition of a call, and the error if it does not hold."""
 
     check: str
     error: Json = ""
@@ -296,7 +297,7 @@ class WrittenClause(_Reply):
 
 
 class WrittenContract(_Reply):
-    """The contract writer's reply; rows decide which parts are kept."""
+    """The contract writer's reply; parts that rows contradict are dropped."""
 
     requires: list[WrittenClause] = Field(default_factory=list)
     effects: list[JsonObject] = Field(default_factory=list)
@@ -304,13 +305,13 @@ class WrittenContract(_Reply):
 
 
 class WrittenWords(_Reply):
-    """The sample writer's reply: a task in the words of a user; rules decide whether they say it all."""
+    """The sample writer's reply: a task in a user's words; rules check that all values occur."""
 
     message: str
 
 
 class RiskReply(_Decided):
-    """The reply on the risk of a call: whether it does something that nobody has permitted, or cannot be undone."""
+    """The reply on a call's risk: whether nobody has permitted it, or it cannot be undone."""
 
     reason: str = ""
     risky: bool
@@ -325,7 +326,7 @@ class VariantReply(_Reply):
 
 
 class ToolError(_Reply):
-    """An error that a written tool may answer."""
+    """An error that a generated tool may return."""
 
     status: int = Field(ge=400, le=499)
     description: str
@@ -343,15 +344,13 @@ class WrittenTool(_Reply):
 
 
 class PlannedTurn(_Reply):
-    """A turn of a planned dialogue."""
-
     kind: Literal["call", "missing_argument", "no_tool", "several_calls", "correction"]
     outline: str = Field(min_length=1, max_length=2_000)
     tools: list[str] = Field(default_factory=list)
 
 
 class PlannedDialogue(_Reply):
-    """The dialogue planner's reply: a user's goal and knowledge, turn by turn (LoopTool, section 3.2)."""
+    """The dialogue planner's reply: a user's goal and knowledge, and the turns (LoopTool, section 3.2)."""
 
     goal: str = Field(min_length=1, max_length=2_000)
     knows: list[str] = Field(default_factory=list)
@@ -382,11 +381,11 @@ REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "tool_writer": (WrittenTool,),
     "dialogue_planner": (PlannedDialogue,),
 }
-"""The replies that each role may give, the usual one first; the planner replies with a message."""
+"""The reply classes of each role, the most common one first; the planner replies with a message."""
 
 
 def match_id(given: str, ids: Sequence[str]) -> str:
-    """Return the id that is meant: `Item-1`, `item_1`, `1` are item-1 if no other id can be; else the given one."""
+    """Return the id that is meant (`Item-1`, `item_1`, `1` for item-1) if it is unambiguous, else the given one."""
     wanted = _bare_id(given)
     alike = [each for each in ids if _bare_id(each) == wanted]
     if wanted.isdecimal() and not alike:

@@ -1,6 +1,6 @@
-"""A log of prompts and replies, and the usage of models: tokens always, dollars if known.
+"""A log of prompts and replies, and the models' usage: tokens always, dollars if prices are known.
 
-An unknown price makes a sum unknown: `None + 0.01` is None, never a bill that leaves something out.
+An unknown price makes a sum unknown: `None + 0.01` is None.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class PromptLog(BaseCallbackHandler):
     """Appends every prompt and reply of a run to a file.
 
     Args:
-        file: The file; created if it is missing.
+        file: The file; created if missing.
 
     Raises:
         GeckoError: The file cannot be written.
@@ -51,7 +51,7 @@ class PromptLog(BaseCallbackHandler):
     def on_chat_model_start(
         self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any
     ) -> None:
-        """Write the prompt. Tools that an earlier prompt has shown are named by its id, in `tools_of`."""
+        """Write the prompt. Tools that an earlier prompt listed are referred to by its id, in `tools_of`."""
         metadata = kwargs.get("metadata") or {}
         place = {key: metadata.get(f"gecko_{key}") for key in ("role", "turn", "attempt", "question")}
         self._open[run_id] = time.monotonic(), place
@@ -59,14 +59,13 @@ class PromptLog(BaseCallbackHandler):
         self._write("prompt", run_id, place, {**prompt, **self._read_tools(kwargs, run_id)})
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Write the reply with its tokens."""
         generations = [one for batch in response.generations for one in batch if isinstance(one, ChatGeneration)]
         spent = add_all([count(one.message) for one in generations])
         tokens = {"input": spent["input_tokens"], "output": spent["output_tokens"]}
         self._end(run_id, {"reply": [_read(one.message) for one in generations], "tokens": tokens})
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Write why there is no reply."""
+        """Write the reason why there is no reply."""
         self._end(run_id, {"error": failure_of(error) if isinstance(error, Exception) else type(error).__name__})
 
     def _end(self, run_id: UUID, fields: dict[str, Any]) -> None:
@@ -85,21 +84,21 @@ class PromptLog(BaseCallbackHandler):
         head = {"event": kind, "id": str(run_id), "time": now, **place}
         try:
             line = escape(json.dumps(mask_values({**head, **fields}), default=str, ensure_ascii=False))
-        except Exception as error:  # noqa: BLE001 - the boundary to models: a reply may hold anything, at any depth
+        except Exception as error:  # noqa: BLE001 - the boundary to models: a reply may contain anything, at any depth
             line = json.dumps({**head, "error": f"it cannot be written: {type(error).__name__}"})
         with self._lock, self._file.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
 
 
 def _read(message: BaseMessage) -> dict[str, Any]:
-    """Return a message's content in LangChain's own format."""
+    """Return a message's content in LangChain's format."""
     names = ("name", "tool_calls", "invalid_tool_calls", "tool_call_id")
     parts = {name: getattr(message, name, None) for name in names}
     return {"type": message.type, "content": message.content, **{key: part for key, part in parts.items() if part}}
 
 
 class Price(NamedTuple):
-    """US dollars for a million tokens."""
+    """US dollars per million tokens."""
 
     input: float
     output: float
@@ -126,21 +125,21 @@ def no_usage() -> RoleUsage:
 
 
 MOST_TOKENS = 10**9
-"""More than any call uses: sums stay within the 64 bits that a checkpoint can keep."""
+"""More than any call uses, so that sums stay within the 64 bits that a checkpoint can store."""
 
-_DIGITS = 9  # rounding every sum to as many digits makes its order not matter
+_DIGITS = 9  # rounding every sum makes its order irrelevant
 
 
 def count(message: BaseMessage | None, *, prices: Mapping[str, Price] = PRICES) -> RoleUsage:
-    """Count one model call that was replied to.
+    """Count one answered model call.
 
     Args:
-        message: The reply; None if it is not a message.
-        prices: Price by model name. A dated name (`gpt-4o-2024-08-06`) has the price of the name it begins with.
+        message: The reply; None if it is no message.
+        prices: Price by model name. A dated name (`gpt-4o-2024-08-06`) has the price of its prefix.
 
     Returns:
-        One call with its tokens, 0 if the provider sends none or nonsense. The cost is None if the
-        model's price or the tokens are unknown.
+        One call with its tokens, 0 if the provider sends none or invalid ones. The cost is None if the price or the
+        tokens are unknown.
     """
     usage: Any = message.usage_metadata if isinstance(message, AIMessage) else None
     given, generated = map((usage if isinstance(usage, Mapping) else {}).get, ("input_tokens", "output_tokens"))
@@ -152,14 +151,14 @@ def count(message: BaseMessage | None, *, prices: Mapping[str, Price] = PRICES) 
 
 
 def is_count(value: Any) -> TypeGuard[int]:
-    """Return whether a value is a number of tokens that one call can have used."""
+    """Return whether a value is a plausible number of tokens of one call."""
     return type(value) is int and 0 <= value <= MOST_TOKENS
 
 
 def count_tokens(
     input_tokens: int, output_tokens: int, *, model_name: str, prices: Mapping[str, Price] = PRICES
 ) -> RoleUsage:
-    """Count one model call by its tokens. No tokens cost nothing, whatever the price: a call that failed."""
+    """Count one model call by its tokens. Without tokens the cost is 0: the call failed."""
     price = price_of(model_name, prices=prices)
     cost = None if price is None else _money(input_tokens * price.input / 1e6 + output_tokens * price.output / 1e6)
     if not input_tokens and not output_tokens:
@@ -175,18 +174,16 @@ def price_of(model_name: str, *, prices: Mapping[str, Price] = PRICES) -> Price 
 
 
 def add_usage(a: Usage, b: Usage) -> Usage:
-    """Sum by role. Commutative and associative; `{}` adds nothing; a cost of None makes the sum None."""
+    """Sum by role. Commutative and associative; a cost of None makes the sum None."""
     both = {**a, **b, **{role: _add(a[role], b[role]) for role in a.keys() & b.keys()}}
     return dict(sorted(both.items())) if len(both) > 1 else both
 
 
 def total(usage: Usage) -> RoleUsage:
-    """Sum over all roles."""
     return add_all(usage.values())
 
 
 def add_all(parts: Iterable[RoleUsage]) -> RoleUsage:
-    """Sum of some roles' or calls' usage."""
     return reduce(_add, parts, no_usage())
 
 
@@ -208,7 +205,7 @@ def _money(dollars: float) -> float:
 
 
 def tokens_of(error: Exception) -> tuple[int, int]:
-    """Return input and output tokens of a reply that the client threw away, for example one cut off at its limit."""
+    """Return input and output tokens of a reply that the client discarded, for example one truncated at its limit."""
     usage: Any = getattr(getattr(error, "completion", None), "usage", None)
     given, made = getattr(usage, "prompt_tokens", 0), getattr(usage, "completion_tokens", 0)
     return (given, made) if is_count(given) and is_count(made) else (0, 0)

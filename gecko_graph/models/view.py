@@ -15,41 +15,41 @@ from .drawing import Drawing, escape, folded, scalar, whole
 from .focus import MAX_WORDS, MOST_UPPER, Container, Occurrence, Outline, ends, is_circumstance
 
 _SHORT = 200
-"""Characters up to which a text is always shown."""
+"""Longest text that is always shown, in characters."""
 
 _SMALL = 300
-"""Characters up to which a container near the root is always shown: a current folder, a list of doors."""
+"""Largest container near the root that is always shown, in characters: a current folder, a list of doors."""
 
 _LEAST, _MISSES = 60, 20
-"""Characters below which the search for more to show stops; successive parts that did not fit, after which it does."""
+"""The selection stops with less room than this, or after so many consecutive parts that did not fit."""
 
 _RECORD = 800
-"""Characters up to which a container is shown whole, together with the match in it."""
+"""Largest record that is shown whole because of a match in it, in characters."""
 
 _SEVERAL = 10
-"""Child containers up to which a container counts as a record, not as a collection."""
+"""Most child containers of a record; a container with more is a collection."""
 
 _NAMED = 2.0
-"""Weight of a name from which a container counts as the one that is meant."""
+"""Weight of a container's name from which the container counts as named by the focus."""
 
 _MANY, _VERY_MANY = 200, 5_000
-"""Entries of one container that may be shown, and those that are searched for relevant ones."""
+"""Most entries of a container that are shown, and that are searched."""
 
 _LENGTHENED = 5
 """Containers whose texts may use the remaining room."""
 
 _ALONE = 20
-"""Occurrences up to which a reference is followed: a value that occurs more often does not identify anything."""
+"""Most occurrences of a value that is followed as a reference; a more frequent value identifies nothing."""
 
 _SMALL_RECORD = 2_000
-"""Characters below which a container counts as a record, not as a collection."""
+"""Largest container that counts as a record, in characters."""
 
 _REFERRERS = 6
 _IDENTITY = re.compile(r"user|account|owner|login|session|name|_id\b|\bid\b|active|current|selected", re.IGNORECASE)
 _STEP = re.compile(r"[^/\\]+")
 _LONGEST_WAY = 30
 _CLOSE = (3.0, 3.0, 2.5, 2.0)
-"""Factors for containers below an addressed one, by distance; the first is for the addressed one itself."""
+"""Factors for containers at or below an addressed one, by distance."""
 
 _MOST_KIDS = 1_000
 
@@ -59,7 +59,7 @@ class StateView(NamedTuple):
 
     Attributes:
         text: The view.
-        shows: Whether all of the value at a path in the state (keys, and indices as text) is shown.
+        shows: Whether the whole value at a path (keys, and indices as text) is shown.
     """
 
     text: str
@@ -67,32 +67,31 @@ class StateView(NamedTuple):
 
 
 def view(state: Json, *, focus: Sequence[str] = (), budget: int) -> str:
-    """Return the state as text of at most `budget` characters: all of it if it fits, else an outline of relevant parts.
+    """Return the state as text of at most `budget` characters: whole if it fits, else an outline of relevant parts.
 
-    It is JSON, with marks for omitted parts: `{… 12 keys: "a", "b", …}`, `… 214 more keys (of 220)`,
-    `… items 3 to 40 (of 44)`, `"start" … 900 of 1,200 characters left out … "end"`. Items of a list that is not whole
-    bear their index.
+    The text is JSON with marks for omitted parts: `{… 12 keys: "a", "b", …}`, `… 214 more keys (of 220)`, `… items 3 to
+    40 (of 44)`, `"start" … 900 of 1,200 characters left out … "end"`. Items of an incomplete list have their index.
 
-    In this order and as far as the budget allows, it shows: short values at the root and in its containers (user,
-    session, counters); the containers that a path among these leads to (current folder); what the focus finds, with
-    the record it is in and the records that it refers to; and, up to a third of the budget, an outline of the rest.
+    Shown in this order while the budget lasts: short values at the root and in its containers (user, session,
+    counters); containers addressed by a path among these values (current folder); matches of the focus, with their
+    record and the records it refers to; in up to a third of the budget, an outline of the rest.
 
     Args:
         state: A JSON document.
-        focus: Words to look for, the most specific first: see `focus_words`.
+        focus: Words to look for, the most specific first, see `focus_words`.
         budget: Characters, at least 500.
     """
     return draw_view(state, focus=focus, budget=budget).text
 
 
 def view_named(state: Json, *, focus: Sequence[str], named: Sequence[str], budgets: Sequence[int]) -> str:
-    """Return the view at the first of several budgets that shows all members whose names are among words.
+    """Return the view with the smallest budget that shows all members named by words.
 
     Args:
         state: A JSON document.
-        focus: Words to look for; see `view`.
-        named: Words; the member that one of them names is shown whole.
-        budgets: Characters, the smallest first; the last is taken if none is enough.
+        focus: Words to look for, see `view`.
+        named: Words; a member with such a name must be shown whole.
+        budgets: Characters, smallest first; the last is used if none is enough.
     """
     outline = Outline(state) if isinstance(state, (dict, list)) else None
     found = [place for word in named[:MAX_WORDS] for place in outline.find(word)] if outline else []
@@ -106,7 +105,7 @@ def view_named(state: Json, *, focus: Sequence[str], named: Sequence[str], budge
 
 
 def draw_view(state: Json, *, focus: Sequence[str] = (), budget: int) -> StateView:
-    """Return the `view` of a state, with a test whether it shows a place."""
+    """Return the `view` of a state, with a test whether it shows a path."""
     entire = escape(json.dumps(state, ensure_ascii=False, separators=(",", ":")))
     if len(entire) <= budget:
         spaced = whole(state)
@@ -120,11 +119,11 @@ def draw_view(state: Json, *, focus: Sequence[str] = (), budget: int) -> StateVi
     if drawing is None:
         return StateView(folded(state)[:budget], lambda path: False)
     meant = [node for weight, node in found.ranked[:_LENGTHENED] if weight >= 0.5 * found.ranked[0][0]]
-    return StateView(drawing.lengthened(meant, budget), drawing.shows)  # such as a file to be read
+    return StateView(drawing.lengthened(meant, budget), drawing.shows)  # for example the file to read
 
 
 def _select_within(root: Container, found: Findings, budget: int) -> Drawing | None:
-    """Select within the budget; sizes are overestimated, so try a larger budget if something was refused."""
+    """Select within the budget. Sizes are overestimated, so larger budgets are tried if something was refused."""
     drawing, is_starved = _select(root, found, budget)
     length = len(drawing.text())
     rooms = [budget * tenths // 10 for tenths in (8, 6, 4, 2)] if length > budget else []
@@ -140,20 +139,20 @@ def _select_within(root: Container, found: Findings, budget: int) -> Drawing | N
 
 
 def _select(root: Container, found: Findings, budget: int) -> tuple[Drawing, bool]:
-    """Return the selected parts of a state that is too large, and whether something relevant did not fit."""
+    """Return the selected parts of a state that is too large, and whether a relevant part did not fit."""
     drawing = Drawing(root, budget)
     drawing.limit(budget // 3)
     _show_circumstances(drawing, root, budget)
     drawing.limit(budget // 3)
     for node in found.addressed:
-        if node.size > budget // 8 or not drawing.showwhole(node):
+        if node.size > budget // 8 or not drawing.show_whole(node):
             drawing.open(node, names=budget // 4)
-            _showscalars(drawing, node, limit=_SHORT)
+            _show_scalars(drawing, node, limit=_SHORT)
     drawing.limit(budget)
     _show_relevant(drawing, found, budget)
     is_starved = drawing.refused > 0
     drawing.limit(max(drawing.room - budget * 2 // 3, budget // 8))
-    _showscalars(drawing, root, limit=_SHORT)
+    _show_scalars(drawing, root, limit=_SHORT)
     _show_kids(drawing, root)
     for branch in root.kids.values():
         _sketch(drawing, branch)
@@ -161,7 +160,7 @@ def _select(root: Container, found: Findings, budget: int) -> tuple[Drawing, boo
 
 
 def _show_circumstances(drawing: Drawing, root: Container, budget: int) -> None:
-    """Show entries of the root and of its containers: runtime variables first, then the found ones."""
+    """Show entries of the root and of its containers: runtime variables first, then matches."""
     drawing.open(root)
     entries: list[tuple[tuple[bool, bool, int, int], Container, Any]] = []
     for node in [root, *islice(root.kids.values(), _MANY)]:
@@ -174,7 +173,7 @@ def _show_circumstances(drawing: Drawing, root: Container, budget: int) -> None:
     for _, node, key in sorted(entries, key=lambda entry: entry[0]):
         kid = node.kids.get(key)
         if kid and kid.size <= _SMALL:
-            drawing.showwhole(kid)
+            drawing.show_whole(kid)
         elif kid or not isinstance(node.value[key], str) or len(node.value[key]) <= _SHORT or not node.depth:
             drawing.show(node, key, limit=max(_SHORT, budget // 6) if key in node.marks else _SHORT)
 
@@ -190,15 +189,15 @@ def _show_relevant(drawing: Drawing, found: Findings, budget: int) -> None:
         while record.parent and record.parent.parent and record.parent.size <= _RECORD:
             record = record.parent
         is_small = record.size <= budget // (4 if node.named >= _NAMED else 8)
-        if not (is_small and drawing.showwhole(record)) and drawing.open(node):
+        if not (is_small and drawing.show_whole(record)) and drawing.open(node):
             for key in sorted(node.marks, key=lambda key: -node.marks[key])[:_MANY]:
                 drawing.show(node, key, limit=max(_SHORT, budget // 6))
-            _showscalars(drawing, node, limit=budget // 6 if node.named else _SHORT)
+            _show_scalars(drawing, node, limit=budget // 6 if node.named else _SHORT)
             _show_kids(drawing, node)
         misses = misses + 1 if drawing.refused > refused and drawing.room == room else 0
 
 
-def _showscalars(drawing: Drawing, node: Container, *, limit: int, count: int = 30) -> None:
+def _show_scalars(drawing: Drawing, node: Container, *, limit: int, count: int = 30) -> None:
     for key in ends([key for key in node.keys if key not in node.kids], count):
         drawing.show(node, key, limit=limit)
 
@@ -208,20 +207,19 @@ def _show_kids(drawing: Drawing, node: Container) -> None:
     if len(kids) == 1:
         drawing.open(kids[0], names=_SMALL)
     for kid in kids if len(kids) <= _SEVERAL else [kids[0], kids[-1]]:
-        if kid.size > 2 * _SMALL or not drawing.showwhole(kid):
+        if kid.size > 2 * _SMALL or not drawing.show_whole(kid):
             drawing.show(node, kid.key, limit=_SHORT)
 
 
 def _sketch(drawing: Drawing, branch: Container) -> None:
-    """Outline a branch from its top downwards."""
     queue = [branch]
     for node in queue:
         if drawing.room <= drawing.floor:
             return
         if not (drawing.is_open(node) or (node.parent and drawing.is_open(node.parent))):
             continue
-        if node.size > 2 * _SMALL or not drawing.showwhole(node):
-            _showscalars(drawing, node, limit=_SHORT // 2, count=30 if isinstance(node.value, dict) else 6)
+        if node.size > 2 * _SMALL or not drawing.show_whole(node):
+            _show_scalars(drawing, node, limit=_SHORT // 2, count=30 if isinstance(node.value, dict) else 6)
             _show_kids(drawing, node)
         kids = list(node.kids.values())
         queue += kids if len(kids) <= _SEVERAL else ends(kids, 2)
@@ -231,12 +229,12 @@ def _sketch(drawing: Drawing, branch: Container) -> None:
 
 
 class Findings(NamedTuple):
-    """The parts of a state that concern a focus.
+    """The parts of a state that match a focus.
 
     Attributes:
-        ranked: The found containers with their weight, the heaviest first.
-        addressed: Those to which a path at the root or below it leads (current folder), and in each the container of
-            its things, such as `contents`.
+        ranked: Matching containers with their weight, heaviest first.
+        addressed: Containers that a path near the root addresses (current folder), each with the container of its
+            members, such as `contents`.
     """
 
     ranked: list[tuple[float, Container]]
@@ -244,11 +242,10 @@ class Findings(NamedTuple):
 
 
 def find_relevant(outline: Outline, words: Sequence[str]) -> Findings:
-    """Find the parts of a state that concern a focus; sets `marks`, `score` and `named` of the outline's nodes.
+    """Find the parts of a state that match a focus; sets `marks`, `score` and `named` of the outline's nodes.
 
-    A word counts for more the earlier it comes, the longer it is, the fewer places it occurs in, and if it is a whole
-    key or a whole value. A finding leads on by one step: the values of a found record, and those at the
-    root that identify the user, are looked up as the keys and identifiers of others.
+    Early, long and rare words weigh more, and matches of a whole key or value. References are followed one step: the
+    values of a matching record, and values at the root that identify the user, are looked up as keys and identifiers.
     """
     wanted = dict.fromkeys(word.lower() for word in words if word)
     weights = {word: 1 / (1 + rank / 25) for rank, word in enumerate(wanted)}
@@ -266,7 +263,7 @@ def find_relevant(outline: Outline, words: Sequence[str]) -> Findings:
 
 
 def _weigh_word(outline: Outline, word: str, weight: float) -> None:
-    """Add a word's weight; a name identifies a record, a field's name is the same in all records of a kind."""
+    """Add a word's weight. A name identifies one record; a field's name occurs in all records of a kind."""
     kinds: dict[str, list[Occurrence]] = defaultdict(list)
     for place in [*outline.find(word), *outline.find_respelt(word)]:
         is_field = place.fit == 1 and place.in_key and place.key not in place.node.kids
@@ -278,7 +275,7 @@ def _weigh_word(outline: Outline, word: str, weight: float) -> None:
 
 
 def _mark(outline: Outline, places: Sequence[Occurrence], weight: float) -> None:
-    """Add weights; several occurrences of a word in one container count once."""
+    """Add weights; repeated matches of a word in one container count once."""
     best: dict[int, float] = defaultdict(float)
     for place in places:
         node, fit = place.node, place.fit
@@ -294,7 +291,7 @@ def _mark(outline: Outline, places: Sequence[Occurrence], weight: float) -> None
 
 
 def _references(outline: Outline) -> Iterator[tuple[str, float]]:
-    """Yield lower-case values that may refer to other records: those of the first records and of the user."""
+    """Yield lower-case values that may refer to other records: of the best records, and of the user."""
     records = [node for node in outline.found.values() if node.depth > 1 and node.size < _SMALL_RECORD]
     for node in sorted(records, key=lambda node: -(node.score + node.named))[:_REFERRERS]:
         values = node.value.values() if isinstance(node.value, dict) else node.value
@@ -323,9 +320,9 @@ def _follow(outline: Outline, reference: str, weight: float) -> None:
 
 
 def _relevance(node: Container, near: set[int]) -> float:
-    """Return a container's relevance to the focus; `near` has the indices of addressed containers.
+    """Return a container's relevance; `near` has the indices of addressed containers.
 
-    Of things of one name, as a file in many folders, the one in the current folder is meant rather than one below it.
+    Of equal names, such as a file in many folders, the one in the current folder wins over those below it.
     """
     own = node.score + node.named
     names, close = 0.0, _CLOSE[0] if node.index in near else 1.0
@@ -348,7 +345,7 @@ def _addressed(outline: Outline) -> Iterator[Container]:
 
 
 def _ways(outline: Outline) -> Iterator[tuple[Container, list[str]]]:
-    """Yield lists of names and paths at the root and in its containers."""
+    """Yield lists of names, and paths, at the root and in its containers."""
     for node in outline.upper:
         for key in node.keys[:MOST_UPPER] if isinstance(node.value, dict) else ():
             value = node.value[key]
@@ -359,7 +356,7 @@ def _ways(outline: Outline) -> Iterator[tuple[Container, list[str]]]:
 
 
 def _walk(node: Container, steps: Sequence[str]) -> Container | None:
-    """Return the container at the end of the steps; wrappers such as `contents` may lie between two of them."""
+    """Return the container at the end of the steps; wrappers such as `contents` may come between two of them."""
     here: Container | None = node
     for step in steps:
         here = _enter(here, step, 2) if here else None

@@ -1,4 +1,4 @@
-"""Finding the tools that fit a need, of thousands (ToolGate, section 3.3): BM25 (extra `retrieval`), and embeddings."""
+"""Find the tools for a need among thousands (ToolGate, section 3.3) by BM25 (extra `retrieval`) and embeddings."""
 
 from __future__ import annotations
 

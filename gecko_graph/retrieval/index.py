@@ -1,7 +1,7 @@
-"""ToolIndex: the tools that fit a need, best first; the words that they are found by; indexes kept in a folder.
+"""ToolIndex: search of tools by words and embeddings; indexes cached in a folder.
 
-Of words identifiers are split; plurals and the smallest do not count. A kept index is found by a digest of the tools,
-checked before it is used, and never pickled.
+Identifiers are split into words; plurals and stop words are ignored. A cached index is named by a digest of the tools,
+checked before use, and never pickled.
 """
 
 from __future__ import annotations
@@ -30,19 +30,22 @@ if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
 
 K1, B = 2.0, 0.6
-"""BM25's saturation and its normalisation by length: long lists of arguments are no fault of a tool."""
+"""BM25's saturation and length normalisation; a long list of arguments costs a tool little."""
 
 FUSION_K, CANDIDATES, TEXT_CHARS = 60, 50, 2_000
-"""Reciprocal rank fusion: a rank counts as 1 / (60 + rank). Tools of each ranking that are fused and reranked, at
-least. Characters of a tool that an embedding model or a reranker reads."""
+"""The constant of reciprocal rank fusion: a rank counts as 1 / (60 + rank).
+
+The least number of tools of each ranking that are fused and reranked. Characters of a tool that an embedding model or a
+reranker reads.
+"""
 
 
-LEAST_LIKE = 0.2
-"""The least share of common words of two needs for a tool that served one to serve the other."""
+LEAST_SIMILARITY = 0.2
+"""The least share of common words between a need and an earlier one for the earlier one's tool to be found."""
 
 
 class ScoredTool(NamedTuple):
-    """A tool that fits. Scores of one search can be compared, and are above 0."""
+    """A tool that was found. Scores are above 0 and comparable within one search."""
 
     name: str
     score: float
@@ -54,7 +57,7 @@ def is_installed() -> bool:
 
 
 class ToolIndex:
-    """The tools of a toolkit, to be searched from any thread. `ToolIndex.build` makes one."""
+    """A searchable index of a toolkit's tools, made by `ToolIndex.build`; usable from any thread."""
 
     def __init__(self, tools: Sequence[ToolSpec], bm25: Any, vectors: Any, embeddings: Any, reranker: Any) -> None:
         self._tools, self._bm25, self._vectors = tools, bm25, vectors
@@ -74,13 +77,13 @@ class ToolIndex:
 
         Args:
             tools: A Toolkit, or its tools.
-            embeddings: Any LangChain embeddings: then both rankings count, fused by reciprocal rank.
-            reranker: Any LangChain document compressor: orders, and may drop, the results.
-            cache: A folder that keeps indexes, found by a digest of the tools. A broken file is built anew.
+            embeddings: Any LangChain embeddings; if given, both rankings count, fused by reciprocal rank.
+            reranker: Any LangChain document compressor; it orders the results and may drop some.
+            cache: A folder for indexes, named by a digest of the tools. A broken file is rebuilt.
 
         Raises:
-            GeckoError: The extra is not installed, the folder cannot be made, or the embeddings do not give one vector
-                of numbers for each tool.
+            GeckoError: The extra is not installed, the folder cannot be created, or the embeddings do not give one
+                vector of numbers for each tool.
         """
         if not is_installed():
             raise GeckoError(f"searching tools needs the extra `retrieval`: {install('retrieval')}")
@@ -103,22 +106,22 @@ class ToolIndex:
         return cls(listed, bm25, vectors, embeddings, reranker)
 
     @property
-    def asks_others(self) -> bool:
-        """Whether a search runs the user's own objects (embeddings, a reranker), which may be slow or fail."""
+    def uses_plugins(self) -> bool:
+        """Whether a search runs objects that the user gave (embeddings, a reranker), which may be slow or fail."""
         return self._embeddings is not None or self._reranker is not None
 
     def __contains__(self, name: object) -> bool:
         return name in self._places
 
     def search(self, query: str, k: int = 10, *, allowed: Collection[str] | None = None) -> list[ScoredTool]:
-        """Return the tools that fit, best first.
+        """Return the tools that fit a need, best first.
 
         Args:
             query: The need, in plain words.
-            k: How many at most.
-            allowed: Names of the tools that may be found: the gate (ToolGate, equation 9); None for all.
+            k: The most tools to return.
+            allowed: Names of the tools that may be returned (ToolGate, equation 9); None for all.
         """
-        most = max(CANDIDATES, 2 * k) if self.asks_others else k
+        most = max(CANDIDATES, 2 * k) if self.uses_plugins else k
         found = self.match_words(query, most, allowed=allowed)
         if self._embeddings is not None:
             (vector,) = _unit_vectors([self._embeddings.embed_query(query)], 1, self._vectors.shape[1])
@@ -128,8 +131,8 @@ class ToolIndex:
         return found[:k]
 
     def match_words(self, query: str, k: int = 10, *, allowed: Collection[str] | None = None) -> list[ScoredTool]:
-        """Return the tools that fit by their words alone: no model is asked."""
-        words = list(dict.fromkeys(split_words(query)))  # once each: a word that is repeated is not needed more
+        """Return the tools that fit by words alone, without embeddings or a reranker."""
+        words = list(dict.fromkeys(split_words(query)))  # a repeated word does not count more
         ids = self._bm25.get_tokens_ids(words) if self._bm25 else []
         return self._best(self._bm25.get_scores_from_ids(ids, weight_mask=self._mask(allowed)), k) if ids else []
 
@@ -154,7 +157,7 @@ class ToolIndex:
 
 
 def _check_given(tools: Sequence[object], embeddings: object, reranker: object) -> None:
-    """Raise GeckoError for tools that cannot be indexed, or for an object that cannot search."""
+    """Raise GeckoError for tools that cannot be indexed, or for an object without the needed method."""
     if wrong := next((each for each in tools if not isinstance(each, ToolSpec)), None):
         raise GeckoError(f"tools: expected a Toolkit, such as Toolkit.from_tools([...]), got {type(wrong).__name__}")
     for name, given, method in (
@@ -172,7 +175,7 @@ def _text_of(tool: ToolSpec) -> str:
 
 
 def _embed_all(tools: Sequence[ToolSpec], embeddings: Embeddings, store: IndexCache | None) -> Any:
-    """Return one vector of length 1 for each tool; kept ones only if the same model made the first of them."""
+    """Return one unit vector for each tool; cached ones if this model gives the first tool the same vector."""
     texts = [_text_of(tool) for tool in tools]
     if store and (kept := store.load("vectors", len(tools))):
         first, known = _unit_vectors(embeddings.embed_documents(texts[:1]), 1), kept["vectors"]
@@ -198,7 +201,7 @@ def _unit_vectors(given: Any, count: int, width: int | None = None) -> Any:
 
 
 def fuse(rankings: Iterable[Sequence[ScoredTool]]) -> list[ScoredTool]:
-    """Return the tools of all rankings by reciprocal rank; of equal ones the first ranking's first."""
+    """Return the tools of all rankings by reciprocal rank; ties keep the order of the first ranking."""
     scores: dict[str, float] = {}
     for ranking in rankings:
         for rank, name in enumerate(dict.fromkeys(found.name for found in ranking), 1):
@@ -207,7 +210,10 @@ def fuse(rankings: Iterable[Sequence[ScoredTool]]) -> list[ScoredTool]:
 
 
 def recall(need: str, taught: Iterable[Mapping[str, Any]], allowed: Collection[str] | None = None) -> list[ScoredTool]:
-    """Return the tools that have served needs in like words (`need`, `tool`), the likest first."""
+    """Return the tools that served needs in similar words before, the most similar first.
+
+    `taught` are pairs of `need` and `tool`.
+    """
     words = frozenset(split_words(need))
     scores: dict[str, float] = {}
     for each in taught:
@@ -216,16 +222,16 @@ def recall(need: str, taught: Iterable[Mapping[str, Any]], allowed: Collection[s
             shared = len(words & other) / max(1, len(words | other))
             scores[each["tool"]] = max(shared, scores.get(each["tool"], 0.0))
     best = sorted(scores.items(), key=lambda each: -each[1])
-    return [ScoredTool(name, score) for name, score in best if score >= LEAST_LIKE]
+    return [ScoredTool(name, score) for name, score in best if score >= LEAST_SIMILARITY]
 
 
 # words ---------------------------------------------------------------------------------------------------
 
 NAME_WEIGHT, DESCRIPTION_WEIGHT = 3, 2
-"""The weight of words in name and description, relative to those in arguments, tags and path."""
+"""The weight of words of the name and the description, relative to words of arguments, tags and path."""
 
 MOST_PARTS = 40
-"""The most parts read of one tool's schema; the deep parts of large bodies distinguish tools less."""
+"""The most subschemas of one tool that are read; deeper parts of large bodies distinguish tools less."""
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 _WORD = re.compile(rf"[{_CJK}]|\d+|[A-Z]{{2,}}(?=s(?![a-z]))|[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z{_CJK}]+")
@@ -236,7 +242,7 @@ _STOP = frozenset(_SMALL.split())
 
 
 def split_words(text: str) -> list[str]:
-    """Return a text's words in small letters: `getUserIDs_v2` is `get`, `user`, `id`, `2`."""
+    """Return a text's words in lower case: `getUserIDs_v2` gives `get`, `user`, `id`, `2`."""
     words = (word.lower() for word in _WORD.findall(text))
     return [_singular(word) for word in words if word not in _STOP and (len(word) > 1 or not "a" <= word <= "z")]
 
@@ -250,18 +256,18 @@ def _singular(word: str) -> str:
 
 
 def texts_of(tool: ToolSpec) -> tuple[str, str, str]:
-    """Return a tool's name, its description, and its other searchable words: arguments, tags, path."""
+    """Return a tool's name, its description, and its other searchable texts: arguments, tags, path."""
     path = [tool.binding.path] if tool.binding is not None else []
     return tool.name, tool.description, "\n".join([*tool.tags, *path, *_argument_texts(tool.parameters)])
 
 
 def document_of(name: str, description: str, others: str) -> list[str]:
-    """Return the words that a tool is indexed by, from `texts_of`."""
+    """Return the words to index a tool by, from `texts_of`."""
     return NAME_WEIGHT * split_words(name) + DESCRIPTION_WEIGHT * split_words(description) + split_words(others)
 
 
 def _argument_texts(schema: Any) -> Iterator[str]:
-    """Yield the arguments' names, descriptions and choices, those inside of objects and lists too."""
+    """Yield the names, descriptions and choices of the arguments, nested ones included."""
     for one in islice(walk(schema), MOST_PARTS):
         properties, choices = one.get("properties"), one.get("enum")
         found = [*(properties if isinstance(properties, dict) else ()), one.get("description")]
@@ -271,18 +277,18 @@ def _argument_texts(schema: Any) -> Iterator[str]:
 # indexes kept in a folder --------------------------------------------------------------------------------
 
 FORMAT = "gecko tool index 1"
-"""Changes with words, weights and layout: older files are then built anew."""
+"""Change it with the words, the weights or the layout: older files are then rebuilt."""
 
 
 class IndexCache(NamedTuple):
-    """The files of one set of tools."""
+    """The cache files of one set of tools."""
 
     folder: Path
     digest: str
 
     @classmethod
     def open(cls, folder: str | Path, texts: Iterable[tuple[str, ...]]) -> IndexCache:
-        """Return the cache of tools with these texts. Raises GeckoError if the folder cannot be made."""
+        """Return the cache of the tools with these texts. Raises GeckoError if the folder cannot be created."""
         try:
             Path(folder).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -293,7 +299,7 @@ class IndexCache(NamedTuple):
         return cls(Path(folder), found.hexdigest()[:32])
 
     def save(self, kind: str, parts: Mapping[str, Any], words: Iterable[str] = ()) -> None:
-        """Keep an index; if the folder cannot be written to, it is built anew the next time."""
+        """Save an index. If the folder is not writable, nothing is saved and the index is rebuilt next time."""
         import numpy as np
 
         arrays: Any = {**parts, "words": np.frombuffer(json.dumps([*words]).encode(), "uint8"), "digest": self.digest}
@@ -303,7 +309,7 @@ class IndexCache(NamedTuple):
             os.replace(file.name, self.folder / f"{self.digest}-{kind}.npz")
 
     def load(self, kind: str, count: int) -> dict[str, Any] | None:
-        """Return the index of so many tools; None if there is none, or anything about it is wrong."""
+        """Return the index of `count` tools; None if there is none or the file is invalid."""
         import numpy as np
 
         try:
@@ -313,12 +319,12 @@ class IndexCache(NamedTuple):
             parts["words"] = json.loads(parts["words"].tobytes())
             fits = _fits(parts, count) if kind == "words" else parts["vectors"].shape[:1] == (count,)
             return parts if fits and str(parts.pop("digest")) == self.digest else None
-        except Exception:  # noqa: BLE001 - whatever is wrong with a file, the index is built anew
+        except Exception:  # noqa: BLE001 - an invalid file of any kind is rebuilt
             return None
 
 
 def _fits(parts: dict[str, Any], count: int) -> bool:
-    """Return whether the parts are a sparse matrix of words and tools: no place in it leads outside."""
+    """Return whether the parts are a valid sparse matrix of words and tools, without indices out of range."""
     data, rows, ends, words = parts["data"], parts["indices"], parts["indptr"], parts["words"]
     parts["num_docs"] = int(parts["num_docs"])
     in_order = ends[0] == 0 and ends[-1] == len(data) == len(rows) and bool((ends[1:] >= ends[:-1]).all())

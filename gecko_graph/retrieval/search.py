@@ -1,7 +1,7 @@
-"""ToolSearch: the tools that the planner sees of a large toolkit, and its tool to search for more.
+"""ToolSearch: chooses the tools of a large toolkit that the planner sees, and answers its searches for more.
 
-Tools are chosen once a turn and only appended to: attempts begin alike, and a prompt's prefix stays cached. The index
-never decides which tool may be called.
+Tools are chosen once per turn, then only appended: attempts start alike, and the prompt's prefix stays cached. The
+index does not decide which tool may be called.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from ..values.digest import digest
 from .index import ToolIndex, fuse, is_installed, recall
 
 MOST_SEARCHES = 10
-"""In one attempt; then the planner has no tool to search any more."""
+"""Searches in one attempt; after them the planner has no search tool."""
 
 MOST_TAUGHT, MOST_SHARED = 300, 10_000
-"""Needs that a thread keeps with the tools that served them, and those of all threads that are read of a store."""
+"""The most pairs of a need and the tool that served it, kept in a thread, and read from a store for all threads."""
 PLACE = ("gecko", "taught")
 
 ABOUT_CHARS, NEED_CHARS = 200, 2_000
@@ -43,14 +43,14 @@ Steps: TypeAlias = Generator[list[Any], list[Reply], list[Taught]]
 
 
 def teach(taught: Sequence[Taught], served: Iterable[tuple[str, str]]) -> list[Taught]:
-    """Return a thread's knowledge after successful calls, given as needs and tools; the latest are kept."""
+    """Return a thread's pairs of need and tool, with those of new successful calls added; the latest are kept."""
     news: list[Taught] = [{"need": cut(need, budget=NEED_CHARS), "tool": tool} for need, tool in served]
     old = [each for each in taught if each not in news]
     return [*old, *news][-MOST_TAUGHT:]
 
 
 def exchange(store: BaseStore, toolkit: Toolkit, known: Sequence[Taught]) -> list[Taught]:
-    """Write the pairs that a store lacks, without secrets; return those of all threads, the latest last."""
+    """Write the pairs that a store lacks, with secrets masked; return those of all threads, the latest last."""
     places = {place_of(tool.name, tool.parameters): tool.name for tool in toolkit}
     items = store.search(PLACE, limit=MOST_SHARED)
     found = [each for each in items if places.get(each.namespace[-1]) == each.value["tool"]]
@@ -64,7 +64,7 @@ def exchange(store: BaseStore, toolkit: Toolkit, known: Sequence[Taught]) -> lis
 
 
 class ToolSearch:
-    """Finds tools for the planner, and answers its searches; without an index it builds one by the tools' words.
+    """Finds tools for the planner and answers its searches; builds an index of words if none is given.
 
     Raises:
         GeckoError: The index is not a ToolIndex, or lacks one of the tools.
@@ -74,10 +74,10 @@ class ToolSearch:
         if index is not None and not isinstance(index, ToolIndex):
             raise GeckoError(f"index: expected a ToolIndex.build(toolkit), got {type(index).__name__}")
         if index is not None and (missing := next((name for name in toolkit.names if name not in index), None)):
-            raise GeckoError(f"index: built of other tools, without {missing!r}: expected a ToolIndex.build(toolkit)")
+            raise GeckoError(f"index: built from other tools, without {missing!r}: expected a ToolIndex.build(toolkit)")
         self._toolkit, self._index = toolkit, index
         if self.is_needed(default):
-            self.index  # noqa: B018 - built here, and not while the first turn waits for it
+            self.index  # noqa: B018 - build it now, so that the first turn does not wait
 
     def is_needed(self, context: GeckoContext) -> bool:
         """Return whether there are more tools than a planner is shown, and they can be searched."""
@@ -96,16 +96,16 @@ class ToolSearch:
         return unique_name("search_tools", {*self._dicts, *(each["function"]["name"] for each in self._dicts.values())})
 
     def learn(self, taught: Sequence[Taught], served: Iterable[tuple[str, str]] = ()) -> Steps:
-        """Return a thread's knowledge after successful calls; if the graph has a store, that of all threads.
+        """Return a thread's pairs after successful calls, with those of all threads if the graph has a store.
 
-        The thread's own, which are the latest, are kept.
+        The thread's own pairs are the latest and are kept first.
         """
         known = teach(taught, served)
         shared = yield from with_store(exchange, self._toolkit, known)
         return teach(shared or [], ((each["need"], each["tool"]) for each in known))
 
     def bind(self, names: Sequence[str], searches: int) -> list[JsonObject]:
-        """Return the tools of these names as function dicts, and the search tool while searches are left."""
+        """Return the function dicts of the named tools, and the search tool while searches are left."""
         search = {"name": self.name, "description": ABOUT.format(len(self._toolkit)), "parameters": PARAMETERS}
         left = [{"type": "function", "function": search}] if searches < MOST_SEARCHES else []
         return [*(self._dicts[name] for name in names if name in self._dicts), *left]
@@ -119,13 +119,13 @@ class ToolSearch:
         allowed: Collection[str] | None = None,
         taught: Sequence[Taught] = (),
     ) -> Generator[list[AnyAsk], list[Reply], list[str]]:
-        """Return the names of the tools that fit, best first; by words alone if the user's own part fails.
+        """Return the names of the tools that fit, best first; by words alone if the embeddings or the reranker fail.
 
         A tool that served a need in similar words before counts as much as a search result.
         """
         known = recall(need, [each for each in taught if each["tool"] in self.index], allowed)
         look = partial(self.index.search, need, k, allowed=allowed)
-        if not self.index.asks_others:
+        if not self.index.uses_plugins:
             return [each.name for each in fuse([look(), known])][:k]
         (reply,) = yield [FunctionCall(function=look, timeout_s=context.tool_timeout_s)]
         found = self.index.match_words(need, k, allowed=allowed) if reply.failure is not None else reply.value
@@ -134,10 +134,9 @@ class ToolSearch:
     def answer(
         self, calls: Sequence[Call], shown: Sequence[str], searches: int, context: GeckoContext
     ) -> Generator[list[AnyAsk], list[Reply], tuple[list[Call], JsonObject]]:
-        """Return the calls that do not search for tools, and the attempt's update with the answers to those that do.
+        """Return the calls other than searches, and the attempt's update with the answers to the searches.
 
-        Found tools are shown from then on, up to `max_tools`; called tools too, found or not: their next call needs
-        its schema.
+        Found tools stay visible, up to `max_tools`. So do called tools, found or not: their next call needs the schema.
         """
         asked = [call for call in calls if call["name"] == self.name][: max(0, MOST_SEARCHES - searches)]
         others = [call for call in calls if call not in asked]

@@ -1,4 +1,4 @@
-"""Scenarios: one file for a whole case. Reading, running, recording, and the shipped examples."""
+"""Scenarios: files that each describe one case. Reading, running, recording, and the shipped examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios: one file for a whole case. Tools, state, turns, checklists, limits, and recorded replies of the models.
+"""Scenarios: one file that describes a case: tools, state, turns, checklists, limits and recorded model replies.
 
 ```yaml
 version: 1
@@ -10,7 +10,7 @@ turns:
   - user: Make a folder temp.
     checklist:
       - {id: temp, description: there is a folder temp, check: "'temp' in state.tree"}
-    replies:                      # for the planner one list an attempt, for other roles one reply a question
+    replies:                      # for the planner one list per attempt, for other roles one reply per question
       planner:
         - [{call: mkdir, args: {name: temp}}, {say: Done.}]
 limits: {max_retries: 3}          # any field of GeckoContext
@@ -65,9 +65,9 @@ class Turn:
 
     Args:
         user: The user's message.
-        checklist: Conditions for the end; empty if a model writes them.
+        checklist: Conditions to check at the end of the turn; if empty, a model writes them.
         replies: Recorded replies by role, used if no model is given.
-        undo: Whether it asks to undo the calls of the turn before.
+        undo: Whether the user asks to undo the calls of the previous turn.
     """
 
     user: str
@@ -78,15 +78,15 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario(Case):
-    """A whole case, checked when it is loaded. Made by `load` and `from_dict`.
+    """A whole case, checked when it is loaded by `load` or `from_dict`.
 
     Args:
-        name: Its name, also of the thread that it runs on.
+        name: Its name, and that of the thread that it runs on.
         turns: The user's messages, with their checklists and replies.
         where: Its source, for messages.
         tools_file: The file that its tools were read from, if they are not inline.
-        continues: True if it resumes a thread whose start state it does not repeat.
-        references: Whether its replies hold references (`fill`).
+        continues: Whether it resumes a thread without repeating the start state.
+        references: Whether its replies contain references (`fill`).
         categories: The groups of this conversation in a report.
     """
 
@@ -100,11 +100,11 @@ class Scenario(Case):
 
     @classmethod
     def load(cls, path: str | Path, *, allow_outside: bool = False) -> Scenario:
-        """Read a scenario from a YAML or JSON file; of a conversation also the verdicts on claims beside it.
+        """Read a scenario from a YAML or JSON file; for a conversation, also the claim verdicts beside it.
 
         Args:
             path: The file.
-            allow_outside: Also read a file of tools outside the scenario's folder.
+            allow_outside: Whether tools may be read from outside the scenario's folder.
 
         Raises:
             ScenarioError: The file is missing, broken or incomplete; the message names file and place.
@@ -128,7 +128,7 @@ class Scenario(Case):
             data: The content of a scenario's file.
             where: Its name in messages.
             folder: The folder that a path in `tools` or `contracts` is relative to.
-            allow_outside: Also accept a path that leads out of the folder.
+            allow_outside: Whether such a path may lead out of the folder.
 
         Raises:
             ScenarioError: Something is wrong; the message names the place.
@@ -138,7 +138,7 @@ class Scenario(Case):
         entry = read_scenario(data, where=where)
         places: dict[str, Any] = {"folder": Path(folder), "where": where, "allow_outside": allow_outside}
         read = toolkit_of(entry.tools, **places)
-        every = _add_rules(read, entry, places)  # a minefield may name a tool that is withheld
+        every = _add_rules(read, entry, places)  # a minefield may name a tool that `without` removes
         tools = _leave_out(every, entry.without, where) if entry.without else every
         check_names(tools, entry.needs, where=f"{where}: needs")
         check_calls(tools, entry.milestones, where=f"{where}: milestones")
@@ -170,7 +170,7 @@ class Scenario(Case):
         return Models().replace(**dict.fromkeys(roles, model))
 
     def inputs(self, turn: int = 0) -> dict[str, Any]:
-        """Return the graph's input for a turn, from 0; only the first holds the task state."""
+        """Return the graph's input for a turn, counted from 0; only turn 0 includes the task state."""
         said = undo_message(self.turns[turn].user) if self.turns[turn].undo else ("user", self.turns[turn].user)
         values: dict[str, Any] = {"messages": [said]}
         if turn == 0 and self.state:
@@ -190,17 +190,17 @@ class Scenario(Case):
         """Return the graph that rehearses this scenario.
 
         Args:
-            model: Replaces every recorded reply; of `Models`, each role's.
-            checkpointer: Keeps the snapshots.
-            listen: Each dialogue with a model is led through it, as by a recorder.
-            acts: Return the agent, which asks about its rehearsed calls, and makes them.
+            model: Replaces all recorded replies; `Models` replaces those of its roles.
+            checkpointer: Saves the checkpoints.
+            listen: Called with each dialogue with a model, as by a recorder.
+            acts: Return the agent, which asks about its rehearsed calls and then makes them.
 
         Raises:
             ScenarioError: A turn has no planner, or no checklist and no model to write one.
             ModelError: A model cannot be built.
         """
         if self.user:
-            raise ScenarioError(f"{self.where}: is a conversation: use gecko-graph test, or create_conversation")
+            raise ScenarioError(f"{self.where}: it is a conversation: use gecko-graph test or create_conversation")
         given, recorded = Models.of(model), self.models()
         self._check_replies(given)
         bound = given.replace(**{role: recorded.get(role) for role in ROLES if not given.has(role)})
@@ -211,7 +211,7 @@ class Scenario(Case):
         return compose(self.tools, models=heard, default=knobs, checkpointer=checkpointer)
 
     def _recorded_limits(self) -> GeckoContext:
-        """Return limits with no more rounds than there are recorded planner replies for."""
+        """Return the limits with no more rounds than there are recorded planner replies."""
         attempts = max(len(turn.replies.get("planner", ())) for turn in self.turns)
         rounds = ceil(attempts / self.limits.parallel_attempts)
         return self.limits.model_copy(update={"max_retries": min(self.limits.max_retries, rounds - 1)})
@@ -222,8 +222,8 @@ class Scenario(Case):
             for role, items in needed.items():
                 if not items and not given.has(role) and not turn.replies.get(role):
                     raise ScenarioError(
-                        f"{self.where}: turns[{number}].replies: no model configured for role {role!r}: write it, "
-                        "or give a --model"
+                        f"{self.where}: turns[{number}].replies: no model configured for role {role!r}: record them, "
+                        "or pass --model"
                     )
 
 
@@ -242,18 +242,18 @@ def _add_rules(tools: Toolkit, entry: ScenarioEntry, places: Mapping[str, Any]) 
 def _leave_out(tools: Toolkit, names: Sequence[str], where: str) -> Toolkit:
     check_names(tools, names, where=f"{where}: without")
     if not (kept := [name for name in tools.names if name not in names]):
-        raise ScenarioError(f"{where}: without: expected some tools to be left")
+        raise ScenarioError(f"{where}: without: no tool is left")
     return tools.select(names=kept)
 
 
 def fill(reply: Json, where: str, attempt: int) -> Json:
-    """Return a recorded reply with its references filled in from the run of the node that asks.
+    """Return a recorded reply with its references filled in from the run of the asking node.
 
-    `{{ calls[0].result.id }}` stands for the result of an earlier call of the attempt, so that a scenario plays
-    under every seed; `calls` are those that ran, as in a check.
+    `{{ calls[0].result.id }}` stands for the result of an earlier call of the attempt, so that a scenario plays with
+    any seed. `calls` are the calls that ran, as in a check.
 
     Raises:
-        EvaluationFailed: A reference names nothing that the run has, or cannot be read.
+        EvaluationFailed: A reference is malformed or names nothing in the run.
     """
     known = cache(lambda: Scope({"calls": made_calls(NODE_STATE.get(), attempt)}))
 
@@ -272,7 +272,8 @@ def made_calls(state: Mapping[str, Any], attempt: int) -> list[JsonObject]:
     return answered_calls(state["steps"] if state.get("steps") is not None else next(judged, ()))
 
 
-# the examples that come with the package ----------------------------------------------------------------------------
+# examples shipped with the package
+# -------------------------------------------------------------------------------------
 
 
 def examples() -> dict[str, Path]:
@@ -301,11 +302,11 @@ def shipped(name: str = FIRST) -> Scenario:
 
 
 def order_service(*args: Any, **options: Any) -> Any:
-    """Return the small real service of the example `order`, to be entered with `with`."""
+    """Return the small real service of the example `order`; enter it with `with`."""
     return service_module()["OrderService"](*args, **options)
 
 
 @cache
 def service_module() -> dict[str, Any]:
-    """Return the module `service.py` of the example `order`; it lies beside the scenario, in no package."""
-    return run_path(str(examples()["order"].with_name("service.py")))  # which leaves no compiled file there
+    """Return the module `service.py` of the example `order`, which is beside the scenario and in no package."""
+    return run_path(str(examples()["order"].with_name("service.py")))  # run_path writes no compiled file there

@@ -1,4 +1,4 @@
-"""The format of a scenario's file, and its checks: every message names the place."""
+"""The format of a scenario's file, and its checks; every message names the place."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERSION = 1
 
 
 class ItemEntry(Entry):
-    """One checklist item; a bare text is a description."""
+    """One checklist item; a plain text is its description."""
 
     id: str | None = Field(None, min_length=1)
     description: str = ""
@@ -37,19 +37,17 @@ class ItemEntry(Entry):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if not self.description.strip() and not self.check:
-            raise ValueError("give it a description, or a check")
+            raise ValueError("give it a description or a check")
         return self
 
 
 class TurnEntry(Entry):
-    """One turn."""
-
     user: str = Field(pattern=r"\S")
     checklist: list[ItemEntry] = Field(default_factory=list)
     replies: dict[Role, list[Json]] = Field(default_factory=dict)
 
     def items(self) -> tuple[ChecklistItem, ...]:
-        """Return the checklist as the graph's input: every item has an id and a description."""
+        """Return the checklist as the graph's input, in which every item has an id and a description."""
         items: list[ChecklistItem] = []
         for number, entry in enumerate(self.checklist, 1):
             description = entry.description.strip() or entry.check or ""
@@ -61,7 +59,7 @@ class TurnEntry(Entry):
 
 
 class CallReply(Entry):
-    """A call in a planner's recorded reply; `malformed` is a model's text in the place of arguments."""
+    """A call in a planner's recorded reply; `malformed` is the model's text instead of arguments."""
 
     call: str
     args: JsonObject = Field(default_factory=dict)
@@ -81,7 +79,7 @@ class SayReply(Entry):
 
 
 class ScenarioEntry(Entry):
-    """The whole file."""
+    """The content of a scenario's file."""
 
     version: Literal[1]
     name: str = Field(pattern=r"\S")
@@ -104,7 +102,7 @@ class ScenarioEntry(Entry):
     @classmethod
     def _simulated(cls, limits: GeckoContext) -> GeckoContext:
         if limits.reads != "simulated":
-            raise ValueError("a file opens no real tool: --reads real does, in Python GeckoContext(reads='real')")
+            raise ValueError("a file cannot set it: use --reads real, or GeckoContext(reads='real') in Python")
         return limits
 
 
@@ -117,7 +115,7 @@ def read_scenario(data: Any, *, where: str) -> ScenarioEntry:
     if not isinstance(data, Mapping):
         raise ScenarioError(f"{where}: expected an object with version, name, tools and turns")
     if "openapi" in data or "swagger" in data:
-        raise ScenarioError(f"{where}: is an OpenAPI document, not a scenario: gecko-graph run {where} --task TEXT")
+        raise ScenarioError(f"{where}: an OpenAPI document, not a scenario: use gecko-graph run {where} --task TEXT")
     entry = read_entry(ScenarioEntry, dict(data), where=where, error=ScenarioError)
     if problems := list(_find_problems(entry)):
         raise join_problems(where, problems, ScenarioError)
@@ -131,11 +129,11 @@ def _find_problems(entry: ScenarioEntry) -> Iterator[str]:
     except StateError as error:
         yield str(error)
     if not entry.turns and not entry.user:
-        yield "turns: is missing: write the turns of a task, or the user of a conversation"
+        yield "turns: missing: write the turns of a task, or the user of a conversation"
     if entry.turns and entry.user:
-        yield "turns: expected turns of a task, or a user of a conversation: one of them"
+        yield "turns: expected either the turns of a task or the user of a conversation"
     if not entry.user and (entry.milestones or entry.minefields):
-        yield "milestones: they are of a conversation: write a user"
+        yield "milestones: only a conversation has them: write a user"
     yield from find_problems(entry.milestones, entry.state, part="milestones")
     yield from find_problems(entry.minefields, entry.state, part="minefields")
     for number, turn in enumerate(entry.turns):
@@ -146,7 +144,7 @@ def _find_mistakes(turn: TurnEntry, place: str, *, references: bool) -> Iterator
     ids = [item["id"] for item in turn.items()]
     for at, id_ in enumerate(ids):
         if id_ in ids[:at]:
-            yield f"{place}.checklist[{at}].id: {id_!r} is given twice"
+            yield f"{place}.checklist[{at}].id: {id_!r} is not unique"
     for role, replies in turn.replies.items():
         for at, reply in enumerate(replies):
             here = f"{place}.replies.{role}[{at}]"
@@ -155,10 +153,10 @@ def _find_mistakes(turn: TurnEntry, place: str, *, references: bool) -> Iterator
 
 
 def _find_faults(role: Role, reply: Json, place: str) -> Iterator[str]:
-    """Yield the problems of a reply; a text is a model's own, and may be broken."""
+    """Yield the problems of a recorded reply; a text is a model's raw reply, which may be malformed."""
     if role == "planner":
         if not isinstance(reply, list):
-            yield f"{place}: expected a list: the planner's replies in one attempt, one after the other"
+            yield f"{place}: expected a list of the planner's replies in one attempt"
             return
         for number, each in enumerate(reply):
             kinds = [kind for key, kind in _PLANNED.items() if isinstance(each, dict) and key in each]
@@ -178,7 +176,7 @@ _PLANNED: dict[str, type[BaseModel]] = {"call": CallReply, "calls": CallsReply, 
 
 
 def _find_misfits(kinds: Sequence[type[BaseModel]], reply: Json) -> list[str]:
-    """Return the problems of a reply as the last of these kinds, if it is none of them."""
+    """Return the problems of a reply as the last of these kinds; none if it matches any."""
     problems: list[str] = []
     for kind in kinds:
         try:
@@ -199,9 +197,9 @@ def _find_faulty_references(reply: Json, place: str) -> Iterator[str]:
 
 
 def compile_reference(text: str, where: str) -> Expression:
-    """Return a text of a reply in which `{{ calls[0].result.id }}` stands for an earlier call's result.
+    """Compile a text of a reply in which `{{ calls[0].result.id }}` stands for an earlier call's result.
 
     Raises:
-        ContractError: It cannot be read.
+        ContractError: The reference is malformed.
     """
     return Expression.compile(text, names=("calls",), where=where, is_text=True)

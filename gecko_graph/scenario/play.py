@@ -1,4 +1,4 @@
-"""Running a scenario: its turns in order on one thread, which keeps digests of its sources."""
+"""Run a scenario: its turns in order on one thread, whose checkpoints record digests of the scenario."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def run_scenario(
 
     Args:
         scenario: The case, or its file.
-        model: Replaces every recorded reply; of `Models`, each role's.
-        checkpointer: Keeps the snapshots; in memory if left out.
-        thread_id: The thread's name, else the scenario's.
+        model: Replaces all recorded replies; `Models` replaces those of its roles.
+        checkpointer: Saves the checkpoints; by default in memory.
+        thread_id: The thread's name; by default the scenario's.
         on_event: Called with each event (`events.py`) as it happens.
 
     Returns:
         The graph's output of each turn, `{"messages", "rehearsal", "task_state"}`.
 
     Raises:
-        ScenarioError: The file cannot be read, the thread already holds a run, or there is no planner.
+        ScenarioError: The file cannot be read, the thread already contains a run, or there is no planner.
         ModelError: A model cannot be built.
     """
     if not isinstance(scenario, Scenario):
@@ -70,14 +70,13 @@ def play(
 ) -> Iterator[dict[str, Any]]:
     """Run a scenario's turns in order on its graph, which has a checkpointer, and yield the output of each.
 
-    With `resume` a thread goes on that was interrupted, or whose turns are not all done; a last turn that no model
-    answered is repeated from its beginning. Where an agent asks, the turns end; a `Command` as `resume` answers.
-    `on_turn` is called with the user's message when a turn begins or is resumed. With the durability `sync` nothing is
-    lost when the process dies.
+    With `resume` an interrupted or unfinished thread continues; a last turn in which no model replied is run again. The
+    turns end at an agent's question; a `Command` as `resume` answers it. `on_turn` is called with the user's message
+    when a turn starts or resumes. The durability `sync` loses nothing if the process dies.
 
     Raises:
-        ScenarioError: The thread to resume does not exist, or was made from another scenario; or it exists and
-            `resume` is False.
+        ScenarioError: The thread to resume does not exist, or was made from another scenario; or it exists and `resume`
+            is False.
     """
     config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
     snapshot = gecko.get_state(config)
@@ -103,14 +102,17 @@ def play(
 
 
 TOOLS, START, TURNS = "gecko_tools", "gecko_start", "gecko_turns"
-"""Digests of a run's sources, in the metadata of its checkpoints."""
+"""Keys of a checkpoint's metadata with digests of the scenario."""
 
 
 def identify(scenario: Scenario, saved: StateSnapshot, thread_id: str, *, resume: bool) -> dict[str, str]:
-    """Return the digests to keep with each checkpoint of the run. Raises ScenarioError if it cannot begin or go on.
+    """Return the digests to save with each checkpoint of the run.
 
-    Turns that have not begun, recorded replies and limits may change; so may the start state of a scenario that
+    Turns that have not started, recorded replies and limits may change; so may the start state of a scenario that
     `continues`.
+
+    Raises:
+        ScenarioError: The run cannot start or resume.
     """
     items = ([turn.user, [dict(item) for item in turn.checklist]] for turn in scenario.turns)
     turns = [digest(each)[:16] for each in items]
@@ -120,8 +122,8 @@ def identify(scenario: Scenario, saved: StateSnapshot, thread_id: str, *, resume
             raise ScenarioError(f"no thread {thread_id!r} to resume")
         return now
     if not resume:
-        hint = "go on with it by --resume (resume=True), or choose another one: --thread NAME"
-        raise ScenarioError(f"the thread {thread_id!r} already holds a run: {hint}")
+        hint = "resume it with --resume (resume=True), or choose another thread with --thread NAME"
+        raise ScenarioError(f"the thread {thread_id!r} already contains a run: {hint}")
     before: Mapping[str, Any] = saved.metadata or {}
     begun = max(human_turns(saved.values.get("messages", [])), 1)
     pairs = enumerate(zip_longest(str(before.get(TURNS, "")).split()[:begun], turns[:begun]), 1)
@@ -130,14 +132,14 @@ def identify(scenario: Scenario, saved: StateSnapshot, thread_id: str, *, resume
     differences += [f"turn {number}" for number, (old, new) in pairs if old != new]
     if differences:
         raise ScenarioError(
-            f"{scenario.where}: the saved run was made from other sources; different: {', '.join(differences)}. "
+            f"{scenario.where}: the saved run was made from different sources: {', '.join(differences)}. "
             "Resume the run with the same files and options, or start another thread"
         )
     return {**now, START: before.get(START, now[START])}
 
 
 def _digest_tools(tools: Toolkit) -> str:
-    """Return a digest of the tools as models and rungs see them; their order does not count."""
+    """Return a digest of the tools as models and rungs see them, independent of their order."""
     fields = {
         tool.name: digest(
             [
@@ -153,7 +155,7 @@ def _digest_tools(tools: Toolkit) -> str:
 
 
 def unanswered(output: Mapping[str, Any], roles: Collection[Role] = ROLES) -> str:
-    """Return which of the roles' models did not answer and why, if a turn failed for that; else nothing."""
+    """Return why a model of one of these roles did not reply if the turn failed for that reason, else an empty text."""
     rehearsal = output.get("rehearsal")
     if not rehearsal or rehearsal["verdict"]["status"] != "failed" or not rehearsal["attempts"]:
         return ""
@@ -167,7 +169,7 @@ def unanswered(output: Mapping[str, Any], roles: Collection[Role] = ROLES) -> st
 
 
 def read_verdicts(gecko: Gecko, thread_id: str) -> list[str]:
-    """Return the verdicts of a thread's finished turns in order; one that no model answered has none."""
+    """Return the verdicts of a thread's finished turns in order, without turns in which no model replied."""
     config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
     begun = reversed(list(gecko.get_state_history(config, filter={"source": "input"})))
     now = gecko.get_state(config)

@@ -1,4 +1,4 @@
-"""Recording a run with live models as a scenario with recorded replies, which plays without a model to the same end."""
+"""Record a run with live models as a scenario that plays to the same results without a model."""
 
 from __future__ import annotations
 
@@ -29,17 +29,18 @@ from .play import OnEvent, play, unanswered
 from .tools import read_toolkit
 
 NO_REPLY = "(no reply)"
-"""Recorded if a model did not answer: an unusable reply."""
+"""Recorded if a model did not reply; it is invalid as a reply."""
 
 _LIVE_ONLY = {"token_budget", "time_budget_s", "reads"}
-"""Limits that stop a play elsewhere than the run (recorded models use other tokens, less time), or need real tools."""
+"""Limits that may stop a replay earlier than the run (recorded models use other tokens and time), or need real
+tools."""
 
 
 @dataclass(slots=True)
 class Recorder:
-    """Keeps the replies of one run: `scenario.gecko(model=..., listen=recorder.listen)`, then `write`.
+    """Collects the replies of one run: `scenario.gecko(model=..., listen=recorder.listen)`, then `write`.
 
-    The ids of the planner's calls become those of a recorded model, from which new identifiers follow.
+    The planner's call ids are replaced by those of a recorded model, because new identifiers are derived from them.
     """
 
     scenario: Scenario
@@ -47,7 +48,7 @@ class Recorder:
     """Replies by turn, role, attempt and question."""
 
     def listen(self, ask: ModelAsk, dialogue: Dialogue) -> Dialogue:
-        """Lead a dialogue to its end and keep its reply. After a repair that is the repaired one."""
+        """Run a dialogue to its end and save its reply, after a repair the repaired one."""
         wrote: Any = None
         try:
             call = next(dialogue)
@@ -70,22 +71,27 @@ class Recorder:
         return reply
 
     def write(self, target: str | Path, outputs: Sequence[Mapping[str, Any]], *, force: bool = False) -> list[str]:
-        """Write the scenario to a .yaml, .yml or .json file, and play it; `outputs` are those of the run's turns.
+        """Write the scenario to a .yaml, .yml or .json file and play it.
+
+        Args:
+            target: The file.
+            outputs: The graph's outputs, one per turn of the run.
+            force: Whether to replace an existing file.
 
         Returns:
-            How the play's results differ from the run's, a line each.
+            A line for each difference between the results of the play and the run.
 
         Raises:
             ScenarioError: A turn was not answered, or the file exists or cannot be written.
         """
         file = check_target(target, force=force)
         if not outputs or (reason := unanswered(outputs[-1])):
-            raise ScenarioError(f"{file}: not written, since the run is not whole: {reason if outputs else 'no turn'}")
+            raise ScenarioError(f"{file}: not written: the run is incomplete: {reason if outputs else 'no turn'}")
         text = format_document(self.document(file.parent, turns=len(outputs)), file.suffix)
         try:
             data = parse_document(text, where=str(file))
         except ToolkitError as error:
-            raise ScenarioError(f"not written, since it could not be read again: {error}") from None
+            raise ScenarioError(f"not written: it could not be read again: {error}") from None
         played = Scenario.from_dict(data, where=str(file), folder=file.parent, allow_outside=True)
         gecko = played.gecko(checkpointer=InMemorySaver())
         found = _differences(outputs, list(play(played, gecko, thread_id=played.name)))
@@ -96,7 +102,7 @@ class Recorder:
         return found
 
     def document(self, folder: Path, *, turns: int) -> JsonObject:
-        """Return the scenario as its file holds it; its tools by their path from `folder`, or else inline."""
+        """Return the content of the scenario's file; its tools are a path relative to `folder`, or inline."""
         scenario = self.scenario
         replies = [self._replies(turn) for turn in range(turns)]
         shown = [
@@ -117,7 +123,7 @@ class Recorder:
         }
 
     def _replies(self, turn: int) -> JsonObject:
-        """Return a turn's replies by role, each at its place: a reply that was never asked for in between is empty."""
+        """Return a turn's replies by role, each at its index; a skipped index gets an empty reply."""
         roles: dict[str, list[dict[str, Json]]] = {}
         for (number, role, attempt, question), reply in sorted(self._heard.items(), key=lambda each: each[0]):
             if number == turn:
@@ -140,14 +146,14 @@ def record(
     force: bool = False,
     on_event: OnEvent | None = None,
 ) -> list[dict[str, Any]]:
-    """Run all turns of a scenario as `run_scenario` does, and write them with the replies as another one.
+    """Run all turns of a scenario as `run_scenario` does, and write them with the replies as a new scenario.
 
-    Arguments and outputs are those of `run_scenario`; the `target` is a .yaml, .yml or .json file, and `force` replaces
-    one that exists.
+    Arguments and outputs are those of `run_scenario`; `target` is a .yaml, .yml or .json file, which `force`
+    overwrites.
 
     Raises:
-        ScenarioError: The file exists or cannot be written; a turn was not answered; or the written file does not play
-            to the same end, for example because tools are Python functions.
+        ScenarioError: The file exists or cannot be written, a turn was not answered, or the written file plays to other
+            results, for example because tools are Python functions.
         ModelError: A model cannot be built.
     """
     scenario = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
@@ -156,19 +162,19 @@ def record(
     gecko = scenario.gecko(model=model, checkpointer=InMemorySaver(), listen=recorder.listen)
     outputs = list(play(scenario, gecko, thread_id=scenario.name, on_event=on_event))
     if found := recorder.write(target, outputs, force=force):
-        raise ScenarioError("\n".join(f"{target}: written, but played it differs: {each}" for each in found))
+        raise ScenarioError("\n".join(f"{target}: written, but a play of it differs: {each}" for each in found))
     return outputs
 
 
 def check_target(target: str | Path, *, force: bool = False) -> Path:
-    """Return a file that may be written. Raises ScenarioError, with advice."""
+    """Return the target as a path that can be written. Raises ScenarioError, with advice."""
     file = Path(target)
     if file.suffix not in (".yaml", ".yml", ".json"):
         raise ScenarioError(f"{file}: expected the name of a .yaml, .yml or .json file")
     if file.is_dir() or not os.access(file.absolute().parent, os.W_OK):
-        raise ScenarioError(f"{file}: cannot be written: {'it is a folder' if file.is_dir() else 'look at its folder'}")
+        raise ScenarioError(f"{file}: cannot be written: {'it is a folder' if file.is_dir() else 'check its folder'}")
     if file.exists() and not force:
-        raise ScenarioError(f"{file}: exists already; name another file, or remove it")
+        raise ScenarioError(f"{file}: the file exists; choose another name, or delete it")
     return file
 
 
@@ -200,9 +206,9 @@ def _tools(scenario: Scenario, folder: Path) -> Json:
 
 
 def _differences(outputs: Sequence[Mapping[str, Any]], played: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return how a play's results differ from the run's; secrets that are masked in one are masked in both."""
+    """Return how a play's results differ from the run's; secrets may be masked in either."""
     return [
-        f"turns[{number}]: the {key} is another"
+        f"turns[{number}]: the {key} differs"
         for number, (run, again) in enumerate(zip(map(_result, outputs), map(_result, played), strict=True))
         for key in run
         if run[key] != again[key] and map_texts(run[key], mask, keys=True) != map_texts(again[key], mask, keys=True)

@@ -1,4 +1,4 @@
-"""Toolkits from files and modules: OpenAPI documents, lists of tool descriptions, and `module:NAME`."""
+"""Read toolkits from files and modules: OpenAPI documents, lists of tool descriptions, `module:NAME`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def is_in_module(name: object) -> bool:
 
 
 def find_module(given: str) -> str | None:
-    """Return `module:NAME` for a Python file or module that is named in another way; None if it is neither."""
+    """Return `module:NAME` for a Python file or module that is named in another way, else None."""
     place, _, attribute = given.partition(":")
     stem = Path(place.removesuffix(".py"))
     is_python = place.endswith(".py") or (not stem.exists() and Path(f"{place.replace('.', '/')}.py").is_file())
@@ -34,10 +34,11 @@ def find_module(given: str) -> str | None:
 
 
 def load_name(name: str, *, what: str, folder: Path | None = None) -> Any:
-    """Return a module's attribute, for `module:NAME`; the working folder and `folder` are searched first.
+    """Return the attribute that `module:NAME` names; the working folder and `folder` are searched first.
 
     Raises:
-        GeckoError: The module cannot be imported or is another one than the file that lies there, or has no such name.
+        GeckoError: The module cannot be imported, has no such attribute, or hides the file of that name in a searched
+            folder.
     """
     module, _, attribute = name.partition(":")
     places = [Path.cwd(), *([folder.resolve()] if folder else [])]
@@ -49,7 +50,7 @@ def load_name(name: str, *, what: str, folder: Path | None = None) -> Any:
     files = (place / f"{module.replace('.', '/')}.py" for place in places)
     file, imported = next((each for each in files if each.is_file()), None), getattr(found, "__file__", None)
     if file and (imported is None or not file.samefile(imported)):
-        raise GeckoError(f"{what} {name}: {file} is hidden by {imported or 'a module of Python'}: give it another name")
+        raise GeckoError(f"{what} {name}: {file} is hidden by {imported or 'a built-in module'}: rename it")
     if not hasattr(found, attribute):
         known = [each for each in dir(found) if not each.startswith("_")]
         raise GeckoError(f"{what} {name}: {module} has no {attribute!r}{did_you_mean(attribute, known)}")
@@ -57,20 +58,20 @@ def load_name(name: str, *, what: str, folder: Path | None = None) -> Any:
 
 
 def read_toolkit(path: str | Path, *, folder: Path | None = None, allow_remote: bool = False) -> Toolkit:
-    """Read the tools of a file: an OpenAPI document, or tool descriptions (function dicts) as YAML, JSON or JSON lines.
+    """Read tools from a file: an OpenAPI document, or function dicts as YAML, JSON or JSON lines.
 
     Args:
-        path: The file; `-` for the standard input; with `allow_remote` also an `https` address of an OpenAPI document;
-            or `module:NAME`, of a Toolkit or of any input of `Toolkit.from_tools`.
-        folder: Where modules are searched besides the working folder.
-        allow_remote: Whether an address, and references to the web, are followed.
+        path: The file; or `-` for the standard input; or, with `allow_remote`, an `https` address of an OpenAPI
+            document; or `module:NAME` of a Toolkit or of any input of `Toolkit.from_tools`.
+        folder: A folder to search for modules besides the working folder.
+        allow_remote: Whether an address and references to the web are followed.
 
     Raises:
-        GeckoError: A module cannot be imported, or has no such name.
-        ToolkitError: The file is missing or broken, or is neither; or a module's attribute holds no tools.
+        GeckoError: A module cannot be imported, or has no such attribute.
+        ToolkitError: The file is missing, broken or neither of these; or the module's attribute contains no tools.
     """
     if module := find_module(str(path)):
-        raise ToolkitError(f"{path}: tools of Python are given by their name in a module: {module}")
+        raise ToolkitError(f"{path}: name Python tools by module and attribute: {module}")
     if is_in_module(path):
         found = load_name(str(path), what="tools", folder=folder)
         try:
@@ -85,10 +86,10 @@ def read_toolkit(path: str | Path, *, folder: Path | None = None, allow_remote: 
         source = document if str(path) == "-" else file
         return Toolkit.from_openapi(source, parsed=document, allow_remote=allow_remote)
     if isinstance(document, dict) and {"turns", "tools"} <= document.keys():
-        raise ToolkitError(f"{file} is a scenario, which holds its own tools and tasks: gecko-graph run {file}")
+        raise ToolkitError(f"{file} is a scenario, which includes its tools and tasks: use gecko-graph run {file}")
     described = tool_descriptions(document, where=str(file))
     if not described:
-        raise ToolkitError(f"{file}: it holds no tools")
+        raise ToolkitError(f"{file}: it contains no tools")
     return Toolkit.from_tools(described, title=file.stem)
 
 
@@ -115,7 +116,7 @@ def toolkit_of(tools: Any, *, folder: Path, where: str, allow_outside: bool = Fa
 def add_contracts(
     toolkit: Toolkit, contracts: Any, *, folder: Path, where: str, allow_outside: bool = False
 ) -> Toolkit:
-    """Add a scenario's contracts: a path as that of its tools, the content of such a file, or a list of both.
+    """Add a scenario's contracts: a path relative to its folder, the content of such a file, or a list of both.
 
     Raises:
         ScenarioError: There is no such file, or it is outside the folder and `allow_outside` is False.
@@ -156,19 +157,19 @@ def check_calls(toolkit: Toolkit, entries: Sequence[MilestoneEntry], *, where: s
 
 
 def _find_file(name: str, key: str, *, folder: Path, where: str, allow_outside: bool) -> Path:
-    """Return the file that a scenario names. Raises ScenarioError."""
+    """Return the file that a scenario names. Raises ScenarioError if it is missing or outside the folder."""
     file = folder / name
     try:
         is_inside = file.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError, ValueError):  # too long, a loop of links, a null character
-        raise ScenarioError(f"{where}: {key}: {name!r} cannot be the name of a file") from None
+    except (OSError, RuntimeError, ValueError):  # too long, a loop of links, or a null character
+        raise ScenarioError(f"{where}: {key}: {name!r} is not a valid file name") from None
     if not allow_outside and not is_inside:
         raise ScenarioError(
-            f"{where}: {key}: {name} leads out of the scenario's folder; to read it: --allow-outside, in "
-            "Python allow_outside=True"
+            f"{where}: {key}: {name} is outside the scenario's folder; to read it use --allow-outside, or "
+            "allow_outside=True in Python"
         )
     if not file.is_file():
-        raise ScenarioError(f"{where}: {key}: no such file: {file} (a path is relative to the scenario's folder)")
+        raise ScenarioError(f"{where}: {key}: no such file: {file} (paths are relative to the scenario's folder)")
     return file
 
 

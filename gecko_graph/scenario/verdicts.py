@@ -1,4 +1,4 @@
-"""Verdicts of the role `claim_judge`, kept beside a case: an answer that was judged once is decided without a model."""
+"""Verdicts of the role `claim_judge`, saved beside a case, so that each claim is judged by a model only once."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ VERDICTS = ("holds", "broken", "unsure")
 
 
 def verdicts_file(case: str | Path) -> Path:
-    """Return the file beside a case's: `move.claims.jsonl` for `move.gecko.yaml`."""
+    """Return the file of verdicts beside a case's file: `move.claims.jsonl` for `move.gecko.yaml`."""
     file = Path(case)
     ending = next((each for each in CASE_ENDINGS if file.name.endswith(each)), "")
     return file.with_name(file.name.removesuffix(ending) + ENDING)
 
 
 def read_verdicts(case: str | Path) -> Verdicts:
-    """Return the verdicts beside a case, by `claim_key`; of a key that stands twice the last one.
+    """Return the verdicts beside a case by `claim_key`; the last one counts if a key is repeated.
 
-    A last line that was cut off is left out.
+    A truncated last line is ignored.
 
     Raises:
-        ScenarioError: Another line is no verdict; it is named.
+        ScenarioError: Another line is not a verdict; the message names it.
     """
     file = verdicts_file(case)
     with suppress(OSError):
         lines = file.read_bytes().decode("utf-8", "replace").splitlines()
         rows = [(number, _read(line)) for number, line in enumerate(lines, 1)]
         if broken := next((number for number, row in rows if row is None and number < len(lines)), None):
-            raise ScenarioError(f"{file}: line {broken} is no verdict: delete it, and the claim is judged anew")
+            raise ScenarioError(f"{file}: line {broken} is not a verdict: delete it to judge the claim again")
         return {row["key"]: [row["verdict"], row["sentence"], row["reason"]] for _, row in rows if row}
     return {}
 
@@ -53,11 +53,11 @@ def _read(line: str) -> JsonObject | None:
 
 
 def keep_verdicts(case: str | Path, score: Mapping[str, Any]) -> None:
-    """Add the verdicts of a conversation's score to the file beside its case; nothing if it cannot be written."""
+    """Add the verdicts of a conversation's score to the file beside its case; do nothing if it is not writable."""
     file = verdicts_file(case)
     lines = [json.dumps({"v": VERSION, **_mask(each)}, ensure_ascii=False) + "\n" for each in score.get("claims", ())]
     if lines and Path(case).is_file():
-        with suppress(OSError), file.open("a", encoding="utf-8") as opened:  # a folder that is only read loses nothing
+        with suppress(OSError), file.open("a", encoding="utf-8") as opened:  # a read-only folder is no error
             opened.write("".join(lines))
 
 

@@ -1,1 +1,1 @@
-"""JSON Schema 2020-12: what a schema has against a value, patterns and formats, and schemas that are not well made."""
+"""JSON Schema 2020-12: complaints about values, patterns and formats, made-up values, malformed schemas."""

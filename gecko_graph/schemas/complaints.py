@@ -1,4 +1,4 @@
-"""What rules say of a value or a call, and what they leave to a model (paper, section 3.1 and appendix A.3)."""
+"""Complaints of rules about a value or a call, and the parts left to a model (paper, section 3.1 and appendix A.3)."""
 
 from __future__ import annotations
 
@@ -25,25 +25,24 @@ _NAMING = ("properties", "patternProperties")
 
 
 class Described(Protocol):
-    """Anything with a name and a schema of its arguments: a tool."""
+    """An object with a name and a schema of its arguments: a tool."""
 
     @property
-    def name(self) -> str:
-        """The tool's name, for the complaints."""
+    def name(self) -> str: ...
 
     @property
     def parameters(self) -> JsonObject:
-        """JSON Schema of the object of arguments."""
+        """JSON Schema of the arguments object."""
 
 
 def find_complaints(tool: Described, args: JsonObject) -> list[Complaint]:
     """Validate a call's arguments against the tool's schema.
 
-    Defaults are not filled in first. A top-level object schema without `additionalProperties` is closed, nested ones
-    are open, as in JSON Schema. Malformed parts of a schema are ignored.
+    Defaults are not filled in. A top-level object schema without `additionalProperties` is closed, nested ones are open
+    as in JSON Schema. Malformed parts of a schema are ignored.
 
     Returns:
-        At most `MAX_COMPLAINTS` complaints, in the schema's order; none if the arguments pass.
+        At most `MAX_COMPLAINTS` complaints in the schema's order, none if the arguments are valid.
     """
     if not isinstance(args, dict):
         found = [Finding("", "an object of arguments", excerpt(args))]
@@ -51,7 +50,7 @@ def find_complaints(tool: Described, args: JsonObject) -> list[Complaint]:
         found = [non_json]
     else:
         found = [*_find_unknown(tool.parameters, args), *_find_errors(tool.parameters, args)]
-        accepts = getattr(tool, "accepts", None)  # what no schema says: a day that is none, a validator's word
+        accepts = getattr(tool, "accepts", None)  # checks beyond the schema: an invalid day, a user's validator
         found = found or [Finding(*each) for each in (accepts(args) if accepts else ())]
     return [
         {"tool": tool.name, "path": path, "expected": expected, "got": got, "source": "rule"}
@@ -60,12 +59,12 @@ def find_complaints(tool: Described, args: JsonObject) -> list[Complaint]:
 
 
 def describe_finding(path: str, expected: str, got: str) -> str:
-    """Return an error in a value as a sentence, without a path if it is about the whole: `/a/0: expected 1, got 2`."""
+    """Return an error in a value as a sentence, `/a/0: expected 1, got 2`; without a path for the whole value."""
     return f"{path and f'{path}: '}expected {expected}, got {got}"
 
 
 def describe_complaint(complaint: Complaint) -> str:
-    """Return a complaint as a sentence that does not name its tool."""
+    """Return a complaint as a sentence without the tool's name."""
     return describe_finding(complaint["path"], complaint["expected"], complaint["got"])
 
 
@@ -74,19 +73,19 @@ def unknown_tool(call: Call) -> Complaint:
 
 
 def malformed(call: Call) -> Complaint:
-    """Build the complaint about a call whose arguments are not a JSON object."""
+    """Return the complaint about a call whose arguments are not a JSON object."""
     return about(call, expected="arguments as one JSON object", got=excerpt(call.get("malformed", "")))
 
 
 def about(call: Call, *, expected: str, got: str) -> Complaint:
-    """Build a rule's complaint about a call as a whole."""
+    """Return a rule's complaint about a call as a whole."""
     return {"tool": str(call["name"]), "path": "", "expected": expected, "got": got, "source": "rule"}
 
 
 def find_faults(schema: JsonObject, value: Json) -> list[str]:
     """Validate a value and return its errors, one line each: `/a/0: expected ..., got ...`.
 
-    The schema, JSON Schema 2020-12, is compiled once and cached: never change it in place.
+    The schema (JSON Schema 2020-12) is compiled once and cached: never change it in place.
     """
     non_json = find_unstorable(value)
     found = [non_json] if non_json else _find_errors(schema, value)
@@ -107,7 +106,7 @@ def _find_unknown(schema: Any, args: JsonObject) -> list[Finding]:
 
 @cache_by_identity(4096)
 def _close(schema: Any) -> JsonObject | None:
-    """Return a schema of the names that a top-level schema defines; None if it is open or says how closed it is."""
+    """Return a schema of the names that a top-level schema defines; None if it is open, or states how closed it is."""
     root = rules_of(schema).schema
     says = ("additionalProperties", "unevaluatedProperties")
     if not isinstance(root, dict) or any(key in root for key in says):
@@ -152,7 +151,7 @@ def _resolve(schema: Any, root: Any) -> JsonObject:
 
 DESCRIPTION_CHARS = 2_000
 MAX_LISTED = 8
-"""Undecided paths listed inside one argument; more of them are replaced by the path of the whole argument."""
+"""Most undecided paths listed inside one argument; more are replaced by the path of the argument."""
 
 _OPTIONS = re.compile(r"(?i)\b(?:one of|either|options|choices|(?:allowed|possible|valid|accepted) values)\b([^.;]+)")
 _QUOTED = re.compile(r"(?<!\w)(?:'([^'\n]{1,60})'|\"([^\"\n]{1,60})\"|`([^`\n]{1,60})`)(?!\w)")
@@ -160,21 +159,20 @@ _FORMAT = re.compile(r"\bformat|\bform of\b|\babbreviat|\biso\b|yyyy|\bcode\b", 
 
 
 def find_undecided(parameters: JsonObject, args: JsonObject) -> list[str]:
-    """Return JSON Pointers of the arguments that rules cannot decide: free text, unbounded numbers, unknown names.
+    """Return JSON Pointers to the arguments that rules cannot decide: free text, unbounded numbers, unknown names.
 
-    Decided are booleans, null, enum, const, checked formats, numbers between two bounds, a schema's own default, and a
-    text that its description lists as an option.
-    The arguments have passed `complaints`.
+    Rules decide booleans, null, enum, const, checked formats, numbers between two bounds, a schema's default, and a
+    text that the description lists as an option. The arguments must be valid.
     """
     rules = rules_of(parameters)
     return _find_open(rules, args, (), [rules.schema])
 
 
 def find_chosen(parameters: JsonObject, args: JsonObject, places: Sequence[str]) -> list[str]:
-    """Return JSON Pointers of optional arguments whose values rules decide, but not whether they should be given.
+    """Return JSON Pointers to optional arguments with decided values, for which it is open whether to give them.
 
-    A flag is left to the origins of values. The arguments have passed `complaints`; `places` are what `find_undecided`
-    returned for them.
+    Flags are excluded: the origins of values decide them. The arguments must be valid; `places` is the result of
+    `find_undecided`.
     """
     rules = parameters.get("properties", {})
     free = [
@@ -186,7 +184,7 @@ def find_chosen(parameters: JsonObject, args: JsonObject, places: Sequence[str])
 
 
 def prescribes_format(parameters: JsonObject, place: str) -> bool:
-    """Return whether the schema of the argument at, or around, a JSON Pointer prescribes how its value is written."""
+    """Return whether the schema at a JSON Pointer, or of the argument around it, prescribes how a value is written."""
     rules = parameters.get("properties", {})
     name = next((name for name in rules if leads_into(place, pointer((name,)))), None)
     return name is not None and _names_format(rules[name])
@@ -198,12 +196,12 @@ def _names_format(schema: Any) -> bool:
 
 
 def leads_into(place: str, outer: str) -> bool:
-    """Return whether a JSON Pointer equals another or leads into it."""
+    """Return whether a JSON Pointer equals another or is below it."""
     return place.startswith(outer) and place[len(outer) : len(outer) + 1] in ("", "/")
 
 
 def _find_open(rules: Validator, value: Json, path: tuple[str | int, ...], schemas: list[Any]) -> list[str]:
-    """Return the undecided paths in `value`, to which `schemas` apply; if they are many, the path of the whole."""
+    """Return the undecided paths in `value`, to which `schemas` apply; if there are many, the path of the whole."""
 
     def fits(option: Any) -> bool:
         return accepts(rules_of_part(rules, option), value)
@@ -233,7 +231,7 @@ def _decides(schema: JsonObject, value: Json) -> bool:
 
 @lru_cache(maxsize=2_048)
 def _options(description: str) -> frozenset[str]:
-    """Return the values that a description lists: two quoted texts or more, or those after `one of`, `options are`."""
+    """Return the values that a description lists: two or more quoted texts, or those after `one of`, `options are`."""
     text = description[:DESCRIPTION_CHARS]
     quoted = [next(filter(None, each)) for each in _QUOTED.findall(text)]
     listed = [re.split(r"[,|/]|\bor\b|\band\b|\bare\b|[:(]", each) for each in _OPTIONS.findall(text)]
@@ -249,7 +247,7 @@ def _bounded(schemas: list[JsonObject]) -> bool:
 MAX_CHARS = 300
 KNOWN_CHARS = 8_000
 LEAST_WORDS = 4
-"""Words that a clause must keep, once its advice is removed, to be kept itself."""
+"""Fewest words that a clause must have without its advice to be kept."""
 
 _ADVICE = re.compile(
     r"""\b(?:use|try|meant?|such\ as|for\ (?:example|instance)|e\.?g\b|i\.?e\b|like\ (?=["'`\u2018\u201cA-Z])|instead
@@ -274,9 +272,9 @@ _DATE_LETTERS = re.compile(r"[YMDHSymdhs:/. -]{2,20}")
 
 
 def without_hints(problem: str, *, known: str) -> str:
-    """Return a problem in one line without advice, and without values that the call does not contain.
+    """Return a problem in one line, without advice and without values that the call does not contain.
 
-    `known` are the call's arguments as text: values in them may be named.
+    `known` are the call's arguments as text, whose values may be named.
     """
     known = known[:KNOWN_CHARS].casefold()
 

@@ -1,7 +1,7 @@
-"""Validation errors in words: the path, what was expected, what was there. Never the correct value.
+"""Validation errors in words: the path, the expected and the actual value, never the correct one.
 
-They name how many values a schema lists, not which; a pattern that only spells out its values is not shown, nor are
-bounds that leave one value (paper, appendix A.3: error messages do not contain or suggest the correct value).
+They state how many values a schema lists, not which; patterns that spell out values, and bounds that leave one value,
+are not shown (paper, appendix A.3: error messages do not contain or suggest the correct value).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..values.places import excerpt, short_pointer
 from .formats import EXPECTED, compile_pattern
 
 MAX_DEPTH = 64
-"""Levels of nesting that a value may have: deeper ones cannot be checked safely, and real tools do not take them."""
+"""Most levels of nesting of a value: deeper ones cannot be checked safely, and real tools do not accept them."""
 
 KINDS: Mapping[str, str] = {
     "string": "a string", "integer": "an integer", "number": "a number", "boolean": "a boolean", "null": "null",
@@ -26,8 +26,6 @@ KINDS: Mapping[str, str] = {
 
 
 class Finding(NamedTuple):
-    """One error in a value."""
-
     path: str
     expected: str
     got: str
@@ -40,7 +38,7 @@ def find_unstorable(value: Json) -> Finding | None:
 
 
 def findings(error: ValidationError) -> Iterator[Finding]:
-    """Yield an error in words; if no alternative fits, the errors of the one that fits best."""
+    """Yield an error in words; if no alternative fits, the errors of the closest one."""
     if error.validator in ("anyOf", "oneOf") and error.context:
         options = group_by_branch(error)
         if all(_wrong_kind(branch) for branch in options):
@@ -59,7 +57,7 @@ def findings(error: ValidationError) -> Iterator[Finding]:
 def group_by_branch(error: ValidationError) -> list[list[ValidationError]]:
     found: dict[Any, list[ValidationError]] = {}
     for number, inner in enumerate(error.context or ()):
-        # jsonschema gives no path for a branch that is `false`
+        # jsonschema gives no path for a `false` branch
         branch = inner.relative_schema_path[0] if inner.relative_schema_path else f"false {number}"
         found.setdefault(branch, []).append(inner)
     return list(found.values())
@@ -70,7 +68,7 @@ def _wrong_kind(branch: list[ValidationError]) -> bool:
 
 
 def _distance(branch: list[ValidationError]) -> tuple[bool, int, int]:
-    """Return a branch's distance from fitting: another kind of value, a tag that differs, more errors."""
+    """Return a branch's distance from fitting: wrong type, differing tags, number of errors."""
     tags = sum(len(error.relative_path) <= 1 and error.validator in ("const", "enum", "not") for error in branch)
     return _wrong_kind(branch), tags, len(branch)
 
@@ -88,7 +86,7 @@ def _kinds(types: Any) -> str:
 
 
 def kind_of(schema: Any) -> str:
-    """Return the kind of value that a schema asks for, as far as it states one itself."""
+    """Return the type that a schema states, in words."""
     types = schema.get("type") if isinstance(schema, dict) else None
     return _kinds(types) if types else "a value"
 
@@ -117,7 +115,7 @@ def _count(noun: str, word: str) -> Callable[[ValidationError], str]:
 
 def _at_most(noun: str, kind: str) -> Callable[[ValidationError], str]:
     counted = _count(noun, f"{kind} of at most")
-    # "at most 0 items" would give away []
+    # "at most 0 items" would reveal []
     return lambda error: counted(error) if error.validator_value else f"{kind} of the size that the schema prescribes"
 
 
@@ -130,7 +128,7 @@ def _bound(word: str) -> Callable[[ValidationError], str]:
 
 
 def _is_narrow(schema: Any) -> bool:
-    """Return whether bounds and steps of a schema may leave one number only: naming one of them would name it."""
+    """Return whether bounds and steps of a schema may leave a single number, so that a bound would reveal it."""
     lows = [schema[key] for key in ("minimum", "exclusiveMinimum") if key in schema]
     highs = [schema[key] for key in ("maximum", "exclusiveMaximum") if key in schema]
     step = max(schema.get("multipleOf", 0), schema.get("type") == "integer")

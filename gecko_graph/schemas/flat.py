@@ -1,4 +1,4 @@
-"""The flat schemas that a schema reduces to: without references, compositions and conditions."""
+"""Reduce a schema to flat schemas: without references, compositions and conditions."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SMALLER = vocabulary("maximum exclusiveMaximum maxLength maxItems maxProperties
 
 
 def flatten(schema: Any, root: Any, dice: Dice) -> Iterator[tuple[JsonObject, frozenset[str]]]:
-    """Yield the flat schemas that a schema reduces to, the likeliest first, each with the references that led to it.
+    """Yield the flat schemas that a schema reduces to, the likeliest first, each with its references.
 
-    A value of one of them is likely, not certain, to fit the schema: `oneOf` and `not` have to be checked afterwards.
+    A value of one of them probably fits the schema; `oneOf` and `not` must be checked afterwards.
     """
     return islice(_flat(schema, root, dice, frozenset()), MAX_ALTERNATIVES)
 
@@ -47,7 +47,7 @@ def _flat(schema: Any, root: Any, dice: Dice, seen: frozenset[str]) -> Iterator[
 def _groups(
     schema: JsonObject, root: Any, dice: Dice, seen: frozenset[str]
 ) -> Iterator[tuple[Sequence[Any], frozenset[str]]]:
-    """Yield groups of options: the target of a reference, a member of allOf, the branches of anyOf or oneOf."""
+    """Yield groups of options: a reference's target, a member of allOf, the branches of anyOf or oneOf."""
     for key in ("$ref", "$dynamicRef"):
         if isinstance(reference := schema.get(key), str) and reference not in seen:
             target = follow(root, reference)
@@ -62,10 +62,7 @@ def _groups(
 
 
 def _order(options: Sequence[Any], root: Any, dice: Dice) -> list[Any]:
-    """Return the branches, starting at a random one; null comes last, error bodies after it.
-
-    So does what holds if no name of a discriminator does.
-    """
+    """Return the branches from a random one on; the last are null, a discriminator's default, and then error bodies."""
 
     def rank(branch: Any) -> int:
         rules = branch.get("properties") if isinstance(branch, Mapping) else None
@@ -78,7 +75,7 @@ def _order(options: Sequence[Any], root: Any, dice: Dice) -> list[Any]:
 
 
 def merge(one: JsonObject, other: JsonObject) -> JsonObject | None:
-    """Return one schema for both; None if no value can fit both."""
+    """Return one schema for both, None if no value can fit both."""
     merged = {**one, **other}
     for key in one.keys() & other.keys():
         both = _merge_value(key, one[key], other[key])

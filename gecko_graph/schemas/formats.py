@@ -1,9 +1,9 @@
 """Formats and patterns of JSON Schema; small, exact and offline.
 
-Dates and times are RFC 3339's, as JSON Schema asks. A pattern (ECMA-262) is translated token by token into what `regex`
-(which can be told to stop) and Python's own parser both read. What is no token is refused, so that extensions of
-`regex` cannot creep in. Of Python's forms, `(?P<name>...)`, the edges A, Z and z, and `(?i)` and `(?s)` at the start
-are read too. Backreferences are not read. A pattern that cannot be read is ignored.
+Dates and times follow RFC 3339, as JSON Schema requires. A pattern (ECMA-262) is translated token by token into a form
+that both `regex` (which supports timeouts) and Python's parser accept. Unknown tokens are refused, so that extensions
+of `regex` cannot be used. Accepted Python syntax: `(?P<name>...)`, the anchors A, Z and z, and `(?i)` and `(?s)` at the
+start. Backreferences are not supported. A pattern that cannot be read is ignored.
 """
 
 from __future__ import annotations
@@ -61,16 +61,16 @@ FORMATS: Mapping[str, Callable[[str], bool]] = {
     "hostname": _form(_HOST),
     "ipv4": _readable(IPv4Address),
     "ipv6": _readable(IPv6Address),
-    # ISO 8601, as RFC 3339 gives it in appendix A
+    # ISO 8601, as in appendix A of RFC 3339
     "duration": _form(
         r"P(?:\d+W|(?=\d|T)(?:\d+Y(?:\d+M(?:\d+D)?)?|\d+M(?:\d+D)?|\d+D)?"
         r"(?:T(?:\d+H(?:\d+M(?:\d+S)?)?|\d+M(?:\d+S)?|\d+S))?)"
     ),
 }
-"""Name of a format to its check. Other formats are ignored."""
+"""Format name to its check. Other formats are ignored."""
 
 INTEGER_BITS: Mapping[str, int] = {"int32": 32, "int64": 64}
-"""OpenAPI's formats of whole numbers."""
+"""OpenAPI's integer formats."""
 
 EXPECTED: Mapping[str, str] = {
     "date": "a date in the form YYYY-MM-DD",
@@ -87,11 +87,11 @@ EXPECTED: Mapping[str, str] = {
     "int32": "a whole number of 32 bits",
     "int64": "a whole number of 64 bits",
 }
-"""The words for each format in a complaint."""
+"""The description of each format in a complaint."""
 
 
 def fits_format(name: str, value: object) -> bool:
-    """Return whether the value has the format; True if the format is unknown or does not apply to such values."""
+    """Return whether the value has the format; True for an unknown format or another type of value."""
     if isinstance(value, str) and name in FORMATS:
         return FORMATS[name](value)
     if isinstance(value, int | float) and not isinstance(value, bool) and name in INTEGER_BITS:
@@ -101,17 +101,17 @@ def fits_format(name: str, value: object) -> bool:
 
 
 def contradicts_format(schema: Mapping[str, Any]) -> bool:
-    """Return whether a schema's own example, default or constant contradicts its format."""
+    """Return whether a schema's example, default or constant contradicts its format."""
     lists = [value for key in ("examples", "enum") if isinstance(value := schema.get(key), list)]
     given = [*(schema[key] for key in ("default", "const", "example") if key in schema), *chain(*lists)]
     return not all(fits_format(str(schema["format"]), value) for value in given)
 
 
 MAX_SECONDS = 0.25
-"""Processor time that one match may take."""
+"""Longest processor time of one match."""
 
 MAX_SIZE = 20_000
-"""Parts of a pattern; `regex` writes a part out as often as it must at least occur."""
+"""Largest pattern, in parts; `regex` copies a part as often as it must at least occur."""
 
 _ESCAPE = r"\\(?:[ux]\{[\da-fA-F]{1,6}\}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|c[A-Za-z]|[pP](?:\{[\w=]+\}|\w)|[^uxcpP])"
 _TOKEN = regex.compile(
@@ -128,7 +128,7 @@ _CLASSES = {
     "d": "0-9",
     "D": r"\x00-/:-\U0010ffff",
     "w": _WORD[1:-1],
-    # without the two letters beyond ASCII that `(?i)` takes for s and k
+    # without the two non-ASCII letters that `(?i)` treats as s and k
     "W": r"\x00-/:-@\[-\^`{-\u017e\u0180-\u2129\u212b-\U0010ffff",
     "s": r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff",
     "S": r"\x00-\x08\x0e-\x1f!-\x9f\xa1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e\u2060-\u2fff"
@@ -141,7 +141,7 @@ _PLAIN = {"^": "^", "|": "|", ")": ")", "$": r"\Z", ".": r"[^\n\r\u2028\u2029]"}
 
 
 class Pattern:
-    """A compiled pattern; it `spells_out` its values if it is a list of them in disguise, as in `^(red|blue)$`."""
+    """A compiled pattern; `spells_out` is true if it is a disguised list of values, such as `^(red|blue)$`."""
 
     __slots__ = ("_compiled", "spells_out", "translated")
 
@@ -152,7 +152,7 @@ class Pattern:
         self._compiled = regex.compile(self.translated, regex.IGNORECASE if "i" in flags else 0, cache_pattern=False)
 
     def matches(self, text: str) -> bool | None:
-        """Return True if the pattern occurs in `text`; None where finding out takes more than `MAX_SECONDS`."""
+        """Return True if the pattern occurs in `text`, None if the search takes more than `MAX_SECONDS`."""
         try:
             return self._compiled.search(text, timeout=MAX_SECONDS) is not None
         except TimeoutError:
@@ -160,11 +160,11 @@ class Pattern:
 
 
 def _translate(source: str, dot: str) -> str:
-    out, sizes, last = "", [len(source)], 0  # sizes of the open groups; `last` is the part before a repeat
+    out, sizes, last = "", [len(source)], 0  # sizes of the open groups; `last` is the size of the part before a repeat
     for token in _TOKEN.finditer(source):
         text, kind = token.group(), token.lastgroup
         if kind == "wrong":
-            raise ValueError(f"{text} is not read here")
+            raise ValueError(f"{text} is not supported here")
         if kind == "open":
             sizes.append(0)
             text = "(?:" if text[-1] in "(>" else text
@@ -195,7 +195,7 @@ def _part(text: str, kind: str) -> str:
 
 
 def _member(char: str) -> str:
-    """Return a character or an escape as it is written between square brackets."""
+    """Return a character or an escape in the form for a character class."""
     if char[0] != "\\":
         return escape(char)
     kind, code = char[1], char[2:].strip("{}")
@@ -204,13 +204,13 @@ def _member(char: str) -> str:
     if code:
         return escape(chr(ord(code) % 32 if kind == "c" else int(code, 16)))
     if kind.isalnum() and kind not in _CONTROLS and kind not in _CLASSES:
-        raise ValueError(f"the escape {char} is not read")
+        raise ValueError(f"the escape {char} is not supported")
     return _CLASSES.get(kind) or escape(_CONTROLS.get(kind, kind))
 
 
 @lru_cache(maxsize=1024)
 def compile_pattern(source: str) -> Pattern | None:
-    """Read a pattern; None if it cannot be read, and so is ignored."""
+    """Compile a pattern; None if it is not supported, and so is ignored."""
     try:
         return Pattern(source)
     except (ValueError, regex.error, RecursionError):

@@ -1,4 +1,4 @@
-"""Values made up from a schema: valid, and the same for the same key in every process (paper, A.4)."""
+"""Make up values from a schema: valid, and equal for equal keys in every process (paper, A.4)."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ from .specimens import (
 MAX_DEPTH = 24
 MAX_VALUES = 4_000
 MAX_ECHOED = 2_000
-"""Characters of an argument that may be repeated."""
+"""Longest argument that may be repeated, in characters."""
 MAX_ROUNDS = 2
 """How often a recursive reference is followed."""
 TRIES = 3
 _WRAPPERS = vocabulary("data result response payload body")
-"""Members that hold the thing itself, and so do not name it."""
+"""Wrapper members, which do not name the object in them."""
 _ITEM = "try "
-"""What begins the last token of an item's trail."""
+"""Start of the last trail token of an item."""
 
 _BAD = vocabulary(
     "error errors failure failed exception warning warnings invalid deleted blocked expired cancelled canceled more"
 )
-"""Words of fields and values that would make a success look like none."""
+"""Words of fields and values that would make a success look like a failure."""
 
 
 class Impossible(RunFailure):
-    """No value was found that fits the schema."""
+    """No value that fits the schema was found."""
 
 
 class ValueTooLarge(RunFailure):
-    """A value of more than `MAX_VALUES` parts."""
+    """A value with more than `MAX_VALUES` parts."""
 
 
 def make_value(
@@ -69,17 +69,17 @@ def make_value(
 
     Args:
         schema: JSON Schema 2020-12; references point into it.
-        seed: Another seed, another value.
-        key: Identity of the value; equal keys and seeds give equal values, different keys different identifiers.
-        hints: A call's arguments, repeated if the schema has fields of the same names.
+        seed: Seed of the value.
+        key: Identity of the value: equal keys and seeds give equal values, different keys different identifiers.
+        hints: A call's arguments, repeated in fields of the same names.
         subject: Name of the tool, for identifiers.
-        examples: Whole values that are known; what the call says of a member is said of theirs.
+        examples: Known whole values; the call's arguments replace their members of the same names.
 
     Raises:
         Impossible: No fitting value was found.
     """
     reason, rules = "it allows nothing", rules_of(schema)
-    # at last without the arguments: an echoed number may be larger than a result may hold
+    # finally without the arguments: a repeated number may be too large for a result
     for turn, (tight, args) in enumerate(((False, hints), (True, hints), (True, None))):
         maker = _Maker(rules, key=f"{seed}\0{key}\0{turn}", args=args or {}, examples=examples)
         try:
@@ -96,26 +96,26 @@ def make_value(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """Where in the value a part is made: its trail from the root, the nearest field, and the object's name."""
+    """The position of a part in the value: its trail from the root, the nearest field, and the object's name."""
 
     trail: tuple[str | int, ...] = ()
     name: str = ""
     owner: str = ""
     refs: tuple[str, ...] = ()
-    """References that led here, with repetitions."""
+    """References on the way here, with repetitions."""
     listed: bool = False
     again: bool = False
-    """Whether it is in an item that is not the first of its list."""
+    """Whether it is inside an item other than the first of its list."""
     tight: bool = False
     """Whether only required parts are made."""
     above: frozenset[tuple[str, ...]] = frozenset()
-    """Names in the objects around the one here: what a call says of one of them, it does not say of a part."""
+    """Names in the enclosing objects: an argument for one of them does not apply to a part."""
     beside: frozenset[tuple[str, ...]] = frozenset()
-    """Names in the object here."""
+    """Names in the object itself."""
     is_thing: bool = False
-    """Whether an object around has an identifier of its own."""
+    """Whether an enclosing object has an identifier of its own."""
     is_other: bool = False
-    """Whether this is in a thing of another thing, of which a call says nothing."""
+    """Whether this is inside a thing within another thing, to which a call's arguments do not apply."""
 
     def inside(self, names: Iterable[str]) -> Position:
         """Return the position inside an object whose members have these names."""
@@ -153,7 +153,7 @@ class _Maker:
             raise ValueTooLarge(f"more than {MAX_VALUES} parts")
 
     def make(self, schema: Any, position: Position) -> Json:
-        """Make a value for the schema or one of its parts. Raises Impossible, TooLarge."""
+        """Make a value for the schema or one of its parts. Raises Impossible, ValueTooLarge."""
         self._spend(1)
         if len(position.trail) > MAX_DEPTH:
             raise Impossible(f"more than {MAX_DEPTH} levels deep")
@@ -176,7 +176,7 @@ class _Maker:
         if "const" in flat:
             return flat["const"]
         dice = self._dice(position, f"field {turn}")
-        for value in chain(self._said(position), self._shown(flat, position)):
+        for value in chain(self._from_call(position), self._from_examples(flat, position)):
             if self._fits(flat, value):
                 return value
         if "enum" in flat:
@@ -188,7 +188,7 @@ class _Maker:
                 continue
         raise Impossible("no kind of value fits")
 
-    def _said(self, position: Position) -> Iterator[Json]:
+    def _from_call(self, position: Position) -> Iterator[Json]:
         """Yield the call's values for a field."""
         asked, own = words(position.name), is_own_identifier(position.name, position.owner)
         if position.is_other or asked in position.above or (own and position.listed):
@@ -197,25 +197,25 @@ class _Maker:
             if name in self._args:
                 yield self._args[name]
 
-    def _shown(self, flat: JsonObject, position: Position) -> Iterator[Json]:
-        """Yield the schema's own examples and default, if they are no texts; of those each field has its own way."""
+    def _from_examples(self, flat: JsonObject, position: Position) -> Iterator[Json]:
+        """Yield the schema's examples and default, except texts, which each field handles itself."""
         if position.tight or position.again:
             return
         whole = [] if position.trail else self._examples
         for value in chain(whole, list_examples(flat)):
             if value in whole or not isinstance(value, str | None):
-                yield self._with_said(value, flat, position)
+                yield self._with_call_values(value, flat, position)
 
-    def _with_said(self, value: Json, flat: JsonObject, position: Position) -> Json:
-        """Return an example with what the call says of its members."""
+    def _with_call_values(self, value: Json, flat: JsonObject, position: Position) -> Json:
+        """Return an example with the call's values in its members."""
         if not isinstance(value, dict):
             return value
         made, inside = JsonObject(), position.inside([*value])
         for name, each in value.items():
             rule, there = find_member_schema(flat, name), inside.member(name)
             inner = next((one for one, _ in flatten(rule, self._rules.schema, self._dice(there, "shown"))), {})
-            said = (one for one in self._said(there) if self._fits(rule, one))
-            made[name] = next(said, self._with_said(each, inner, there))
+            said = (one for one in self._from_call(there) if self._fits(rule, one))
+            made[name] = next(said, self._with_call_values(each, inner, there))
         return made
 
     def _of_kind(self, kind: str, flat: JsonObject, position: Position, dice: Dice) -> Json:
@@ -255,7 +255,7 @@ class _Maker:
         return value
 
     def _another(self, rule: Any, position: Position, value: list[Json], *, unique: bool, needed: bool) -> Json:
-        """Return one more item, another one than those before if the list asks for it, or where it can be."""
+        """Return one more item, different from earlier ones if required or possible."""
         item: Json = None
         seen = set(map(canonical, value))
         for salt in range(2 * TRIES):
@@ -298,7 +298,7 @@ class _Maker:
         return value
 
     def _fill(self, value: JsonObject, flat: JsonObject, position: Position, dice: Dice) -> None:
-        """Add missing members, and unlisted ones to a map."""
+        """Add missing members, and further members to a map."""
         least = flat.get("minProperties", 0)
         self._spend(least)
         is_map = not flat.get("properties") and bool(flat.get("additionalProperties") or flat.get("patternProperties"))

@@ -1,8 +1,7 @@
-"""Whether a value fits a schema, told by `jsonschema-rs`, if it is known to agree with `rules`.
+"""A fast test whether a value fits a schema, by `jsonschema-rs`, for schemas on which it agrees with `rules`.
 
-It reads the schema as written, but for keywords that are left to our own functions. Where the two may differ, or where
-the work could grow faster than the value, there is no test, and the reference answers; so it does without the extra
-`fast`.
+It uses the schema as written, with our own functions for some keywords. If the two may differ, or if the work could
+grow faster than the value, there is no test, and `rules` decides; the same without the extra `fast`.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from .work import CHECKS_PER_PART, COSTS, MAX_CHECKS, BudgetSpent, begin, count_
 
 MOST_FAULTS = 20
 _READ_WITH = {"minContains": "contains", "maxContains": "contains", "then": "if", "else": "if"}
-"""Keyword to the one that reads it along."""
+"""Keywords that are evaluated together with another one."""
 _NAMED = frozenset({"properties", "prefixItems", "allOf", "dependentSchemas"})
 _DEEPER = frozenset({"properties", "prefixItems", "items", "additionalProperties"})
 MOST_WORK = 2_000
-"""Work that one part of a value may cost, in type checks."""
+"""Most work on one part of a value, in type checks."""
 MOST_GROUPS = 2_000
-"""How many groups of schemas are looked at, each of which applies to one part of a value."""
+"""Most groups of schemas to examine; each group applies to one part of a value."""
 EXACT = 1 << 53
-"""Whole numbers below this are the same as integers and as floats."""
+"""Smaller integers are exact as floats."""
 
 _UNSURE = frozenset(
     {"$id", "$dynamicRef", "patternProperties", "unevaluatedProperties", "unevaluatedItems", "dependencies"}
@@ -39,26 +38,26 @@ _ITEM, _OTHER, _NAME = 0, None, True
 _INSIDE: Mapping[str, Any] = {
     "items": _ITEM, "prefixItems": _ITEM, "contains": _ITEM, "additionalProperties": _OTHER, "propertyNames": _NAME,
 }  # fmt: skip
-"""Keyword to the name of the members that it is for; a property has its own."""
+"""Keyword to the name of the members that it applies to; a property has its own name."""
 _HERE = frozenset(["dependentSchemas", "allOf", "anyOf", "oneOf", "not", "if", "then", "else"])
 _DEFINITIONS = ("$defs", "definitions", "components")
 
 
 class Unsure(Exception):
-    """The two may not agree on a schema."""
+    """The two validators may disagree on a schema."""
 
 
 def compile_quick(schema: Any, follow: Callable[[str], Any]) -> Test | None:
-    """Return a test that holds only if a JSON value fits; None if none is sure, or `jsonschema-rs` is missing.
+    """Return a test that is true only if a JSON value fits; None if it is unsafe, or `jsonschema-rs` is missing.
 
     Args:
         schema: A schema without malformed parts, or a part of one.
-        follow: Returns what a reference leads to, `#` to the whole.
+        follow: Returns the target of a reference, for `#` the whole schema.
     """
     try:
         from jsonschema_rs import Draft202012Validator  # 15 MB: an extra, so that the core stays small
 
-        outside: Any = follow  # which fetches nothing
+        outside: Any = follow  # fetches nothing
         work, root = _Nodes(schema, follow).find_work(), follow("#")
         if root is not schema:
             schema = {**{key: root[key] for key in _DEFINITIONS if key in root}, "allOf": [schema]}
@@ -72,7 +71,7 @@ def compile_quick(schema: Any, follow: Callable[[str], Any]) -> Test | None:
 
 
 def _drop_unknown_formats(part: Any) -> Any:
-    """Return a schema without the formats that every value has: they would be asked of each."""
+    """Return a schema without unknown formats, which every value has."""
     if isinstance(part, list):
         return [*map(_drop_unknown_formats, part)]
     if not isinstance(part, dict):
@@ -85,25 +84,24 @@ def _drop_unknown_formats(part: Any) -> Any:
 
 
 class Mismatch(NamedTuple):
-    """Where a value does not fit: the schema, its keyword, and the place."""
+    """A keyword that a value violates: the schema, the keyword, and the place."""
 
     schema: Any
     keyword: str
     place: Sequence[str | int]
     value: Json
-    """The value there."""
+    """The value at the place."""
 
 
 class Test:
-    """Whether JSON values fit a schema: a yes is certain."""
+    """Tests whether JSON values fit a schema; True is certain."""
 
-    __test__ = False  # for pytest
+    __test__ = False  # pytest would collect the class
 
     def __init__(self, validator: Any, work: int, schema: Any, follow: Callable[[str], Any]) -> None:
         self._validator, self._work, self._schema, self._follow = validator, work, schema, follow
 
     def __call__(self, value: Json) -> bool:
-        """Return True only if a value fits."""
         if self._work > CHECKS_PER_PART and self._work * (1 + count_parts(value)) > MAX_CHECKS:
             return False
         begin(value)
@@ -113,8 +111,8 @@ class Test:
             return False
 
     def find_mismatches(self, value: Json) -> Sequence[Mismatch]:
-        """Return all places where a refused value may not fit, in the whole check's order; empty if unsure."""
-        if (self._work + MOST_FAULTS) * (1 + count_parts(value)) > MAX_CHECKS:  # all errors are made at once
+        """Return all places where a refused value may not fit, in the order of `rules`; empty if unsure."""
+        if (self._work + MOST_FAULTS) * (1 + count_parts(value)) > MAX_CHECKS:  # all errors are built at once
             return ()
         begin(value)
         try:
@@ -132,25 +130,25 @@ class Test:
         schema, place = self._schema, list[str | int]()
         *path, last = error.schema_path
         for token in path:
-            schema = schema[str(token) if isinstance(schema, dict) else token]  # `1` is told for "1"
+            schema = schema[str(token) if isinstance(schema, dict) else token]  # jsonschema-rs reports `1` for "1"
         for token in error.instance_path:
             place.append(str(token) if isinstance(value, dict) else token)
             value = value[place[-1]]
         keyword = _READ_WITH.get(last, last)
-        # `false` is told of the item, not of the list; an empty name in a place is not told
+        # `false` is reported for the item, not for the list; an empty name is not reported
         if error.kind.name in ("falseSchema", "propertyNames") or keyword not in schema or error.instance != value:
             raise ValueError
         return Mismatch(schema, keyword, place, value)
 
     def _rank(self, error: Any, value: Any) -> tuple[int, ...]:
-        """Return the rank of an error among those of the whole check: keywords as written, items as they come."""
+        """Return an error's rank in the order of `rules`: keywords as written, items by position."""
         schema, rank, steps, inside = self._schema, list[int](), iter(error.evaluation_path), iter(error.instance_path)
         for keyword in steps:
             rank.append([*schema].index(_READ_WITH.get(keyword, keyword)))
             schema = schema[keyword]
             if keyword == "$ref":
                 schema = self._follow(schema)
-            elif keyword in _DEFINITIONS:  # our own keywords are told where they are written, not where they apply
+            elif keyword in _DEFINITIONS:  # our own keywords are reported where they are written, not where they apply
                 raise ValueError
             if keyword in _NAMED:
                 schema = schema[_add(rank, schema, next(steps))]
@@ -160,14 +158,14 @@ class Test:
 
 
 def _add(rank: list[int], holder: Any, token: Any) -> Any:
-    """Return a token of a path as the holder has it, and add its position there to a rank."""
-    token = str(token) if isinstance(holder, dict) else token  # `1` is told for "1"
+    """Return a path token as a key of the holder, and append its position to a rank."""
+    token = str(token) if isinstance(holder, dict) else token  # jsonschema-rs reports `1` for "1"
     rank.append([*holder].index(token) if isinstance(holder, dict) else token)
     return token
 
 
 def _own(prepare: Callable[[Any], Callable[[Any], bool]]) -> type:
-    """Return a keyword as `jsonschema-rs` asks for it: what the rule does not fit raises ValueError."""
+    """Return a keyword class for `jsonschema-rs`; it raises ValueError if a value violates the rule."""
 
     class Keyword:
         def __init__(self, _: Any, rule: Any, path: Any) -> None:
@@ -208,7 +206,7 @@ class _SchemaNode:
 
 
 class _Nodes:
-    """The schemas that a schema leads to. Raises Unsure."""
+    """All schemas reachable from a schema. Raises Unsure."""
 
     def __init__(self, schema: Any, follow: Callable[[str], Any]) -> None:
         self._follow = follow
@@ -216,7 +214,7 @@ class _Nodes:
         self._root = (*self._read(schema),)
 
     def _read(self, schema: Any) -> list[int]:
-        """Read a schema, and return its key; none for a flag."""
+        """Read a schema, and return its key; nothing for a boolean schema."""
         if not isinstance(schema, dict):
             return []
         if id(schema) in self._nodes:
@@ -235,7 +233,7 @@ class _Nodes:
         return [id(schema)]
 
     def find_work(self) -> int:
-        """Return the most work that one part of a value can cost: all groups are looked at that may apply to one."""
+        """Return the most work on one part of a value, over all groups of schemas that may apply to one part."""
         most, waiting, seen = 0, [self._root], set[tuple[int, ...]]()
         while waiting:
             group = waiting.pop()
@@ -269,7 +267,7 @@ def _inside(node: _SchemaNode, name: Any) -> list[int]:
 
 
 def _is_exact(schema: Mapping[str, Any]) -> bool:
-    """Return whether both find the same values equal: of numbers small ones, of unique items texts."""
+    """Return whether both validators agree on equality: small numbers, and text items if they must be unique."""
     items = schema.get("items")
     is_of_texts = isinstance(items, dict) and items.get("type") == "string" and "prefixItems" not in schema
     if schema.get("uniqueItems") and not is_of_texts:

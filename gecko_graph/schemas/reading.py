@@ -1,7 +1,7 @@
-"""What a schema says of a value and of its members: through references and all that is composed in place.
+"""The rules of a schema for a value and its members: through references and compositions.
 
-Schemas that hold of the same value are `$ref`, `$dynamicRef` and `allOf`; those that may hold are `anyOf`, `oneOf`,
-`if`, `then`, `else` and `dependentSchemas`, which is also how a discriminator's children are written.
+`$ref`, `$dynamicRef` and `allOf` apply to the same value; `anyOf`, `oneOf`, `if`, `then`, `else` and `dependentSchemas`
+may apply (this includes a discriminator's children).
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from .subschemas import follow
 
 At = TypeVar("At")
 Follow = Callable[[str, At], tuple[Any, At]]
-"""A function from a reference, and where it is, to its target, and where that is. None is a target that is unknown."""
+"""Maps a reference and its location to the target and its location; the target is None if unknown."""
 
 REFERENCES = ("$ref", "$dynamicRef")
 _CONDITIONS = ("if", "then", "else")
 COMPOSED = frozenset({*REFERENCES, *_CONDITIONS, "allOf", "anyOf", "oneOf", "dependentSchemas"})
-"""Keywords whose schemas apply to the very value that the schema applies to."""
+"""Keywords whose schemas apply to the same value."""
 
 
 def follow_inside(reference: str, root: Any) -> tuple[Any, Any]:
-    """Resolve a reference in a schema that holds all that it refers to."""
+    """Resolve a reference within a self-contained schema."""
     return follow(root, reference), root
 
 
 def applying(
     schemas: Sequence[Any], at: At, follow: Follow[At], *, perhaps: Callable[[Any], bool] | bool = True
 ) -> Iterator[tuple[JsonObject, At]]:
-    """Yield schema objects, and those that apply to the same value, each once, with where it is.
+    """Yield schema objects and all schemas that apply to the same value, once each, with their locations.
 
     Args:
         schemas: Schemas that apply to the value.
-        at: Where they are, for `follow`.
-        follow: What resolves a reference.
-        perhaps: Whether those count that need not hold: all, none, or the alternatives of which this is true.
+        at: Their location, for `follow`.
+        follow: Resolves a reference.
+        perhaps: Whether to include schemas that only may apply: all, none, or the alternatives selected by a function.
     """
     waiting, seen = [(one, at) for one in reversed(schemas)], set[int]()
     while waiting:
@@ -71,7 +71,7 @@ class Said(NamedTuple):
     root: Any
 
     def parts(self, *, sure: bool = False) -> list[JsonObject]:
-        """Return the schema object and those that apply, or may apply, to the same value; only the `sure` ones."""
+        """Return the schema object and those that apply, or unless `sure` may apply, to the same value."""
         if isinstance(self.schema, dict) and COMPOSED.isdisjoint(self.schema):
             return [self.schema]
         return [part for part, _ in applying([self.schema], self.root, follow_inside, perhaps=not sure)]
@@ -86,18 +86,18 @@ class Said(NamedTuple):
         return list(dict.fromkeys(name for names in listed for name in names))
 
     def member(self, key: str | int | None) -> Said:
-        """Return the rules of a member by its name, or of an item by its index; of any item for None."""
+        """Return the rules of a member by name, or of an item by index (None: any item)."""
         found = [rule for part in self.parts() for rule in member_schemas(part, key) if isinstance(rule, dict)]
         return Said(found[0] if len(found) == 1 else {"allOf": found} if found else True, self.root)
 
 
 def leads_nowhere(part: JsonObject, root: Any) -> bool:
-    """Return whether a schema object refers to what is not there, so that not all that applies is known."""
+    """Return whether a reference has no target, so that not all rules are known."""
     return any(follow(root, part[key]) is None for key in REFERENCES if isinstance(part.get(key), str))
 
 
 def member_schemas(part: JsonObject, key: str | int | None) -> Iterator[Any]:
-    """Yield the schemas that one schema object itself has for a member, or for an item; none for any value."""
+    """Yield one schema object's own schemas for a member or an item."""
     if isinstance(key, str):
         yield from (rule for _, rule in member_rules([key], part))
     else:

@@ -1,8 +1,8 @@
 """JSON Schema 2020-12 validation: `jsonschema`, adapted to calls from models.
 
-Multiples are computed in decimal, patterns are stopped when they take long, formats are our
-own, references stay inside the document. Malformed parts of a schema are ignored. One check does a bounded amount of
-work; a value that was not checked to the end gets the error `UNFINISHED` and never passes.
+Multiples are computed in decimal, patterns have a timeout, formats are our own, and references stay inside the
+document. Malformed parts of a schema are ignored. The work of one check is bounded; a value that was not completely
+checked gets the error `UNFINISHED` and is never accepted.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from .subschemas import is_number, mentions, tidy
 from .work import COSTS, IS_TYPE, BudgetSpent, begin, find_open, is_integer, is_multiple, matches, spend
 
 USES = 4
-"""From which use on rules have a quick test, which takes as long to make as some checks: many are used once."""
+"""Number of uses after which rules get a quick test, whose creation takes as long as some checks."""
 
 UNFINISHED = "unfinished"
-"""The `validator` of the error about a value that was not checked to the end."""
+"""The `validator` of the error for a value that was not completely checked."""
 
 Errors = Iterator[ValidationError]
 
@@ -41,7 +41,7 @@ _STOCK = Draft202012Validator.VALIDATORS
 def check(rules: Validator, value: Json, *, is_json: bool = False) -> Errors:
     """Return the errors of `value`; the last is `UNFINISHED` if it costs too much or nests too deep.
 
-    `is_json` says that a value is known to be JSON that a checkpoint can store.
+    `is_json`: the value is known to be JSON that a checkpoint can store.
     """
     fits = _quick(rules).fits
     if fits and (is_json or find_non_json(value) is None):
@@ -54,7 +54,7 @@ def check(rules: Validator, value: Json, *, is_json: bool = False) -> Errors:
 
 
 def _explain_at(rules: Validator, fault: Mismatch) -> list[ValidationError]:
-    """Return the errors of one keyword on one part of a value; empty if they cannot be told."""
+    """Return the errors of one keyword on one part of a value; [] if they cannot be determined."""
     part: Any = rules_of_part(rules, fault.schema)
     rule = fault.schema[fault.keyword]
     try:
@@ -69,16 +69,16 @@ def _explain_at(rules: Validator, fault: Mismatch) -> list[ValidationError]:
 
 
 def explain(rules: Validator, value: Json) -> Errors:
-    """Yield the errors of `value` as `check` does; what of it no keyword asks for is not read."""
+    """Yield the errors of `value` as `check` does; parts that no keyword concerns are not read."""
     begin(value)
     try:
         yield from rules.iter_errors(value)
     except (BudgetSpent, RecursionError):
         yield ValidationError(UNFINISHED, validator=UNFINISHED, instance=value)
     except (Unresolvable, ValueError, TypeError, AttributeError, LookupError):
-        return  # a schema that is malformed in a way that `tidy` misses
+        return  # malformed in a way that `tidy` misses
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # of `rpds`, which was called with no depth left
+        if type(error).__name__ != "PanicException":  # of `rpds`, called at the recursion limit
             raise
         yield ValidationError(UNFINISHED, validator=UNFINISHED, instance=value)
 
@@ -168,7 +168,7 @@ def _additional_properties(validator: Any, rule: Any, instance: Json, schema: An
 
 
 def extra_names(names: Iterable[str], schema: Mapping[str, Any]) -> list[str]:
-    """Return the names of members that neither `properties` nor `patternProperties` covers."""
+    """Return the names that neither `properties` nor `patternProperties` covers."""
     known = schema.get("properties", {})
     patterns = [compile_pattern(source) for source in schema.get("patternProperties", {})]
     return [
@@ -202,7 +202,7 @@ def _enum(validator: Any, values: list[Json], instance: Json, schema: Any) -> Er
 
 
 def _short(instance: Json, values: list[Json]) -> Json:
-    # the stock rule prints the value; a text longer than all listed ones is as wrong as its beginning
+    # the stock rule prints the value; a text longer than all listed ones is as wrong as its start
     if isinstance(instance, str):
         return instance[: 1 + max((len(text) for text in values if isinstance(text, str)), default=0)]
     return instance
@@ -214,7 +214,7 @@ def _unique_items(validator: Any, wanted: bool, instance: Json, schema: Any) -> 
 
 
 def canonical(value: Json) -> str:
-    """Return a text that is the same for values equal in JSON Schema: 1 and 1.0 are, 1 and true are not."""
+    """Return equal texts for values that JSON Schema considers equal: 1 and 1.0, but not 1 and true."""
     plain = map_scalars(value, lambda each: int(each) if isinstance(each, float) and each.is_integer() else each)
     return json.dumps(plain, sort_keys=True, separators=(",", ":"))
 
@@ -242,7 +242,7 @@ StrictValidator: Any = validators.extend(  # type: ignore[no-untyped-call]
 @cache
 def _kind(*, has_patterns: bool, has_ids: bool) -> Any:
     """Return the validator class for a schema with or without `patternProperties` and `$id`."""
-    # the stock rule for unevaluatedProperties runs the patterns of patternProperties through `re`
+    # the stock rule for unevaluatedProperties matches patternProperties with `re`
     changed = {"unevaluatedProperties": lambda *_: None} if has_patterns else {}
     kind = validators.extend(StrictValidator, validators=changed)  # type: ignore[no-untyped-call]
     if not has_ids:
@@ -253,9 +253,9 @@ def _kind(*, has_patterns: bool, has_ids: bool) -> Any:
 def _descend(
     rules: Any, instance: Json, schema: Any, path: Any = None, schema_path: Any = None, resolver: Any = None
 ) -> Errors:
-    """Return the errors of a part; unlike the stock method it does not make the part's rules anew at each visit.
+    """Return the errors of a part; unlike the stock method it does not recreate the part's rules at each visit.
 
-    For schemas without `$id`: all their references have one base, so `resolver` is the rules' own.
+    For schemas without `$id`, all of whose references have one base: `resolver` is the rules' own.
     """
     del resolver
 
@@ -269,10 +269,10 @@ def _descend(
 
 @cache_by_identity(4096)
 def rules_of(schema: Any) -> Validator:
-    """Return the compiled rules of a schema. Cached by the object itself, so never change a schema in place."""
+    """Return the compiled rules of a schema, cached by identity: never change a schema in place."""
     try:
         clean = tidy(schema)
-        text = repr(clean)  # nearly no schema has one of them
+        text = repr(clean)  # nearly no schema has one of these keywords
         has = {key: key in text and mentions(clean, key) for key in ("patternProperties", "$id")}
         kind = _kind(has_patterns=has["patternProperties"], has_ids=has["$id"])
         rules: Validator = kind(clean, registry=Registry())
@@ -283,18 +283,18 @@ def rules_of(schema: Any) -> Validator:
 
 @cache_by_identity(16_384)
 def rules_of_part(rules: Validator, schema: Any) -> Validator:
-    """Return the compiled rules of a part of their schema; cached as by `rules_of`."""
+    """Return the compiled rules of a part of a schema; cached as by `rules_of`."""
     made: Validator = rules.evolve(schema=schema)
     return made
 
 
 def quick_test(rules: Any) -> Test | None:
-    """Return a test of JSON values that holds only where `explain` finds no error; None if there is none."""
+    """Return a test that is true only if `explain` finds no error; None if there is none."""
     return compile_quick(rules.schema, lambda reference: rules._resolver.lookup(reference).contents)
 
 
 class _Quick:
-    """The quick test of compiled rules, made once they have been used."""
+    """The quick test of compiled rules, created after some uses."""
 
     __slots__ = ("_rules", "_test", "_uses")
 

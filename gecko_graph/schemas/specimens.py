@@ -1,4 +1,4 @@
-"""Words of field names, and texts and numbers that fit a flat schema, the same in every process."""
+"""Words of field names, and texts and numbers that fit a flat schema, equal in every process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Thing = TypeVar("Thing")
 
 
 class Dice:
-    """A stream of numbers, the same for equal keys: `hash` changes between processes, `random` between versions."""
+    """A reproducible random stream by key; `hash` changes between processes, `random` between versions."""
 
     __slots__ = ("_key", "_thrown")
 
@@ -31,11 +31,11 @@ class Dice:
         self._thrown = 0
 
     def below(self, count: int) -> int:
-        """Return a whole number from 0 to `count` - 1."""
+        """Return an integer from 0 to `count` - 1."""
         return self._throw() % max(count, 1)
 
     def between(self, low: int, high: int) -> int:
-        """Return a whole number from `low` to `high`, both included."""
+        """Return an integer from `low` to `high`, inclusive."""
         return low + self.below(high - low + 1)
 
     def pick(self, things: Sequence[Thing]) -> Thing:
@@ -73,18 +73,17 @@ _VERBS = vocabulary(
 
 @lru_cache(maxsize=4096)
 def words(name: str) -> tuple[str, ...]:
-    """Return the words of a name in lower case: `checkInDate` and `check_in_date` are both `checkin date`."""
+    """Return the words of a name in lower case: `checkin date` for `checkInDate` and `check_in_date`."""
     found = " ".join(_WORD.findall(name)).lower()
     return tuple(_ONE_WORD.sub(lambda match: match[0].replace(" ", ""), found).split())
 
 
 def is_identifier(name: str) -> bool:
-    """Return whether the field identifies entities."""
     return bool(IDENTIFIERS & set(words(name)[-1:]))
 
 
 def is_own_identifier(name: str, owner: str) -> bool:
-    """Return whether the field identifies its own object, which is called `owner`."""
+    """Return whether the field identifies its own object, named `owner`."""
     found = words(name)
     return is_identifier(name) and (len(found) == 1 or singular(owner) == " ".join(found[:-1]))
 
@@ -98,7 +97,7 @@ def singular(name: str) -> str:
 
 
 def noun(name: str) -> str:
-    """Return the main noun of a name: `user` of `get_user_details`, `order` of `order_id`."""
+    """Return the main noun of a name: `user` for `get_user_details`, `order` for `order_id`."""
     found = [word for word in words(name) if word not in _VERBS | IDENTIFIERS and not word.isdigit()]
     return singular(found[-1]) if found else ""
 
@@ -111,8 +110,8 @@ _OTHERS = "-_.@/:+#, éßøñçλжя中あ١"
 
 
 def spell(pattern: Pattern, dice: Dice, *, least: int = 0, most: int | None = None) -> str | None:
-    """Return a text of `least` to `most` characters that the pattern accepts; None if no try finds one."""
-    try:  # Python's parser knows no Unicode properties: some of their characters take their place
+    """Return a text of `least` to `most` characters that the pattern accepts, None if no try finds one."""
+    try:  # Python's parser lacks Unicode properties: some of their characters replace them
         tree = _parser.parse(regex.sub(r"\\[pP](?:\{[\w=]+\}|\w)", _list_liked, pattern.translated))
     except (error, RecursionError):
         return None
@@ -175,18 +174,18 @@ _SPECIMENS = {
     "uuid": "????????-????-4???-a???-????????????",
     "byte": "????????",
 }
-"""Texts by format: `#` stands for a digit from 1 to 9, `?` for a hexadecimal one."""
+"""Texts by format; `#` is a digit from 1 to 9, `?` a hexadecimal digit."""
 
 
 def list_examples(flat: JsonObject) -> list[Json]:
     """Return a schema's examples and default."""
     found = shown if isinstance(shown := flat.get("examples"), list) else []
-    # an empty default ("" for every text, in Kubernetes' documents) says that a member may be left out
+    # an empty default ("" for every text, in Kubernetes' documents) means that the member is optional
     return [*found, *(flat[key] for key in ("example", "default") if flat.get(key) not in (None, "", {}, []))]
 
 
 def make_texts(flat: JsonObject, dice: Dice, *, name: str, owner: str) -> Iterator[Json]:
-    """Yield texts for a field called `name` of an object called `owner`; some may miss the schema."""
+    """Yield texts for a field `name` of an object `owner`; some may not fit the schema."""
     least, most, form = flat.get("minLength", 0), flat.get("maxLength"), str(flat.get("format"))
     if least > MAX_LENGTH:
         return
@@ -215,7 +214,7 @@ def _sized(value: str, dice: Dice, least: int, most: int | None) -> str:
 
 
 def _vary(example: Json, dice: Dice) -> Json:
-    """Return an identifier like the example, with other digits; if it has none, other letters."""
+    """Return an identifier like the example, with other digits, or if it has none with other letters."""
     if not isinstance(example, str):
         return example
     old, new = ("[0-9]", "0123456789") if re.search("[0-9]", example) else ("[a-z]", "abcdefghijklmnopqrstuvwxyz")
@@ -224,14 +223,14 @@ def _vary(example: Json, dice: Dice) -> Json:
 
 
 def make_numbers(flat: JsonObject, dice: Dice, *, name: str, whole: bool) -> Iterator[int | float]:
-    """Yield numbers within the bounds and on the step of a flat schema, the likeliest first; a few may miss it."""
+    """Yield numbers within bounds and step of a flat schema, the likeliest first; a few may not fit."""
     shown = [value for value in list_examples(flat) if type(value) in (int, float)]
-    if is_identifier(name):  # that of another thing: as the example, with other digits
+    if is_identifier(name):  # of another thing: like the example, with other digits
         yield from (int(str(_vary(str(value), dice))) for value in shown if isinstance(value, int))
     yield from shown
     low, high = _bounds(flat, whole=whole)
     start, stop = map(Fraction, (100_000, 999_999) if is_identifier(name) else (1, 100))
-    if stop < low or start > high:  # beside the nearer bound
+    if stop < low or start > high:  # next to the nearer bound
         start, stop = (low, low + 100) if stop < low else (high - 100, high)
     start, stop = max(start, low), min(stop, high)
     step = Fraction(str(flat.get("multipleOf", 1)))
@@ -268,7 +267,7 @@ _HINTS: Mapping[str, frozenset[str]] = {
 CHECKED_AFTERWARDS = COMPOSED | vocabulary(
     "not if contains propertyNames dependentRequired unevaluatedItems unevaluatedProperties patternProperties"
 )
-"""Keywords of which a value made for the flattened schema must still be checked against the schema itself."""
+"""Keywords for which a value of the flattened schema must be checked against the original schema."""
 
 
 def list_types(flat: JsonObject) -> list[str]:
@@ -285,7 +284,7 @@ def find_member_schema(flat: JsonObject, name: str) -> Any:
 
 
 def make_names(flat: JsonObject, dice: Dice, owner: str) -> Iterator[str]:
-    """Yield names for unlisted members of an object called `owner`."""
+    """Yield names for further members of an object named `owner`."""
     for source in flat.get("patternProperties", {}):
         yield from _spell_names(source, dice, 3)
     if flat.get("additionalProperties", True) is False:

@@ -1,9 +1,9 @@
-"""A schema that guards the task state: nothing in it may be ignored, and of a change only what it touches is checked.
+"""A schema that guards the task state: no part of it is ignored, and only the changed parts of a state are checked.
 
-Patches are applied copy-on-write, so what a change leaves alone is the same object before and after: it fitted then,
-under the same rule, and fits now. This holds for rules that a value fits all of, each at one place (`properties`,
-`items`, `allOf`, `$ref`, ...). Every other keyword of a level that changed (`required`, `uniqueItems`, `anyOf`, `if`,
-`unevaluatedProperties`, ...) is checked there whole.
+Patches are applied copy-on-write, so an unchanged part is the same object before and after: it was valid under the same
+rule and still is. This holds for rules that apply to one place each (`properties`, `items`, `allOf`, `$ref`, ...). All
+other keywords of a changed level (`required`, `uniqueItems`, `anyOf`, `if`, `unevaluatedProperties`, ...) are checked
+in full.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _META = Draft202012Validator(Draft202012Validator.META_SCHEMA)
 def check_schema(
     schema: Any, *, where: str, line_of: Callable[[tuple[str, ...]], int | None] = lambda _: None
 ) -> JsonObject:
-    """Return a JSON Schema 2020-12, checked: every part of it can be checked, and every reference stays inside it.
+    """Return a JSON Schema 2020-12 after checking that each part can be validated, and each reference stays inside.
 
     Args:
-        schema: The schema; a checked one is known by the object itself, so never change it in place.
+        schema: The schema; the result is cached by identity, so never change it in place.
         where: Document and place of the schema, for messages.
-        line_of: Returns the line of a part of it in its file, for messages.
+        line_of: Returns the line of a part in its file, for messages.
 
     Raises:
-        ContractError: It is not one; the message names document, place, line and reason.
+        ContractError: It is invalid; the message names document, place, line and reason.
     """
     if not isinstance(schema, dict):
         raise ContractError(f"{where}: expected a JSON Schema as an object, got {type(schema).__name__}")
@@ -51,7 +51,7 @@ def check_schema(
 
 
 def leave_room(schema: JsonObject) -> JsonObject:
-    """Return a schema of the task state; a closed one with room for the runtime variables."""
+    """Return a schema of the task state that, if closed, allows the runtime variables."""
     closed = {"additionalProperties", "unevaluatedProperties"} & schema.keys()
     if not closed or RUNTIME in schema.get("properties", {}):
         return schema
@@ -60,7 +60,7 @@ def leave_room(schema: JsonObject) -> JsonObject:
 
 @cache_by_identity(256)
 def _find_fault(schema: JsonObject) -> str:
-    """Return place and reason of what is wrong with a schema; an empty text if nothing is."""
+    """Return place and reason of a schema's fault, "" if there is none."""
     found: Finding | None = find_unstorable(schema)
     if found is None and (error := best_match(_META.iter_errors(schema))):
         found = next(findings(error))
@@ -77,10 +77,10 @@ def _find_unchecked(root: JsonObject, part: Any, place: str) -> Iterator[str]:
         here = place + pointer_step(key)
         if key in ("$ref", "$dynamicRef") and isinstance(value, str) and follow(root, value) is None:
             is_inside = value.startswith("#")
-            why = "leads nowhere" if is_inside else "is outside of the schema, and is never fetched"
+            why = "has no target" if is_inside else "is outside of the schema, and is never fetched"
             yield f"{here}: {value!r} {why}: write it under $defs, as #/$defs/NAME"
         elif key == "$ref" and isinstance(value, str) and _is_circular(root, value):
-            yield f"{here}: {value!r} leads back to itself, through nothing but references"
+            yield f"{here}: {value!r} refers to itself through references only"
         elif key == "$id" and isinstance(value, str) and place:
             yield f"{here}: only the whole schema may have an $id"
         elif any(compile_pattern(source) is None for source in _patterns(key, value)):
@@ -114,12 +114,12 @@ Place = tuple[str | int, ...]
 
 
 def check_change(rules: Validator, before: Json, after: Json) -> Iterator[ValidationError]:
-    """Yield the errors of a value, given that the one before had none; none exactly where the whole check finds none.
+    """Yield the errors of a changed value, given that the old one had none; none exactly if the full check finds none.
 
     Args:
-        rules: What `rules_of` returns, for a schema that `check_schema` accepts.
-        before: A value that fits.
-        after: The value that it was changed to; what is unchanged in it is shared with `before`.
+        rules: The result of `rules_of`, for a schema that `check_schema` accepts.
+        before: A valid value.
+        after: The changed value; unchanged parts are shared with `before`.
     """
     yield from _check(rules, rules.schema, before, after, (), frozenset())
 
@@ -127,12 +127,12 @@ def check_change(rules: Validator, before: Json, after: Json) -> Iterator[Valida
 def _check(
     rules: Validator, schema: Any, before: Any, after: Json, place: Place, seen: frozenset[int]
 ) -> Iterator[ValidationError]:
-    """Yield the errors of one value under one schema; `seen` are the references followed at this very value."""
+    """Yield the errors of one value under one schema; `seen` are the references followed at this value."""
     if before is after or schema is True or id(schema) in seen:
         return
     both = next((kind for kind in (dict, list) if isinstance(before, kind) and isinstance(after, kind)), None)
     rest = schema if both is None or not isinstance(schema, dict) else _whole_part(schema)
-    # of a whole level the quick test would read all that stands in it
+    # for a whole level the quick test would read everything below it
     for error in (check if rest is schema else explain)(rules_of_part(rules, rest), after):
         error.path.extendleft(reversed(place))
         yield error
@@ -147,7 +147,7 @@ def _check(
 
 @cache_by_identity(4096)
 def _whole_part(schema: JsonObject) -> Any:
-    if {"unevaluatedProperties", "unevaluatedItems"} & schema.keys():  # they read what the others have found
+    if {"unevaluatedProperties", "unevaluatedItems"} & schema.keys():  # they depend on the others' results
         return schema
     return {keyword: value for keyword, value in schema.items() if keyword not in _LOCAL}
 
@@ -160,7 +160,7 @@ def _changed_members(schema: JsonObject, before: JsonObject, after: JsonObject) 
 
 
 def _changed_items(schema: JsonObject, before: list[Json], after: list[Json]) -> Iterator[tuple[int, Any, Any]]:
-    """Yield the items of a list that changed, each with its rule and what stood there; items that moved did not."""
+    """Yield the changed items of a list, each with its rule and the old item; moved items are unchanged."""
     first = schema.get("prefixItems", [])
     old = dict(enumerate(before))
     for index, rule in enumerate(first[: len(after)]):

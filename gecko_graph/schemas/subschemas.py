@@ -1,4 +1,4 @@
-"""Subschemas and references of a JSON Schema, and a copy without its malformed parts."""
+"""Subschemas and references of a JSON Schema, and a copy without malformed parts."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ SINGLES = frozenset(
 """Keywords whose value is one schema."""
 
 IN_PLACE = frozenset({"allOf", "anyOf", "oneOf"})
-"""Keywords whose schemas apply to the very value that the schema applies to."""
+"""Keywords whose schemas apply to the same value."""
 
 ANNOTATIONS = frozenset(
     {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"}
 )
-"""Keywords that decide nothing."""
+"""Keywords without effect on validity."""
 
 
 def rebuild(schema: JsonObject, change: Callable[[Any], Any]) -> JsonObject:
@@ -45,7 +45,6 @@ def _rebuild_value(key: str, value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def children(schema: JsonObject) -> Iterator[Any]:
-    """Yield the direct subschemas of a schema."""
     for key, value in schema.items():
         if key in MAPS and isinstance(value, dict):
             yield from value.values()
@@ -56,7 +55,7 @@ def children(schema: JsonObject) -> Iterator[Any]:
 
 
 def walk(schema: Any) -> Iterator[JsonObject]:
-    """Yield each schema object in a schema, itself first, in written order."""
+    """Yield each schema object in a schema, itself first, in document order."""
     waiting = [schema]
     while waiting:
         one = waiting.pop()
@@ -73,7 +72,7 @@ def mentions(schema: Any, key: str) -> bool:
 
 
 def follow(root: Any, reference: str) -> Any:
-    """Resolve a reference inside the document `root`; None if it points outside or nowhere."""
+    """Resolve a reference inside the document `root`, None if it points outside or nowhere."""
     place = root
     pointer = unquote(reference)
     if pointer not in ("", "#") and not pointer.startswith("#/"):
@@ -98,19 +97,19 @@ COUNTS = (
 )  # fmt: skip
 
 DATA = frozenset({"enum", "const", "default", "example", "examples"})
-"""Keywords whose values are no schemas."""
+"""Keywords whose values are not schemas."""
 
 TURNING = frozenset({"not", "oneOf", "if", "contains"})
-"""Keywords inside which a weaker rule can mean a stronger one outside: they are kept whole or removed."""
+"""Keywords inside which a weaker rule can mean a stronger one outside: they are kept or removed as a whole."""
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a number within the range of floats: whole numbers in files can be larger."""
+    """Return whether a value is a number within the range of floats; integers in files can be larger."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def is_count(value: Any) -> bool:
-    """Return True for a whole number from 0, also if it is written `3.0`."""
+    """Return True for an integer from 0, also written as `3.0`."""
     return is_number(value) and value >= 0 and value == int(value)
 
 
@@ -144,23 +143,23 @@ _SHAPES: Mapping[str, Callable[[Any], bool]] = {
 def tidy(schema: Any) -> Any:
     """Return a copy of a schema without its malformed parts.
 
-    `$schema` goes too: everything is read as 2020-12. Places that no keyword names (`components`) are tidied as well,
-    because references point there.
+    `$schema` is removed too: everything is read as 2020-12. Unknown keywords (`components`) are tidied as well, because
+    references may point there.
     """
     if not isinstance(schema, dict):
         return schema if isinstance(schema, bool) else True
     clean = {
-        key: value if type(value) is str else _tidy_value(key, value)  # as most are
+        key: value if type(value) is str else _tidy_value(key, value)  # the most common case
         for key, value in schema.items()
         if is_well_formed(key, value)
     }
     if "format" in clean and contradicts_format(clean):
-        del clean["format"]  # its own values contradict it, so that validation ignores it
+        del clean["format"]  # its own values contradict it, so it is ignored
     return {key: value for key, value in clean.items() if key not in TURNING or value == schema[key]}
 
 
 def is_well_formed(key: object, value: Any) -> bool:
-    """Return whether a keyword of a schema may hold this value; subschemas are not looked into."""
+    """Return whether a keyword of a schema may have this value; subschemas are not examined."""
     if not isinstance(key, str) or key == "$schema":
         return False
     if key in SINGLES and not isinstance(value, dict | bool):
@@ -183,7 +182,7 @@ def _tidy_value(key: str, value: Any) -> Any:
     if key in MAPS:
         is_free = key != "patternProperties"
         names = [name for name in value if isinstance(name, str) and (is_free or compile_pattern(name) is not None)]
-        # `{"not": {}}` is the same as `false`, but jsonschema's error about that has no path
+        # `{"not": {}}` equals `false`, but jsonschema's error for that has no path
         return {name: {"not": {}} if value[name] is False else tidy(value[name]) for name in names}
     if key in SINGLES:
         return tidy(value)

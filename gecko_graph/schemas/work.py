@@ -1,4 +1,4 @@
-"""The bounded work of one check, counted in type checks, and what is computed otherwise than by `jsonschema`."""
+"""The bounded work of one check, counted in type checks, and computations that differ from `jsonschema`'s."""
 
 from __future__ import annotations
 
@@ -13,30 +13,29 @@ from .formats import Pattern
 from .subschemas import is_number
 
 MAX_CHECKS = 50_000
-"""Type checks that one value may cost, and `CHECKS_PER_PART` for each of its parts where it has many."""
+"""Most type checks on one value; for large values `CHECKS_PER_PART` more per part."""
 
 CHECKS_PER_PART = 20
 
 VALUES_PER_CHECK = 20
-"""Values of an enum that take about as long to compare as a type check."""
+"""Values of an enum whose comparison takes as long as a type check."""
 
 SECONDS_PER_CHECK = 2e-5
-"""Processor time of a pattern that counts as a type check."""
+"""Processor time of a pattern that counts as one type check."""
 
 COSTS: Mapping[str, Callable[[Any], int]] = {
     "type": lambda _: 1,
-    "$ref": lambda _: 3,  # a reference takes about as long to follow as so many type checks
+    "$ref": lambda _: 3,  # following a reference takes as long as three type checks
     "anyOf": len,
     "oneOf": len,
     "enum": lambda values: len(values) // VALUES_PER_CHECK,
 }
-"""Keyword to what it costs by itself."""
+"""Keyword to its own cost."""
 
 _work = threading.local()
 
 
-class BudgetSpent(Exception):
-    """A check has used up its budget."""
+class BudgetSpent(Exception): ...
 
 
 def begin(value: Json) -> None:
@@ -44,7 +43,7 @@ def begin(value: Json) -> None:
 
 
 def find_open() -> set[tuple[int, int]]:
-    """Return the references that are followed now, each with the value that it is followed on."""
+    """Return the references that are being followed, each with the value."""
     followed: set[tuple[int, int]] = _work.open
     return followed
 
@@ -59,7 +58,6 @@ def spend(checks: int) -> None:
 
 
 def is_spent() -> bool:
-    """Return whether the budget of the check is used up."""
     return bool(_work.left < 0)
 
 
@@ -74,7 +72,7 @@ def count_parts(value: Json) -> int:
 
 
 def matches(pattern: Pattern, text: str) -> bool:
-    """Return whether a pattern occurs in a text; its time is counted. Raises BudgetSpent."""
+    """Return whether a pattern occurs in a text, and count the time. Raises BudgetSpent."""
     begun = time.thread_time()
     found = pattern.matches(text)
     spend(int((time.thread_time() - begun) / SECONDS_PER_CHECK))
@@ -85,14 +83,14 @@ def matches(pattern: Pattern, text: str) -> bool:
 
 
 def is_multiple(value: float, step: float) -> bool:
-    """Return True if `value` is a whole number of steps, by their decimal digits: 0.3 is three times 0.1."""
+    """Return True if `value` is an integer number of steps, by decimal digits: 0.3 is three times 0.1."""
     if isinstance(value, int) and isinstance(step, int):
         return value % step == 0
     return (Fraction(str(value)) / Fraction(str(step))).denominator == 1
 
 
 def is_integer(value: Json) -> bool:
-    """Return whether a value is an integer, as JSON Schema has it: 2.0 is one."""
+    """Return whether a value is an integer as in JSON Schema, where 2.0 is one."""
     if isinstance(value, float):
         return value.is_integer()
     return isinstance(value, int) and not isinstance(value, bool)

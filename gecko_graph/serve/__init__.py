@@ -1,1 +1,1 @@
-"""A world as a server (extra `serve`): HTTP by the document's paths, MCP, sessions that fork, reset and resume."""
+"""A world as a server (extra `serve`): HTTP with the document's paths, MCP, sessions that fork, reset and resume."""

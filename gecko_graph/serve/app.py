@@ -1,4 +1,4 @@
-"""The server: its own routes below `/_gecko/`, the original Gecko's, MCP, and the document's operations."""
+"""The server's routes: its own below `/_gecko/`, those of the original Gecko, MCP, and the document's operations."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _PAGE = Path(__file__).with_name("page.html").read_text(encoding="utf-8").replac
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The data that the routes answer from.
+    """The data of the routes.
 
     Args:
         sessions: The sessions.
         operations: The document's operations.
-        case: A scenario, whose milestones `result` is scored by.
-        notes: The start page's notes on the tools.
+        case: A scenario, by whose milestones `result` is scored.
+        notes: Notes on the tools for the start page.
     """
 
     sessions: Sessions
@@ -74,7 +74,7 @@ class Server:
             ("GET", f"{one}/snapshot", self._snapshot),
             ("POST", f"{one}/result", self._score),
             ("POST", "/_gecko/snapshots", self._take_snapshot),
-            # the original Gecko's
+            # of the original Gecko
             ("GET", "/session-id", self._create_named),
             ("POST", "/set-session-state", self._replace_state),
             ("GET", "/get-session-state", self._read_state),
@@ -103,7 +103,7 @@ class Server:
         if request.path_params.get("session"):
             path = "/" + path.split("/", 3)[3]
         if path == "/_gecko" or path.startswith("/_gecko/"):
-            raise HttpRefusal(404, "there is no such route, or not with this method")
+            raise HttpRefusal(404, "no such route, or not with this method")
         request.scope["gecko_path"] = path
         try:
             return await self.operations.answer(request, self.sessions, name_of(request))
@@ -173,7 +173,7 @@ class Server:
 
     async def _score(self, request: Request) -> Response:
         if self.case is None or not (self.case.goal.milestones or self.case.goal.minefields):
-            raise HttpRefusal(409, "there is no goal to score: start with --scenario FILE that has milestones")
+            raise HttpRefusal(409, "no goal to score: start with --scenario FILE that has milestones")
         answer = (await body_of(request, {"answer"})).get("answer")
         if answer is not None and not isinstance(answer, str):
             raise HttpRefusal(422, "answer: expected a text")
@@ -215,7 +215,7 @@ def _tell(session: Session, status: int = 200) -> Response:
 
 
 def safe(handler: Handler) -> Handler:
-    """Return the handler with every fault as an answer, without stack and secret."""
+    """Return a handler that turns every exception into an answer, without traceback or secrets."""
 
     async def answer(request: Request) -> Response:
         try:
@@ -225,19 +225,19 @@ def safe(handler: Handler) -> Handler:
         except BodyTooLarge:
             refused = HttpRefusal(413, "the body is too large")
         except RecursionError:
-            refused = HttpRefusal(422, "it is nested too deeply")
+            refused = HttpRefusal(422, "the body is nested too deeply")
         except ClientDisconnect:
             raise
-        except Exception as error:  # noqa: BLE001 - the boundary to whoever asks
+        except Exception as error:  # noqa: BLE001 - the boundary to clients
             sys.stderr.write(f"gecko-graph serve: {type(error).__name__} at {request.method} {request.url.path}\n")
-            refused = HttpRefusal(500, "the server has a fault")
+            refused = HttpRefusal(500, "internal error of the server")
         return refused.respond()
 
     return answer
 
 
 def name_of(request: Request) -> str:
-    """Return the session that a request is of: our own routes' id, `X-Session-ID`, the path, else `default`."""
+    """Return a request's session: our own routes' id, `X-Session-ID`, the path, else `default`."""
     given = request.path_params.get("id") or request.headers.get("x-session-id")
     return str(given or request.path_params.get("session") or DEFAULT)
 
@@ -251,7 +251,7 @@ async def _json(request: Request) -> Json:
 
 
 async def body_of(request: Request, keys: set[str] | None) -> JsonObject:
-    """Return a request's JSON object; `keys` are those that it may have, None for any. Raises Refused."""
+    """Return a request's JSON object; `keys` are the allowed keys, None for any. Raises HttpRefusal."""
     body = await _json(request)
     if not isinstance(body, dict):
         raise HttpRefusal(422, "expected a JSON object")

@@ -1,7 +1,7 @@
-"""Who may ask, and how much: hosts, origins, the token, bodies. It stands before everything else.
+"""Access control and limits: hosts, origins, the token, body sizes; it runs before everything else.
 
-A page of a foreign site reaches a server on loopback by a name that it has pointed there (DNS rebinding), or straight
-with its `Origin`: both headers are checked. No answer allows another origin to read it.
+A page of another site can reach a loopback server through a name that resolves to it (DNS rebinding), or directly with
+its `Origin`: both headers are checked. No answer allows another origin to read it.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ MAX_BODY = 1_000_000
 TOKEN = "x-gecko-token"
 
 
-class BodyTooLarge(ClientDisconnect):
-    """A body over the limit."""
+class BodyTooLarge(ClientDisconnect): ...
 
 
 class Guard:
     """An ASGI application behind the checks.
 
     Args:
-        app: What answers.
-        hosts: Names in `Host` that are taken, without ports; any if a token is demanded and it is empty.
-        origins: Further origins that may ask, `https://name:port`.
-        token: Demanded in `X-Gecko-Token`, or as Bearer if the path is the server's own.
+        app: The application.
+        hosts: Accepted names in `Host`, without ports; empty accepts any, if a token is required.
+        origins: Further accepted origins, `https://name:port`.
+        token: Required in `X-Gecko-Token`, or as Bearer on the server's own paths.
     """
 
     def __init__(
@@ -46,8 +45,7 @@ class Guard:
         self._token = token.encode() if token else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
-        if scope["type"] != "http":  # there are no sockets to serve
+        if scope["type"] != "http":  # no websockets are served
             await self._app(scope, receive, send)
             return
         pairs = reversed(scope["headers"])  # of equal names the first counts
@@ -70,17 +68,17 @@ class Guard:
     def _find_fault(self, scope: Scope, headers: Mapping[str, str]) -> tuple[int, str] | None:
         host, origin = headers.get("host", ""), headers.get("origin")
         if self._hosts and _name_of(f"//{host}") not in self._hosts:
-            return 403, "Host: this server does not answer under that name"
+            return 403, "Host: this server does not answer to that name"
         if origin is not None and origin not in self._origins and not _is_same(origin, host):
-            return 403, "Origin: another site may not ask"
+            return 403, "Origin: requests from other sites are refused"
         path = str(scope["path"])
         if headers.get("sec-fetch-site") == "cross-site" and origin is None and path != "/_gecko/":
-            return 403, "another site may not ask"  # an image or a link, which sends no Origin
+            return 403, "requests from other sites are refused"  # an image or a link, which sends no Origin
         if self._token and path not in ("/_gecko", "/_gecko/") and not self._has_token(path, headers):
             return 401, "the server's token is missing or wrong (X-Gecko-Token)"
         length = headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit() or int(length[:20]) > MAX_BODY:
-            return 413, f"a body holds at most {MAX_BODY} bytes"
+            return 413, f"a body may have at most {MAX_BODY} bytes"
         return None
 
     def _has_token(self, path: str, headers: Mapping[str, str]) -> bool:

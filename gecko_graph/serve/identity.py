@@ -1,6 +1,6 @@
-"""Whose a request is, and which method it names: what tells a write from a read, and one user's write from another's.
+"""The identity of requests: the method that counts (read or write), and the user's credential.
 
-Names of headers and parameters are compared as frameworks compare them: in lower case, `_` and `.` as `-`.
+Names of headers and parameters are compared as frameworks do: in lower case, with `_` and `.` as `-`.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from .sessions import HttpRefusal
 
 KEY = "idempotency-key"
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
-"""Methods that read, unless an operation's declared effect says otherwise."""
+"""Methods that read, unless an operation's declared effect differs."""
 _OVERRIDE = re.compile(
     r"-(?:http-?)?method-?|x-(?:(?:http|rest|original|forwarded)-)?(?:method|verb)(?:-override)?|"
     r"(?:http-)?method-override"
 )
-"""Headers and parameters that frameworks take for the method: `X-HTTP-Method-Override`, `_method` and their kin."""
+"""Headers and parameters that frameworks accept as the method: `X-HTTP-Method-Override`, `_method` and others."""
 _CREDENTIAL = re.compile(
     r"auth|cookie|token|secret|passw|credential|signature|cert|jwt|saml|oidc|dpop|assertion|principal|identity|apikey|"
     r"(?<![a-z])(?:key|sig|sid|session|user(?!-agent)|user-?id|username|email|account|tenant|customer|merchant|member|"
     r"client-id|subject|org|organi[sz]ation|workspace|ssl|tls|dn|behalf|as|sudo|impersonate|role)(?![a-z])"
 )
-"""Headers and parameters of the query that say who asks, also those that a proxy sets for a client's certificate."""
+"""Headers and query parameters that identify the user, also those that a proxy sets for a client certificate."""
 
 
 def find_method(request: httpx.Request) -> str:
-    """Return the method that a request counts as: a write that an override names, else its own.
+    """Return the method that counts: a write named by an override, else the request's own.
 
-    An override that names a read changes nothing: a service that does not know it makes the write. Raises Refused (400)
-    where several writes are named.
+    An override to a read is ignored: a service that does not know it would make the write. Raises HttpRefusal (400) if
+    several writes are named.
     """
     named = {value.strip().upper() for name, value in _fields(request) if _OVERRIDE.fullmatch(_plain(name))}
     writes = named - READS - {""}
@@ -50,7 +50,7 @@ def find_method(request: httpx.Request) -> str:
 
 
 def _fields(request: httpx.Request) -> Iterator[tuple[str, str]]:
-    """Yield headers, parameters of the query, and the fields of a body, which a method may be read from."""
+    """Yield headers, query parameters and body fields, from which a service may read the method."""
     yield from request.headers.multi_items()
     yield from _pairs(request.url.query)
     content, media = request.read(), request.headers.get("content-type", FORMS[0]).lower()
@@ -79,10 +79,10 @@ def key_header(tool: ToolSpec | None) -> str:
 
 
 def find_credential(request: httpx.Request, tool: ToolSpec | None) -> list[list[str]]:
-    """Return the credentials of a request, by name: all headers and parameters that are, or may be, a credential.
+    """Return the credentials of a request, by name: all headers and parameters that are or may be a credential.
 
-    What an operation's security schemes name counts, whatever its name is. A value that changes with each request, as
-    a fresh signature does, makes each another's.
+    All names in the operation's security schemes count. A value that changes with each request, such as a fresh
+    signature, makes each request a different user's.
     """
     alternatives = tool.binding.security if tool and tool.binding else ()
     known = {_plain(str(scheme.get("name", ""))) for one in alternatives for scheme in one.values()}
@@ -94,7 +94,7 @@ def find_credential(request: httpx.Request, tool: ToolSpec | None) -> list[list[
 
 
 def _normal(name: str, value: str) -> str:
-    """Return a value as it is, but for the case of a scheme and the space behind it."""
+    """Return a value with its authentication scheme in lower case and white space normalized."""
     scheme, space, rest = value.strip().partition(" ")
     return f"{scheme.lower()} {rest.strip()}" if name == "authorization" and space else value.strip()
 
@@ -104,6 +104,6 @@ def _plain(name: str) -> str:
 
 
 def normal_path(path: str) -> str:
-    """Return an address as lenient services route it: decoded, without doubled and last slashes and parameters."""
+    """Return a path as lenient services route it: decoded, without duplicate or trailing slashes and parameters."""
     parts = (part.partition(";")[0].strip() for part in unquote(unquote(path)).split("/"))
     return quote("/" + "/".join(filter(None, parts)), safe="/:@!$&'()*+,=~[]")

@@ -1,12 +1,12 @@
-"""The file of `--save`: what changed a session, one row each, written before it is acknowledged.
+"""The file of `--save`: one row per change of a session, written before the change is acknowledged.
 
-Rows are chained by a digest, and the chain's end is known: while rows are added it stands in a second file, FILE-head,
-after an orderly end in FILE itself. So a file that was damaged, edited, lost its end, or was copied without what stands
-beside it opens nothing. SQLite's exclusive lock, which ends with the process, keeps a second server out. What was
-acknowledged outlasts the death of the process; a power cut may lose the last moments (`synchronous=NORMAL`), and then
-the file says so.
+Rows are chained by digests, and the end of the chain is recorded: while the server runs in a second file, FILE-head,
+after an orderly shutdown in FILE itself. So a file that was damaged, edited, truncated, or copied without the files
+next to it is refused. SQLite's exclusive lock, which ends with the process, excludes a second server. Acknowledged rows
+survive the death of the process. A power failure may lose the last moments (`synchronous=NORMAL`), which is detected.
 
-The head is written after its row and before the row is acknowledged: killed in between, the rows go beyond it.
+FILE-head is written after the row and before the acknowledgement; if the process is killed in between, there are rows
+beyond the recorded end.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from .store import Row, Store
 
 _FORMAT = "2"
 _OPEN = ""
-"""In the place of the chain's end: FILE-head has it."""
+"""The value of `end` while FILE-head has the end of the chain."""
 
 
 class Journal(Store):
-    """The rows of one file, which belong to tools and a start state of one digest.
+    """The rows of one file, for tools and a start state with one digest.
 
     Raises:
-        GeckoError: The file is another process's, damaged, of other tools, or no file of this kind.
+        GeckoError: The file is used by another process, damaged, of other tools, or no file of this kind.
     """
 
     def __init__(self, file: str | Path, *, identity: str) -> None:
@@ -51,7 +51,7 @@ class Journal(Store):
                 self._create(identity)
             *head, self._end = self._base.execute("SELECT * FROM head").fetchone()
             self._base.execute("COMMIT")
-            self._base.execute("PRAGMA journal_mode=WAL")  # not before: the new tables are in the file itself
+            self._base.execute("PRAGMA journal_mode=WAL")  # not earlier: the new tables must be in the file itself
             self._base.execute("PRAGMA synchronous=NORMAL")
         except (sqlite3.DatabaseError, TypeError, ValueError) as error:
             known = {"locked": "another process serves this file", "unable to open": f"cannot be opened: {error}"}
@@ -69,7 +69,7 @@ class Journal(Store):
         self._base.execute("CREATE TABLE rows (n INTEGER PRIMARY KEY, session TEXT, kind TEXT, data TEXT, mark TEXT)")
 
     def read(self) -> Iterator[Row]:
-        """Yield all rows in their order. Raises GeckoError if one was changed or is missing."""
+        """Yield all rows in order. Raises GeckoError if one was changed or is missing."""
         try:
             head = self._head_file.read_text(encoding="ascii") if self._head_file.exists() else ""
             is_reached = head in ("", self._mark)
@@ -82,28 +82,28 @@ class Journal(Store):
                 is_reached = is_reached or mark == head
                 yield Row(session, kind, json.loads(data))
         except (sqlite3.DatabaseError, OSError, ValueError, TypeError, AttributeError, RecursionError):
-            raise GeckoError(f"--save {self._file}: it is damaged or was edited: nothing of it is served") from None
+            raise GeckoError(f"--save {self._file}: it is damaged or was edited, and is not served") from None
         if not is_reached or self._end not in (_OPEN, self._mark):
-            raise GeckoError(f"--save {self._file}: its last rows are gone: nothing of it is served")
+            raise GeckoError(f"--save {self._file}: its last rows are missing, and it is not served")
         if self._end == _OPEN and not head:
             raise GeckoError(
-                f"--save {self._file}: it was copied while it was served, or its server was killed: it needs the files "
-                f"that stood beside it, {self._head_file.name} and {Path(self._file).name}-wal"
+                f"--save {self._file}: it was copied while in use, or its server was killed: it needs the files "
+                f"next to it, {self._head_file.name} and {Path(self._file).name}-wal"
             )
 
     async def keep(self, name: str, seen: int, rows: Sequence[Row], steps: int) -> int:
-        """Write rows. Where the file takes no more, nothing is kept ever after: what is in it stays whole."""
+        """Write rows. After a failure nothing more is written, so that the file stays consistent."""
         try:
             for row in () if self._is_broken else rows:
                 self.append(row)
         except (OSError, sqlite3.Error):
             self._is_broken = True
         if self._is_broken:
-            raise HttpRefusal(503, "the file of --save cannot be written: what it holds is there at the next start")
+            raise HttpRefusal(503, "the file of --save cannot be written; its rows are restored at the next start")
         return seen
 
     def append(self, row: Row) -> None:
-        """Write a row; it outlasts the process when this returns."""
+        """Write a row; it survives the process when this returns."""
         head = self._head = self._head or self._begin()
         data = json.dumps(row.data, ensure_ascii=False, separators=(",", ":"))
         mark = self._next(row.session, row.kind, data)
@@ -115,9 +115,9 @@ class Journal(Store):
         head.write(mark.encode())
 
     def _begin(self) -> FileIO:
-        """Return FILE-head with the chain's end, which FILE itself no longer has from here on."""
+        """Return FILE-head with the end of the chain, and mark FILE as open."""
         self._head_file.touch()
-        head = FileIO(self._head_file, "r+")  # never cut, so that it has a mark at every moment
+        head = FileIO(self._head_file, "r+")  # never truncated, so that it always has an end
         head.write(self._mark.encode())
         os.fsync(head.fileno())
         self._base.execute("UPDATE head SET end = ?", (_OPEN,))
@@ -128,9 +128,9 @@ class Journal(Store):
         return sha256("\0".join((self._mark, session, kind, data)).encode("utf-8", "surrogatepass")).hexdigest()
 
     def close(self) -> None:
-        """Give the file back, whole in itself: FILE-head and FILE-wal are gone."""
+        """Close the file in an orderly way: FILE-head and FILE-wal are removed."""
         if self._head is not None:
-            with suppress(sqlite3.Error, OSError):  # else it is as after a kill
+            with suppress(sqlite3.Error, OSError):  # else the files are as after a kill
                 self._base.execute("UPDATE head SET end = ?", (self._mark,))
                 self._head.close()
                 self._head_file.unlink()

@@ -1,6 +1,6 @@
-"""The tools over MCP, both eras, on the official low-level server: schemas are known at run time.
+"""The tools over MCP, old and new protocol, on the official low-level server, since schemas are known at run time only.
 
-Over HTTP `X-Session-ID` or the path `/s/{id}/mcp` names the session, else the older era's `Mcp-Session-Id`.
+Over HTTP the session is named by `X-Session-ID` or the path `/s/{id}/mcp`, else by the old protocol's `Mcp-Session-Id`.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from .sessions import DEFAULT, HttpRefusal, Sessions
 from .shadow import IN_DOUBT, MAY_HAVE, Passed, Sender, Upstream
 
 META_KEY = "gecko/idempotency-key"
-"""In a call's `_meta`: the key of a real write."""
+"""Key in a call's `_meta`: the idempotency key of a real write."""
 REHEARSE_S = 600.0
-"""Seconds that a rehearsal may take."""
+"""Time limit of a rehearsal in seconds."""
 
 _CALLS: JsonObject = {
     "type": "array",
@@ -63,9 +63,9 @@ class McpFace:
 
     Args:
         sessions: The sessions.
-        own: Whether there are `gecko_...` tools.
-        model: Of `gecko_rehearse`, which is left out without one.
-        upstream: The real service that calls pass on to.
+        own: Whether to add the `gecko_...` tools.
+        model: The model of `gecko_rehearse`, which is omitted without it.
+        upstream: The real service that calls are forwarded to.
     """
 
     def __init__(
@@ -81,23 +81,22 @@ class McpFace:
         names = [name for name in _OWN if own and (model is not None or name != "gecko_rehearse")]
         self._own = [name for name in names if name not in sessions.base.toolkit]
         self._server: Server[Any] = Server("gecko-graph", on_list_tools=self._list, on_call_tool=self._call)
-        stateless = sessions.store.is_shared  # another process knows nothing of the older era's sessions
+        stateless = sessions.store.is_shared  # another process does not know the old protocol's sessions
         self.manager = StreamableHTTPSessionManager(self._server, max_request_body_size=MAX_BODY, stateless=stateless)
 
     def routes(self) -> list[Route]:
-        """Return the routes of streamable HTTP; `manager.run()` must be open while they are used."""
+        """Return the routes of streamable HTTP; `manager.run()` must be active while they are used."""
         return [Route(path, endpoint=self) for path in ("/mcp", "/s/{session}/mcp")]
 
     async def run_stdio(self) -> None:
-        """Serve the standard input until it ends; one session."""
+        """Serve standard input until it ends, as one session."""
         async with stdio_server() as (reading, writing):
             await self._server.run(reading, writing, self._server.create_initialization_options())
         if self._upstream is not None:
-            await asyncio.gather(*self._works, return_exceptions=True)  # what is at the service goes on
+            await asyncio.gather(*self._works, return_exceptions=True)  # calls at the service are completed
             await self._upstream.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request of streamable HTTP."""
         try:
             named = scope.get("path_params", {}).get("session")
             if named is not None:
@@ -129,15 +128,18 @@ class McpFace:
         except (GeckoError, RunFailure, CannotSend, NotMade) as refused:
             return _result(str(refused), is_error=True)
         except TimeoutError:
-            return _result("not over in time; nothing is kept", is_error=True)
+            return _result("timed out; nothing was changed", is_error=True)
 
     async def _pass_on(self, context: Any, upstream: Upstream, session: str, params: Any) -> types.CallToolResult:
-        """Make a call at the real service. It goes on where the client leaves: what came of a key is kept for it."""
+        """Make a call at the real service.
+
+        It continues if the client disconnects; its result is stored under the key.
+        """
         name, args = params.name, dict(params.arguments or {})
         tool, key = self._sessions.base.toolkit[name], (params.meta or {}).get(META_KEY, "")
         if META_KEY in (params.meta or {}) and not (isinstance(key, str) and key.strip()):
             return _result(f"{META_KEY}: expected a text that is not empty", is_error=True)
-        # not by the older era's id: a client that connects anew, after a kill, repeats the same write under another one
+        # not by the old protocol's id: a client that reconnects after a kill repeats the same write under another one
         sender = Sender(_named_session(context.request) or DEFAULT, key.strip())
         if complaints := check_by_rule({"id": "", "name": name, "args": args}, tool):
             return _refuse(complaints)
@@ -193,13 +195,13 @@ class McpFace:
             return _result("task: expected a text, the user's task", is_error=True)
         given: Any = {"messages": [HumanMessage(task)], "task_state": state}
         found: Any = {}
-        told = 0
+        count = 0
         async for mode, part in self._gecko.astream(given, stream_mode=["updates", "values"]):
             if mode == "values":
                 found = part
                 continue
-            told += 1
-            await context.session.report_progress(told, message=", ".join(part))
+            count += 1
+            await context.session.report_progress(count, message=", ".join(part))
         kept = {key: found["rehearsal"].get(key) for key in ("plan", "verdict", "answer", "changes")}
         return _result(kept)
 

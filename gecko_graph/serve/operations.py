@@ -1,4 +1,4 @@
-"""The document's operations under their own methods and paths; other tools as `POST /{name}`."""
+"""The document's operations with their own methods and paths; other tools as `POST /{name}`."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class _HttpOperation(NamedTuple):
 
 
 class HttpOperations:
-    """The tools of a toolkit by HTTP requests.
+    """A toolkit's tools as HTTP operations.
 
     Args:
         toolkit: The tools.
-        prefix: Where they are mounted, as `/api`; nothing for the root.
+        prefix: The path prefix, such as `/api`; "" for the root.
         upstream: The real service that answers.
     """
 
@@ -63,7 +63,7 @@ class HttpOperations:
         return {one.method for one in self._all}
 
     async def answer(self, request: Request, sessions: Sessions, name: str) -> Response:
-        """Answer a request as the session's world does. Raises Refused."""
+        """Answer a request by the session's world. Raises HttpRefusal."""
         path = request.scope["gecko_path"]
         near = [one for one in self._all if one.pattern.fullmatch(path)]
         if self._upstream is not None:
@@ -83,13 +83,13 @@ class HttpOperations:
         try:
             args = _arguments(one, sent, unnamed)
         except (CannotRead, ValueError, RecursionError) as error:
-            why = str(error) if isinstance(error, CannotRead) else "its body cannot be read"
+            why = str(error) if isinstance(error, CannotRead) else "the body cannot be read"
             if isinstance(error, CannotRead) and error.is_media:
                 raise HttpRefusal(415, why) from None
             complaint = {"tool": one.tool.name, "path": "", "expected": "a request of this operation", "got": why}
             raise HttpRefusal(422, why, complaints=[complaint]) from None
         answer = respond(await sessions.call(name, {"name": one.tool.name, "args": args}), one)
-        if unnamed:  # members that the document leaves open: perhaps a slip
+        if unnamed:  # members that the schema leaves open may be typing mistakes
             answer.headers["x-gecko-ignored"] = quote(", ".join(unnamed)[:200], safe=", ")
         return answer
 
@@ -112,20 +112,20 @@ class HttpOperations:
         return await upstream.answer(request, rest, wanted, sessions, name)
 
     def _reads(self, near: list[_HttpOperation], path: str, method: str) -> bool:
-        """Return whether a request reads; a `GET` that a lenient service takes for a writing operation does not."""
+        """Return whether a request reads; a `GET` that a lenient service may route to a writing operation does not."""
         if one := _choose(near, method):
             return one.tool.reads
         return method in READS and not any(each.fullmatch(normal_path(path)) for each in self._writes_by_read)
 
 
 def _choose(near: list[_HttpOperation], method: str) -> _HttpOperation | None:
-    """Return the operation of a method that an address says most exactly."""
+    """Return the operation of a method whose path has the fewest variables."""
     fits = [one for one in near if one.method == method]
     return min(fits, key=lambda each: each.variables, default=None)
 
 
 def respond(step: Step, one: _HttpOperation) -> Response:
-    """Return a step as the document says that its outcome goes out."""
+    """Return a step's outcome as the document describes the response."""
     if "outcome" not in step:
         complaints = step.get("complaints", [])
         lines = list(map(describe_complaint, complaints))
@@ -148,7 +148,7 @@ def respond(step: Step, one: _HttpOperation) -> Response:
 
 
 def _made_up(outcome: Outcome) -> str:
-    """Return whether an answer is made up, or which places in it are, as JSON Pointers."""
+    """Return whether an answer is made up, or its made-up places as JSON Pointers."""
     filled = outcome.get("filled", {})
     places = [*filled.get("places", {})] if filled.get("invented") else []
     if outcome.get("invented") or "" in places or not places:
@@ -157,7 +157,7 @@ def _made_up(outcome: Outcome) -> str:
 
 
 def refuse(refused: HttpRefusal, one: _HttpOperation) -> Response:
-    """Return a refusal in the schema that the document has for errors, if it has one."""
+    """Return a refusal in the document's error schema, if it has one."""
     found = one.responses.refusal(refused.status, str(refused), refused.more, tool=one.tool.name)
     return _write(found[0].status, found[0].media, found[1], refused.headers or {}) if found else refused.respond()
 
@@ -170,7 +170,7 @@ def _write(status: int, media: str, body: Json, headers: Mapping[str, str], *, i
     return JSONResponse(body, status, headers, media if "json" in media else "application/json")
 
 
-_url_of = lru_cache(maxsize=1_024)(httpx.URL)  # to parse one takes longer than most calls
+_url_of = lru_cache(maxsize=1_024)(httpx.URL)  # parsing takes longer than most calls
 
 
 async def _read(request: Request) -> httpx.Request:
@@ -179,7 +179,7 @@ async def _read(request: Request) -> httpx.Request:
     try:
         return httpx.Request(request.method, _url_of(url), headers=request.headers.raw, stream=body)
     except (httpx.InvalidURL, ValueError):
-        raise HttpRefusal(400, "the address cannot be read") from None
+        raise HttpRefusal(400, "the URL cannot be parsed") from None
 
 
 def _arguments(one: _HttpOperation, sent: httpx.Request, unnamed: list[str] | None) -> JsonObject:
@@ -193,10 +193,10 @@ def _arguments(one: _HttpOperation, sent: httpx.Request, unnamed: list[str] | No
 
 
 def _check_credentials(one: _HttpOperation, sent: httpx.Request) -> None:
-    """Raise Refused if the API demands a credential and there is none: any value does, and none is kept."""
+    """Raise HttpRefusal if the API requires a credential and none is given; any value is accepted, none is stored."""
     security = one.tool.binding.security if one.tool.binding else ()
     if security and not any(all(_has(sent, scheme) for scheme in each.values()) for each in security):
-        raise HttpRefusal(401, "a credential is missing; any value does", {"www-authenticate": "Bearer"})
+        raise HttpRefusal(401, "a credential is missing; any value is accepted", {"www-authenticate": "Bearer"})
 
 
 def _has(sent: httpx.Request, scheme: JsonObject) -> bool:
@@ -210,7 +210,7 @@ def _has(sent: httpx.Request, scheme: JsonObject) -> bool:
 
 
 def _prefer(one: _HttpOperation, header: str) -> Response | None:
-    """Return the answer that a `Prefer` header asks for, as Prism reads it: no call is made."""
+    """Return the response that a `Prefer` header selects, as in Prism; no call is made."""
     wanted = {
         key.strip(): value.strip().strip('"') for key, _, value in (p.partition("=") for p in re.split("[,;]", header))
     }
@@ -220,7 +220,7 @@ def _prefer(one: _HttpOperation, header: str) -> Response | None:
     try:
         found, body = one.responses.prefer(code, example, tool=one.tool.name)
     except (LookupError, ValueError, Impossible):
-        raise HttpRefusal(404, "Prefer: the document has no such answer") from None
+        raise HttpRefusal(404, "Prefer: the document has no such response") from None
     headers = {
         "x-gecko-rung": "document",
         "x-gecko-simulated": "true",
@@ -244,7 +244,7 @@ def _list_operations(toolkit: Toolkit, prefix: str) -> Iterator[_HttpOperation]:
 
 
 def _find_notes(operations: list[_HttpOperation], prefix: str) -> Iterator[str]:
-    """Yield the parts of the document that cannot be served as they are."""
+    """Yield notes on the parts of the document that cannot be served unchanged."""
     for one in operations:
         path = (one.tool.binding.path if one.tool.binding else f"/{one.tool.name}").rstrip("/")
         if not prefix and any(path == ours or path.startswith(f"{ours}/") for ours in OURS):

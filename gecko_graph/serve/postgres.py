@@ -1,11 +1,11 @@
-"""The database of `--save postgresql://...`: sessions that any of several servers answers.
+"""The database of `--save postgresql://...`: sessions shared by several servers.
 
-A server claims a session by an advisory lock of its one connection, which ends with the process, reads what others have
-added, and adds its own row before the call is acknowledged and the lock given back: two trips. A connection that is
-lost meanwhile takes the claim with it: the call is refused, and nothing of it is kept.
+A server claims a session by an advisory lock of its only connection, which ends with the process. It reads rows added
+by others, and adds its own row before it acknowledges the call and releases the lock: two round trips. If the
+connection is lost in between, so is the claim: the call is refused, and nothing is stored.
 
-The rows of a session are numbered one by one from a number that no other session of its name has had, so that by its
-last known one a process sees whether the session was closed, or made again. An idle session is as one that is closed.
+The rows of a session are numbered from a number that no earlier session of the name has used, so that a process sees
+from its last known number whether the session was closed or recreated. An idle session counts as closed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ except ImportError:
 
 _FORMAT = "1"
 _ANSWER_S, _CONNECT_S, _AGAIN_S, _MARGIN_S = 10.0, 5, 0.5, 60
-"""Longest time of a statement and of connecting; nobody tries again so soon, nor deletes what is idle."""
+"""Time limits of a statement and of connecting; pause before a new connection; margin before idle rows are deleted."""
 _OPTIONS: dict[str, Any] = {
     "autocommit": True, "connect_timeout": _CONNECT_S, "application_name": "gecko-graph serve",
     "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000,
@@ -71,9 +71,9 @@ Table: TypeAlias = list[tuple[Any, ...]]
 
 
 class Postgres(Store):
-    """The rows of one database, which belong to tools and a start state of one digest, the `identity`.
+    """The rows of one database, for tools and a start state with one digest, the `identity`.
 
-    After `idle_s` without a change a session is gone; one that another server answers is waited for `wait_s`. Raises
+    A session ends after `idle_s` without a change; one that another server uses is waited for up to `wait_s`. Raises
     GeckoError if the database cannot be used, or belongs to other tools.
     """
 
@@ -95,11 +95,11 @@ class Postgres(Store):
         if held != (_FORMAT, identity):
             raise GeckoError(
                 "--save: the database belongs to other tools, another start state or another version of gecko-graph: "
-                "give another one, or a schema of its own: postgresql://...?options=-csearch_path%3DNAME"
+                "use another one, or a schema of its own: postgresql://...?options=-csearch_path%3DNAME"
             )
 
     async def claim(self, name: str, seen: int) -> Found:
-        """Return the rows that others have added, once none of them answers a call of the session."""
+        """Return the rows added by others, once no other server answers a call of the session."""
         end, pause = time.monotonic() + self._wait_s, 0.002
         while True:
             connection = await self._have()
@@ -116,15 +116,15 @@ class Postgres(Store):
         if not found or float(found[-1][3]) > self._idle_s:
             return Found(0, (), anew=True)
         last = int(found[-1][0])
-        if not seen or anew:  # a call that went on after its session was closed may have left a row
+        if not seen or anew:  # a call that continued after its session was closed may have left a row
             found, anew = [(), *dropwhile(lambda row: row[1] not in _BEGINNINGS, found)], True
         return Found(last, [Row(name, kind, json.loads(data)) for _, kind, data, _ in found[1:]], anew)
 
     async def keep(self, name: str, seen: int, rows: Sequence[Row], steps: int) -> int:
-        """Add rows behind the last one."""
+        """Add rows after the last one."""
         claimed = self._claimed.pop(name, None)
         if not rows:
-            with suppress(HttpRefusal):  # a claim whose connection is lost has ended
+            with suppress(HttpRefusal):  # a claim ends with its connection
                 await self._ask(_FREE, name, on=claimed)
             return seen
         if rows[-1].kind == "close":
@@ -134,36 +134,36 @@ class Postgres(Store):
         for number, row in enumerate(rows, first):
             adding += "EXECUTE gecko_add(%s, %s, %s, %s, %s); "
             given += [name, number, row.kind, steps, json.dumps(row.data, separators=(",", ":"))]
-        if rows[-1].kind == "state" or rows[-1].data == {"step": 0}:  # what was before it does not count any more
+        if rows[-1].kind == "state" or rows[-1].data == {"step": 0}:  # earlier rows no longer count
             adding += f"DELETE FROM {_ROWS} WHERE session = %s AND n < %s AND (NOT {_BEGINS} OR %s); "
             given += [name, number, rows[-1].kind == "state"]
         await self._ask(f"BEGIN; {adding}COMMIT; {_FREE}", *given, name, on=claimed)
         return number
 
     async def list(self) -> list[JsonObject]:
-        """Return the sessions, the last changed last."""
+        """Return the sessions, the last changed one last."""
         (found,) = await self._ask(f"{_LAST} WHERE idle_s <= %s ORDER BY idle_s DESC", self._idle_s)
         return [{"id": each[0], "steps": int(each[1]), "idle_s": round(float(each[2]), 1)} for each in found]
 
     async def count(self) -> int:
-        """Return how many there are, idle ones that are not deleted yet among them."""
+        """Return the number of sessions, including idle ones that are not deleted yet."""
         (((count,),),) = await self._ask(f"SELECT count(DISTINCT session) FROM {_ROWS} WHERE {_BEGINS}")
         return int(count)
 
     async def sweep(self) -> None:
-        """Delete what has been idle for so long that nobody claims it any more."""
+        """Delete sessions that have been idle for so long that nobody claims them any more."""
         idle = f"SELECT session FROM ({_LAST}) AS each WHERE idle_s > %s"
         await self._ask(f"DELETE FROM {_ROWS} WHERE session IN ({idle})", self._idle_s + _MARGIN_S)
 
     def close(self) -> None:
-        """Close the connection, with which claims end."""
+        """Close the connection, which ends all claims."""
         if self._connection is not None:
             self._connection.pgconn.finish()
 
     async def _ask(self, query: str, *given: Any, on: psycopg.AsyncConnection[Any] | None = None) -> Sequence[Table]:
-        """Return the rows of each statement, values as text; `on` is the connection of a claim.
+        """Return the rows of each statement, with values as text; `on` is the connection of a claim.
 
-        Whatever goes wrong, the connection ends, and each claim with it.
+        Any error closes the connection, and ends all claims.
         """
         connection = on or await self._have()
         try:
@@ -172,7 +172,7 @@ class Postgres(Store):
         except (psycopg.Error, TimeoutError) as error:
             connection.pgconn.finish()
             raise HttpRefusal(503, f"the database of --save does not answer: {_reason(error)}") from None
-        except BaseException:  # who is cancelled does not know whether it has a claim
+        except BaseException:  # a cancelled caller does not know whether it has a claim
             connection.pgconn.finish()
             raise
 
@@ -194,7 +194,7 @@ class Postgres(Store):
 
 
 async def _send(connection: PGconn, query: str, given: Sequence[Any]) -> list[Table]:
-    """Send statements in one trip, and return their rows. A cursor would take four times the processor time."""
+    """Send statements in one round trip, and return their rows. A cursor would take four times the processor time."""
     quote, loop = Escaping(connection).escape_literal, asyncio.get_running_loop()
     texts = [quote(each.encode()).decode() if isinstance(each, str) else str(each) for each in given]
     ended, found, file = loop.create_future(), list[PGresult](), connection.socket
@@ -224,7 +224,7 @@ async def _send(connection: PGconn, query: str, given: Sequence[Any]) -> list[Ta
 
 
 def _take(connection: PGconn, found: list[PGresult]) -> bool:
-    """Take what has come; returns whether that is all."""
+    """Read available results; return whether all have arrived."""
     connection.consume_input()
     while not connection.is_busy():
         if (one := connection.get_result()) is None:
@@ -240,5 +240,5 @@ def _rows_of(one: PGresult) -> Table:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the first line of what went wrong."""
+    """Return the first line of an error."""
     return (str(error) or type(error).__name__).strip().splitlines()[0][:200]

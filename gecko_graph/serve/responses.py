@@ -1,4 +1,4 @@
-"""A document's answers of an operation: its statuses, the schemas of its errors, its examples."""
+"""An operation's documented responses: statuses, error schemas, examples."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class DocumentedResponse:
-    """One documented answer."""
-
     status: int
     media: str = ""
     schema: JsonObject | None = None
@@ -37,20 +35,20 @@ class DocumentedResponse:
 
 @dataclass(frozen=True, slots=True)
 class Responses:
-    """All documented answers of an operation, by their codes as they are written: `404`, `4XX`, `default`."""
+    """All documented responses of an operation, by code as written: `404`, `4XX`, `default`."""
 
     all: dict[str, DocumentedResponse]
 
     @classmethod
     def of(cls, tool: ToolSpec) -> Responses:
-        """Return those that a tool's document has."""
+        """Return the responses in a tool's document."""
         given = tool.binding.responses if tool.binding else {}
         codes = {code: code if code == "default" else code.upper() for code in given}
         statuses = {code: 200 if code == "default" else int(code.replace("X", "0")) for code in codes.values()}
         return cls({code: DocumentedResponse(statuses[code], **given[own]) for own, code in codes.items()})
 
     def success(self, result: Json, status: int | None = None) -> DocumentedResponse:
-        """Return the one that a result goes out by: of a status that is chosen, else the lowest 2xx with content."""
+        """Return the response for a result: that of a given status, else the lowest 2xx with content."""
         if status is not None:
             return self.find(status) or DocumentedResponse(status, "" if result is None else "application/json")
         fine = sorted((one for code, one in self.all.items() if code[0] == "2"), key=lambda one: one.status)
@@ -65,9 +63,9 @@ class Responses:
         return found and DocumentedResponse(status, found.media, found.schema, found.examples)
 
     def error(self, result: Json, *, tool: str, status: int | None = None) -> tuple[DocumentedResponse, Json]:
-        """Return how a tool's own error goes out: in the document's schema for a 4xx, else as a problem.
+        """Return the response for a tool's own error: in the document's schema for a 4xx, else an RFC 9457 problem.
 
-        What a contract has chosen stays, and so does 404, whatever else the document has.
+        A status chosen by a contract is kept, and so is 404.
         """
         result = map_texts(result, _hide_file)
         wanted, text = status or _kind_of(result), _text_of(result)
@@ -79,12 +77,12 @@ class Responses:
                 for body in (result, *_fill(found.schema, text, tool, status)):
                     if not find_faults(found.schema, body):
                         return found, body
-            elif found and not found.media:  # documented, with no word on what it holds
+            elif found and not found.media:  # documented without content
                 return DocumentedResponse(status, PROBLEM), problem(status, text, result)
         return DocumentedResponse(wanted, PROBLEM), problem(wanted, text, result)
 
     def refusal(self, status: int, text: str, more: JsonObject, *, tool: str) -> tuple[DocumentedResponse, Json] | None:
-        """Return how our own refusal goes out if the document has a schema of errors; with `more` if it fits."""
+        """Return our own refusal in the document's error schema, if it has one; with `more` if it fits."""
         known = [self.find(each) for each in (status, *((400,) if status in (415, 422) else ()))]
         errors = sorted((one for code, one in self.all.items() if code[0] in "45"), key=lambda one: one.status)
         for found in (*known, *(replace(one, status=status) for one in errors)):
@@ -96,7 +94,7 @@ class Responses:
         return None
 
     def prefer(self, code: str | None, example: str | None, *, tool: str) -> tuple[DocumentedResponse, Json]:
-        """Return a documented answer as it is asked for, or made up by its schema. Raises LookupError, Impossible."""
+        """Return the selected documented response, or one made up from its schema. Raises LookupError, Impossible."""
         found = self.find(int(code)) if code else self.success({})
         if found is None or (example is not None and example not in found.examples):
             raise LookupError(f"code={code}" if found is None else f"example={example}")
@@ -108,12 +106,11 @@ class Responses:
 
 
 def _hide_file(text: str) -> str:
-    """Return a text without the file of a contract's place in its document, `FILE#/paths/...`."""
+    """Return a text without the file of a contract's place, `FILE#/paths/...`."""
     return _FILE.sub("", text)
 
 
 def problem(status: int, detail: str, error: Json = None, **more: Json) -> JsonObject:
-    """Return an RFC 9457 problem."""
     about = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
     return about | ({"error": error} if error is not None else {}) | more
 

@@ -1,4 +1,4 @@
-"""Sessions: one `World` each, begun as a fork; calls of one wait for each other, sessions never."""
+"""Sessions: one `World` each, started as a fork; calls of one session are serialized, sessions are independent."""
 
 from __future__ import annotations
 
@@ -26,61 +26,61 @@ DEFAULT = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
 _WATCHED = 200
 _SWEEP_S = 60.0
-_TAKEN, _ABSENT = "there is a session of this id", "there is no such session (POST /_gecko/sessions makes one)"
-_LATE = "the session still works on a call that took too long"
+_TAKEN, _ABSENT = "a session with this id exists", "no such session (POST /_gecko/sessions creates one)"
+_LATE = "the session still works on a call that timed out"
 Drifts: TypeAlias = list[Any]
 Rows = list[Row]
 
 
 class HttpRefusal(GeckoError):
-    """What cannot be done, with the HTTP status that says so, and what more is told."""
+    """A refused request, with its HTTP status and further members of the response."""
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None, **more: Json) -> None:
         super().__init__(message)
         self.status, self.headers, self.more = status, headers, more
 
     def respond(self) -> Response:
-        """Return it as an answer."""
+        """Return the refusal as a response."""
         return JSONResponse(problem(self.status, str(self), **self.more), self.status, self.headers, PROBLEM)
 
 
 @dataclass(eq=False, slots=True)
 class Session:
-    """One world: what its rows have made of it."""
+    """One world, as built from its rows."""
 
     name: str
     world: World
     is_there: bool = False
-    """Whether it was made, and not closed."""
+    """Whether it was created and not closed."""
     steps: int = 0
     seen: int = 0
-    """The number of the last row that is known."""
+    """The number of the last known row."""
     used: float = field(default_factory=time.monotonic)
     users: int = 0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     drifts: dict[int, Drifts] = field(default_factory=dict)
-    """By the number of a real call, the places where it was not as simulated."""
+    """Differences from the simulation, by number of the real call."""
     late: asyncio.Task[Any] | None = None
-    """Work that did not end in time: until it does, the session answers nothing else."""
+    """A call that timed out: until it ends, the session answers nothing else."""
 
     def forget(self) -> None:
-        """Know nothing of it any more, so that a store tells all."""
+        """Discard the known rows, so that the store returns all."""
         self.is_there, self.seen = False, 0
 
     def begin(self, world: World) -> None:
         self.world, self.steps, self.drifts, self.is_there = world, world.count, {}, True
 
     def book(self, record: JsonObject) -> None:
-        """Go on by a call that was answered in this state."""
+        """Apply a call that was answered in this state."""
         if not self.is_there:
-            raise StateError("it was not made")
+            raise StateError("the session does not exist")
         self.world.replay([record], own=True)
         self.steps += 1
         if "drift" in record:
             self.drifts[self.steps] = record["drift"]
 
     def reset(self, step: int) -> None:
-        """Go back to after the given number of steps; undone ones are gone. Raises Refused."""
+        """Go back to the state after the given number of steps; later ones are dropped. Raises HttpRefusal."""
         if not 0 <= step <= self.steps:
             raise HttpRefusal(422, f"step: expected 0 to {self.steps}")
         self.world, self.steps = self.world.back_to(step), step
@@ -88,7 +88,7 @@ class Session:
 
     @property
     def log(self) -> list[JsonObject]:
-        """The steps, those of real calls with their `drift`."""
+        """The steps; those of real calls have a `drift`."""
         return [
             {**step, "drift": self.drifts[number]} if number in self.drifts else {**step}
             for number, step in enumerate(self.world.log, 1)
@@ -98,7 +98,8 @@ class Session:
 class Sessions:
     """All sessions of a server: at most `most`, closed after `idle_s`, each answer within `call_s`.
 
-    `base` is what each begins as, `store` keeps the changes. Raises GeckoError if a row cannot be replayed.
+    `base` is the world at the start of each session, `store` stores the changes. Raises GeckoError if a row cannot be
+    replayed.
     """
 
     def __init__(
@@ -121,7 +122,7 @@ class Sessions:
     # finding and making ------------------------------------------------------------------------------
 
     async def get(self, name: str) -> Session:
-        """Return a session as it is now; `default` is made when it is first asked for. Raises Refused."""
+        """Return a session; `default` is created on first use. Raises HttpRefusal."""
         await self._sweep()
         if name in self._all and not self.store.is_shared:
             with self._using(name) as session:
@@ -130,22 +131,22 @@ class Sessions:
             return session
 
     async def create(self, name: str | None = None, *, state: Json = None) -> Session:
-        """Return a new session, in the base's state or a given one. Raises Refused, StateError."""
+        """Return a new session in the base's state or a given one. Raises HttpRefusal, StateError."""
         return await self._make(name, "new", {} if state is None else {"state": state})
 
     async def fork(self, source: str, name: str | None = None) -> Session:
-        """Return a new session that begins as another is now. Raises Refused."""
+        """Return a new session that starts as a copy of another. Raises HttpRefusal."""
         async with self._turn(source) as (held, _):
             shared = {"snapshot": {**held.world.snapshot(), "usage": {}}} if self.store.is_shared else None
-        # rows that others read say all of a session: the other one may be closed
+        # rows that other processes read must be complete: the other session may be closed
         return await self._make(name, *(("snapshot", shared) if shared else ("fork", {"from": source})))
 
     async def take(self, snapshot: Json, name: str | None = None) -> Session:
-        """Return a new session at a snapshot's point. Raises Refused, StateError."""
+        """Return a new session at a snapshot's point. Raises HttpRefusal, StateError."""
         return await self._make(name, "snapshot", {"snapshot": snapshot})
 
     async def list(self) -> list[JsonObject]:
-        """Return names and steps, the last used last. Raises Refused."""
+        """Return names and steps, the last used session last. Raises HttpRefusal."""
         await self._sweep()
         if self.store.is_shared:
             return await self.store.list()
@@ -160,13 +161,13 @@ class Sessions:
         if name in self._all and not self.store.is_shared:
             raise HttpRefusal(409, _TAKEN)
         if (await self.store.count() if self.store.is_shared else len(self._all)) >= self._most:
-            raise HttpRefusal(503, f"there are {self._most} sessions: close one")
+            raise HttpRefusal(503, f"the limit of {self._most} sessions is reached: close one")
         async with self._turn(name, Row(name, kind, data)) as (session, _):
             return session
 
     @contextmanager
     def _using(self, name: str) -> Iterator[Session]:
-        """Give a session as it is known here, perhaps not there."""
+        """Yield the session object of a name, which may not exist as a session."""
         session = self._all.setdefault(name, Session(name, self.base))
         session.used, session.users = time.monotonic(), session.users + 1
         self._all.move_to_end(name)
@@ -182,7 +183,7 @@ class Sessions:
         limit = now - self._idle_s
         while self._all and (oldest := next(iter(self._all.values()))).used < limit and not oldest.lock.locked():
             if self.store.is_shared:
-                del self._all[oldest.name]  # here alone
+                del self._all[oldest.name]  # in this process only
             else:
                 await self._drop(oldest)
         if self.store.is_shared and self._swept < now - _SWEEP_S:
@@ -192,17 +193,17 @@ class Sessions:
     # changing ----------------------------------------------------------------------------------------
 
     async def reset(self, name: str, step: Any) -> Session:
-        """Go back to after a step. Raises Refused."""
+        """Go back to the state after a step. Raises HttpRefusal."""
         if not isinstance(step, int) or isinstance(step, bool):
             raise HttpRefusal(422, "step: expected a whole number")
         return await self._change(Row(name, "reset", {"step": step}))
 
     async def replace(self, name: str, state: Json) -> Session:
-        """Begin anew in another state. Raises Refused, StateError."""
+        """Restart in another state. Raises HttpRefusal, StateError."""
         return await self._change(Row(name, "state", {"state": state}))
 
     async def close(self, name: str) -> None:
-        """Forget a session. One that still answers too late is forgotten all the same. Raises Refused."""
+        """Close a session, even if a late call still runs. Raises HttpRefusal."""
         if (held := self._all.get(name)) is None and not self.store.is_shared:
             raise HttpRefusal(404, _ABSENT)
         if held is not None and held.late is not None:
@@ -211,16 +212,16 @@ class Sessions:
             await self._change(Row(name, "close", {}))
 
     async def call(self, name: str, call: Mapping[str, Any]) -> Step:
-        """Answer one call. Raises Refused: 504 if it took too long."""
+        """Answer one call. Raises HttpRefusal, 504 after the time limit."""
         step: Step = await self._in_time(name, lambda session: session.world.acall(dict(call)))
         return step
 
     async def record(self, name: str, call: Any, answer: Answer) -> JsonObject:
-        """Book a call that was really made, so that the state follows reality. Raises Refused, ToolkitError."""
+        """Record a real call, so that the state follows reality. Raises HttpRefusal, ToolkitError."""
         return dict(await self._in_time(name, lambda session: session.world.arecord(call, answer)))
 
     async def shadow(self, name: str, call: Any, answer: Answer) -> Drifts:
-        """Simulate a call that was really made on a copy, book it, and return where it was not as simulated."""
+        """Simulate a real call on a copy, record it, and return the differences."""
 
         async def work(session: Session) -> Drifts:
             step = await session.world.fork().acall({"name": call["name"], "args": call["args"]})
@@ -242,7 +243,7 @@ class Sessions:
             async with self._turn(name) as (session, changes):
                 done = await work(session)
                 self._note_calls(session, changes)
-                if self._all.get(name) is not session:  # it was closed while a late call went on
+                if self._all.get(name) is not session:  # it was closed while a late call ran
                     changes.clear()
                 return done
 
@@ -260,10 +261,10 @@ class Sessions:
 
         session.late = task
         task.add_done_callback(end)
-        raise HttpRefusal(504, f"no answer within {self.call_s:g} s; the session answers again when the call has ended")
+        raise HttpRefusal(504, f"no answer within {self.call_s:g} s; the session answers again once the call has ended")
 
     def _note_calls(self, session: Session, changes: Rows) -> None:
-        if type(self.store) is Store and not self._listening:  # nobody reads what they are
+        if type(self.store) is Store and not self._listening:  # nobody reads the rows
             session.steps = session.world.count
             return
         for record in session.world.records(session.steps):
@@ -273,27 +274,25 @@ class Sessions:
             changes.append(Row(session.name, "call", record))
 
     async def _change(self, row: Row) -> Session:
-        """Apply a change, keep it, and tell it. What cannot be applied is not kept."""
+        """Apply a change, store and publish it. A change that cannot be applied is not stored."""
         async with self._turn(row.session) as (session, changes):
             self._apply(session, row)
             changes.append(row)
             return session
 
     async def _drop(self, session: Session) -> None:
-        """Close a session, whoever has its turn."""
+        """Close a session without waiting for its turn."""
         row = Row(session.name, "close", {})
         self._apply(session, row)
         await self._keep(session, [row])
 
     @asynccontextmanager
     async def _turn(self, name: str, first: Row | None = None) -> AsyncIterator[tuple[Session, Rows]]:
-        """Give a session that nobody else changes meanwhile, and a list for its changes, which are kept at the end.
+        """Yield a session under its lock, and a list of changes, which are stored at the end.
 
-        Where it is not there `first` makes it; `default` makes itself.
+        A missing session is created by `first`; `default` is created by itself.
         """
-        if not _NAME.fullmatch(
-            name
-        ):  # a database refuses some names, and with them all that its connection has claimed
+        if not _NAME.fullmatch(name):  # a database rejects some names, which would end all claims of the connection
             raise HttpRefusal(404, _ABSENT)
         with self._using(name) as session:
             await self._lock(session)
@@ -315,7 +314,7 @@ class Sessions:
                 finally:
                     if changes or found is not None:
                         await self._keep(session, changes)
-                    if is_lost:  # memory may have more of it than the store
+                    if is_lost:  # memory may be ahead of the store
                         session.forget()
             finally:
                 session.lock.release()
@@ -330,7 +329,7 @@ class Sessions:
             raise HttpRefusal(503, _LATE) from None
 
     def _renew(self, session: Session, found: Found) -> None:
-        """Bring a session to what others have made of it. Raises Refused."""
+        """Apply rows from the store. Raises HttpRefusal."""
         if found.anew:
             session.forget()
         try:
@@ -361,7 +360,7 @@ class Sessions:
         for queue in self._listening:
             for number, row in enumerate(changes, session.steps - len(changes) + 1):
                 more = {"number": number, **row.data} if row.kind == "call" else {"steps": session.steps}
-                with suppress(asyncio.QueueFull):  # a reader that does not keep up misses some
+                with suppress(asyncio.QueueFull):  # a slow reader misses events
                     queue.put_nowait({"session": row.session, "kind": row.kind, **more})
 
     def _apply(self, session: Session, row: Row) -> None:
@@ -384,7 +383,7 @@ class Sessions:
 
     @asynccontextmanager
     async def listen(self) -> AsyncIterator[asyncio.Queue[JsonObject]]:
-        """Give a queue of what changes from now on."""
+        """Yield a queue of the changes from now on."""
         queue: asyncio.Queue[JsonObject] = asyncio.Queue(_WATCHED)
         self._listening.add(queue)
         try:

@@ -1,7 +1,7 @@
-"""The real service behind a server: calls pass on, are simulated in parallel, compared and recorded.
+"""The real service behind a server: calls are forwarded, simulated in parallel, compared and recorded.
 
-A write passes only if a ledger is given. One with an idempotency key is claimed there first, and is made once for
-each session, credential, method, address and key; one without a key passes on whenever it comes.
+Writes are forwarded only with a ledger. A write with an idempotency key is first claimed there, and made once per
+session, credential, method, URL and key; a write without a key is forwarded each time.
 """
 
 from __future__ import annotations
@@ -39,22 +39,20 @@ from .sessions import HttpRefusal, Sessions
 _HOP_BY_HOP = frozenset(
     ("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
      "transfer-encoding", "upgrade", "host", "content-length", "accept-encoding", "content-encoding", "expect",
-     "x-session-id", "x-original-url", "x-rewrite-url")  # the last two name another address to some services
+     "x-session-id", "x-original-url", "x-rewrite-url")  # the last two give another URL to some services
 )  # fmt: skip
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 _NO_WORD = (401, 403, TOO_MANY)
-"""Statuses that say nothing of the call itself."""
-MAY_HAVE = "it may have taken effect: find out before you send it again"
+"""Statuses that are no answer of the operation itself."""
+MAY_HAVE = "it may have taken effect: check before you send it again"
 DOUBT = (
-    "a write with this Idempotency-Key was begun, and it is not known whether it took effect; it is not sent again. "
-    "Find out, then send it with another key"
+    "a write with this Idempotency-Key was begun, and it is unknown whether it took effect; it is not sent again. "
+    "Check, then send it with another key"
 )
 IN_DOUBT, REPLAYED = "x-gecko-in-doubt", "x-gecko-replayed"
 
 
 class ServiceAnswer(NamedTuple):
-    """An answer of the service."""
-
     status: int
     headers: list[tuple[str, str]]
     content: bytes
@@ -68,14 +66,14 @@ class ServiceAnswer(NamedTuple):
 
 
 class Sender(NamedTuple):
-    """Whose session a call is of, and a write's idempotency key, if there is one."""
+    """The session of a call, and a write's idempotency key, if any."""
 
     name: str
     key: str = ""
 
 
 class RequestedCall(NamedTuple):
-    """A request: its operation, its arguments unless they are unread, the method that it names."""
+    """A request's operation, its arguments (None if unreadable), and the method that counts."""
 
     tool: ToolSpec | None
     args: JsonObject | None
@@ -84,7 +82,7 @@ class RequestedCall(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """A call that passed on: its result, and the report on it."""
+    """A forwarded call: its response, its result, and further headers."""
 
     heard: ServiceAnswer
     answer: Answer
@@ -93,14 +91,14 @@ class Passed(NamedTuple):
 
 @dataclass(slots=True)
 class Upstream:
-    """The service that calls pass on to.
+    """The service that calls are forwarded to.
 
     Args:
-        url: Its address, to which an operation's path is added.
-        ledger: Where writes are claimed; without one none passes.
-        simulate: Whether each call is also simulated, and compared.
-        credentials: Those of calls by MCP; requests bring their own.
-        timeout_s: Longest time of an answer.
+        url: Its address, to which an operation's path is appended.
+        ledger: The ledger that claims writes; without it no write is forwarded.
+        simulate: Whether each call is also simulated and compared.
+        credentials: Credentials of calls over MCP; HTTP requests bring their own.
+        timeout_s: Time limit of an answer.
     """
 
     url: str
@@ -115,10 +113,10 @@ class Upstream:
     async def answer(
         self, request: Request, path: str, wanted: RequestedCall, sessions: Sessions, name: str
     ) -> Response:
-        """Pass a request on.
+        """Forward a request.
 
-        Raises Refused: 400 for a key that is none, 403 for a write that may not pass, 409 for one that may have passed,
-        422 for a key that was used for another request, 502, 504.
+        Raises HttpRefusal: 400 for an invalid key, 403 for a forbidden write, 409 for a write that may have been made,
+        422 for a key of another request, 502, 504.
         """
         sent = self._read(request, path, await request.body())
         sender = Sender(name, "" if wanted.reads else _read_key(request, wanted.tool))
@@ -126,9 +124,9 @@ class Upstream:
         return passed.heard.respond({"x-gecko-rung": "real", "x-gecko-simulated": "false"} | passed.note)
 
     async def call(self, tool: ToolSpec, args: JsonObject, sessions: Sessions, name: str, sender: Sender) -> Passed:
-        """Pass a call on that came by another wire.
+        """Forward a call that did not arrive over HTTP.
 
-        Raises Refused as `answer` does, NotMade if a credential is missing, CannotSend.
+        Raises HttpRefusal as `answer` does, NotMade if a credential is missing, CannotSend.
         """
         bound = tool if tool.binding else replace(tool, binding=HttpBinding("post", f"/{quote(tool.name)}"))
         sent = build_request(bound, self.url, args, extra={key_header(tool): sender.key} if sender.key else {})
@@ -142,10 +140,10 @@ class Upstream:
             await self.client.aclose()
 
     def summary(self) -> str:
-        """Return the counts of passed and of drifted calls, in a line."""
+        """Return the counts of forwarded and of drifted calls, in one line."""
         drifted = ", ".join(f"{tool} {count}" for tool, count in self.drifted.most_common(20) if count)
         compared = f", {self.counts['compared']} compared, {self.drifted.total()} drifted" if self.simulate else ""
-        return f"{self.counts['calls']} calls passed on to {self.url}{compared}{f' ({drifted})' if drifted else ''}"
+        return f"{self.counts['calls']} calls forwarded to {self.url}{compared}{f' ({drifted})' if drifted else ''}"
 
     # passing on --------------------------------------------------------------------------------------
 
@@ -175,7 +173,7 @@ class Upstream:
     def _read(self, request: Request, path: str, content: bytes) -> httpx.Request:
         parts = unquote(unquote(path)).replace("\\", "/").split("/")
         if "#" in path or any(part.partition(";")[0] in (".", "..") for part in parts):
-            raise HttpRefusal(400, "the address cannot be passed on")
+            raise HttpRefusal(400, "the URL cannot be forwarded")
         query = request.scope["query_string"].decode("latin-1")
         named = {one.strip().lower() for one in request.headers.get("connection", "").split(",")} | _HOP_BY_HOP
         pairs = ((name.decode("latin-1"), value) for name, value in request.headers.raw)
@@ -183,13 +181,13 @@ class Upstream:
         try:
             url = httpx.URL(self.url.rstrip("/") + path + (f"?{query}" if query else ""))
         except (httpx.InvalidURL, ValueError):
-            raise HttpRefusal(400, "the address cannot be passed on") from None
+            raise HttpRefusal(400, "the URL cannot be forwarded") from None
         given = [(name.encode("latin-1"), value) for name, value in kept]
         return httpx.Request(request.method, url, headers=[*given, (b"accept-encoding", b"identity")], content=content)
 
     async def _send(self, sent: httpx.Request) -> ServiceAnswer:
-        """Send a request. Raises Refused, whose cause is the fault."""
-        if self.client is None:  # each call has a connection of its own: a kept one would leave a write in doubt
+        """Send a request. Raises HttpRefusal, whose cause is the error."""
+        if self.client is None:  # no connection is reused: a stale one would leave a write in doubt
             limits = httpx.Limits(max_keepalive_connections=0)
             self.client = httpx.AsyncClient(trust_env=False, follow_redirects=False, limits=limits)
         sent.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), self.timeout_s)
@@ -197,10 +195,10 @@ class Upstream:
             async with asyncio.timeout(self.timeout_s):
                 return await self._exchange(self.client, sent)
         except (TimeoutError, httpx.TimeoutException) as error:
-            raise HttpRefusal(504, f"the service has not answered within {self.timeout_s:g} s") from error
+            raise HttpRefusal(504, f"the service did not answer within {self.timeout_s:g} s") from error
         except httpx.HTTPError as error:
             raise HttpRefusal(
-                502, f"the service cannot be reached, or its answer is broken ({type(error).__name__})"
+                502, f"the service cannot be reached, or its answer is invalid ({type(error).__name__})"
             ) from error
 
     async def _exchange(self, client: httpx.AsyncClient, sent: httpx.Request) -> ServiceAnswer:
@@ -215,7 +213,7 @@ class Upstream:
         client.cookies.clear()
         named = {one.strip().lower() for one in response.headers.get("connection", "").split(",")} | _HOP_BY_HOP
         pairs = ((name.lower(), value) for name, value in response.headers.multi_items())
-        named |= {"date", "server"}  # ours stand there
+        named |= {"date", "server"}  # our server sets these
         kept = [(name, value) for name, value in pairs if name not in named and not name.startswith("x-gecko-")]
         root = "{0.scheme}://{0.netloc}".format(urlsplit(self.url))
         own = [(name, value.removeprefix(root) if name == "location" else value) for name, value in kept]
@@ -227,7 +225,7 @@ class Upstream:
         self, sent: httpx.Request, wanted: RequestedCall, sender: Sender
     ) -> tuple[ServiceAnswer, dict[str, str]]:
         if self.ledger is None:
-            raise HttpRefusal(403, "a write does not pass: start with --allow-writes and --ledger FILE")
+            raise HttpRefusal(403, "writes are not forwarded: start with --allow-writes and --ledger FILE")
         if sender.key:
             return await self._write_once(sent, *await drive(_claim_of(self.ledger, sent, wanted, sender), AWAITED))
         heard = await self._make(sent)
@@ -237,10 +235,10 @@ class Upstream:
         try:
             row, is_ours = await drive(claims.take(call, 1, self.timeout_s), AWAITED)
         except StateError:
-            raise HttpRefusal(409, "the same write is under way; it is not sent twice") from None
+            raise HttpRefusal(409, "the same write is running; it is not sent twice") from None
         with running(row):
             if row["call"]["id"] != call["id"]:
-                if is_ours:  # what the key was used for was refused, and may be sent again
+                if is_ours:  # the claimed call was refused, and may be sent again
                     await drive(claims.settle(row, status="paused"), AWAITED)
                 raise HttpRefusal(422, "the Idempotency-Key was used for another request")
             if not is_ours and row["status"] != "ok":
@@ -261,7 +259,7 @@ class Upstream:
         return heard, {IN_DOUBT: "true"} if status == "left" else {}
 
     async def _make(self, sent: httpx.Request) -> ServiceAnswer:
-        """Send a write. Raises Refused, which says if it may have taken effect."""
+        """Send a write. Raises HttpRefusal, which states if the write may have taken effect."""
         try:
             return await self._send(sent)
         except HttpRefusal as refused:
@@ -274,12 +272,12 @@ class Upstream:
     async def _compare(
         self, wanted: RequestedCall, code: int, answer: Answer, sessions: Sessions, name: str
     ) -> dict[str, str]:
-        """Book a call, and say whether it came out as simulated. The answer goes out, whatever fails."""
+        """Record a call, and return whether it matched the simulation. The answer is sent even if this fails."""
         tool, args = wanted.tool, wanted.args
         if tool is None or args is None or 300 <= code < 400:
             return {}
         if not (code < 300 or refuses(code) or code == 409) or code in _NO_WORD:
-            return {}  # which is not the tool's word
+            return {}  # not an answer of the operation itself
         call = {"id": "", "name": tool.name, "args": args}
         try:
             if not self.simulate:
@@ -295,12 +293,12 @@ class Upstream:
 
 
 def _is_open(status: int) -> bool:
-    """Return whether an answer leaves it open whether a write took effect."""
+    """Return whether a status leaves open whether a write took effect."""
     return status >= 500 or (status >= 400 and not refuses(status))
 
 
 def _read_key(request: Request, tool: ToolSpec | None) -> str:
-    """Return a write's idempotency key, nothing if it has none. Raises Refused if it is unclear."""
+    """Return a write's idempotency key, "" if there is none. Raises HttpRefusal if it is ambiguous."""
     for name in (key_header(tool), KEY):
         if given := request.headers.getlist(name):
             if len(given) > 1 or not given[0].strip():
@@ -310,9 +308,9 @@ def _read_key(request: Request, tool: ToolSpec | None) -> str:
 
 
 def _claim_of(ledger: CallLedger, sent: httpx.Request, wanted: RequestedCall, sender: Sender) -> Steps:
-    """Return the claims that a write with a key is one of, and the call to claim, which tells what it is.
+    """Return the claims that a write with a key belongs to, and the call to claim, whose id identifies the request.
 
-    The ledger holds digests of both, made with a salt of its own: they say nothing of a credential elsewhere.
+    The ledger stores salted digests of both, which reveal nothing about a credential.
     """
     yield from use(ledger.claim, "serve", "salt", "", {"v": VERSION, "rev": 1, "salt": random.token_hex(16)})
     (found,) = yield from use(ledger.read, "serve", key="salt")

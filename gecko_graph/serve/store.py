@@ -1,4 +1,4 @@
-"""Where the changes of sessions are kept: the seam of `--save`. `journal` is a file, `postgres` a database."""
+"""The interface of `--save`: stores changes of sessions. `journal` is a file, `postgres` a database."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..state import Json, JsonObject
 
 
 class Row(NamedTuple):
-    """A change: of which session, of which kind (`call`, `new`, `fork`, `reset`, `state`, `close` ...), and what."""
+    """A change: the session, the kind (`call`, `new`, `fork`, `reset`, `state`, `close` ...), and the data."""
 
     session: str
     kind: str
@@ -17,22 +17,22 @@ class Row(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What others have made of a session: the number of its last row (0: none), and the rows after the known one."""
+    """The rows that others have added to a session: the number of its last row (0: none), and the new rows."""
 
     seen: int
     rows: Sequence[Row] = ()
     anew: bool = False
-    """Whether what was known is void, as it was closed or made again: then these are all rows."""
+    """True if the session was closed or recreated, so that these are all its rows."""
 
 
 class Store:
-    """Keeps nothing: memory is all there is. What is awaited may raise Refused (503)."""
+    """Stores nothing: sessions exist in memory only. Its coroutines may raise HttpRefusal (503)."""
 
     is_shared = False
-    """Whether other processes change the same sessions: then memory holds copies, renewed by each claim."""
+    """Whether other processes change the same sessions: then memory has copies, renewed by each claim."""
 
     def read(self) -> Iterable[Row]:
-        """Return the rows of all sessions, for memory to begin with. Raises GeckoError."""
+        """Return the rows of all sessions at the start. Raises GeckoError."""
         return ()
 
     async def claim(self, name: str, seen: int) -> Found:
@@ -40,7 +40,7 @@ class Store:
         return Found(seen)
 
     async def keep(self, name: str, seen: int, rows: Sequence[Row], steps: int) -> int:
-        """Keep changes, all of them or none, and end the claim; return the number of the last row now."""
+        """Store all changes or none, and end the claim; return the number of the last row."""
         return seen
 
     async def list(self) -> list[JsonObject]:
@@ -48,11 +48,10 @@ class Store:
         return []
 
     async def count(self) -> int:
-        """Return how many a shared store has."""
+        """Return the number of sessions of a shared store."""
         return 0
 
     async def sweep(self) -> None:
-        """Delete what is idle in a shared store."""
+        """Delete idle sessions of a shared store."""
 
-    def close(self) -> None:
-        """Give it back."""
+    def close(self) -> None: ...

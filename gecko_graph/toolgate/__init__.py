@@ -1,1 +1,1 @@
-"""Forward execution by gates (ToolGate)."""
+"""Forward execution with gates before and after each call (ToolGate)."""

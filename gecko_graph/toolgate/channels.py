@@ -1,6 +1,6 @@
-"""Records and keys of forward execution (ToolGate, algorithm 1): `create_toolgate`."""
+"""State keys and records of forward execution (ToolGate, algorithm 1), which `create_toolgate` builds."""
 
-# annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
+# no `from __future__ import annotations`: LangGraph evaluates annotations that are strings at each compilation
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired
@@ -36,7 +36,7 @@ from ..world.provenance import is_planned, trace_with
 from ..world.reducers import delta, extend
 
 Status = Literal["answered", "failed", "ended"]
-"""`failed`: no tool was left for a need, or the models did not answer; `ended`: a budget or `max_steps` is spent."""
+"""`failed`: no tool was left for a need, or a model did not reply; `ended`: a budget or `max_steps` was used up."""
 STATUS: Mapping[str, Status] = {
     "answered": "answered",
     "max_steps": "ended",
@@ -46,43 +46,43 @@ STATUS: Mapping[str, Status] = {
 
 
 class Candidate(TypedDict):
-    """A tool for the need at hand, with its probability among those that the state admits (equation 9)."""
+    """A tool for the current need, with its probability among the tools that the state admits (equation 9)."""
 
     tool: str
     p: float
     admissible: Word
     reason: NotRequired[str]
-    """Why the state does not admit it."""
+    """Why the state does not admit the tool."""
 
 
 class GateRejection(TypedDict):
-    """A tool, or a call of it, that was refused for a need, before it ran (P) or by its result (Q)."""
+    """A tool or a call that was refused for a need: before it ran (gate P) or because of its result (gate Q)."""
 
     tool: str
     phase: Literal["P", "Q"]
     reason: str
     category: NotRequired[Category]
-    """One of table 3; missing if a model declined to call the tool, or the tool's own error was its result."""
+    """A category of table 3; missing if a model declined to call the tool, or the result is the tool's own error."""
     call: NotRequired[str]
-    """The call's id, where arguments were written."""
+    """The call's id, if arguments were written."""
     told: NotRequired[bool]
-    """True if the reasoner hears of it when no tool is left: a model declined, or a read found nothing."""
+    """True if the reasoner sees the reason when no tool is left: a model declined, or a read found nothing."""
 
 
 class Need(TypedDict):
-    """One step of the reasoner: the need, the tools for it, the rejections, and the call that met it."""
+    """One step of the reasoner: the need, its candidates, the rejections, and the call that met it."""
 
     need: str
     candidates: list[Candidate]
-    """All that were ranked, in the order in which they are tried."""
+    """All ranked tools, in the order in which they are tried."""
     rejections: list[GateRejection]
-    """The rejections of the tools before the one that met the need; of all tools if none did."""
+    """The rejections of the tools before the one that met the need; of all tools if the need was not met."""
     call: NotRequired[str]
-    """Id of the committed call; missing if none met the need."""
+    """Id of the committed call; missing if the need was not met."""
 
 
 class Fact(TypedDict):
-    """A verified result in the symbolic state, under its key (ToolGate, equation 2): what P reads as `facts`."""
+    """A verified result in the symbolic state (ToolGate, equation 2), which conditions of P read as `facts`."""
 
     value: Json
     type: JsonObject
@@ -97,22 +97,22 @@ class ToolGateRecord(TypedDict):
     v: int
     status: Status
     reason: str
-    """Why it ended: `answered`, or the message of `stop`."""
+    """Why the run ended: `answered`, or the message of `stop`."""
     stop: Stop
     plan: list[Call]
     """The committed calls, in order."""
     origins: NotRequired[Origins]
-    """Where the values of the plan come from."""
+    """The origins of the plan's values."""
     notes: NotRequired[list[Note]]
     """Doubts about the plan: `made_up`, `ambiguous`, `unclear`, `unsimulated`."""
     answer: str
     needs: list[Need]
     facts: dict[str, Fact]
-    """The verified results, by the tool's name or its contract's `fact`; the latest of each."""
+    """The verified results by `fact` of the tool's contract, else by its name; the latest of each."""
     rejected: dict[str, int]
-    """Refusals by category (table 3)."""
+    """Number of rejections by category (table 3)."""
     steps: list[Step]
-    """All calls, refused ones included."""
+    """All calls, including refused ones."""
     change: Patch
     """The net change of the task state."""
     start_digest: str
@@ -121,7 +121,7 @@ class ToolGateRecord(TypedDict):
 
 
 class ToolGateInput(TypedDict):
-    """The input of forward execution. `messages` ends with the request: the last human turn."""
+    """The input of forward execution; `messages` ends with the request, a human message."""
 
     messages: Annotated[GivenMessages, add_messages]
     task_state: NotRequired[Annotated[JsonObject, Field(description=TASK_STATE_HELP)]]
@@ -139,31 +139,32 @@ class ToolGateState(GeckoState, total=False):
     """The outer graph's keys, in addition to those of a rehearsal."""
 
     needs: list[Need]
-    """`attempt`."""
+    """Written by `attempt`."""
     record: ToolGateRecord
-    """`conclude`."""
+    """Written by `conclude`."""
 
 
 class ForwardRecord(AttemptRecord, total=False):
-    """The inner graph's own bookkeeping, in addition to an attempt's: its nodes are the same."""
+    """The inner graph's own bookkeeping, in addition to that of an attempt, whose nodes it shares."""
 
     ranked: list[Candidate]
-    """`reranker`: all tools that were ranked for the need, in the order of their trial."""
+    """Written by `reranker`: all tools that were ranked for the need, in the order of their trial."""
     tries: int
-    """`reranker`, `accept`, `arguments`: sets of arguments that the first candidate had refused; or it was declined."""
+    """Written by `reranker`, `accept`, `arguments`: how many calls of the first candidate were refused; `MOST_TRIES` if
+    the model declined."""
     rejections: list[GateRejection]
-    """`reranker`, `accept`: of the need at hand."""
+    """Written by `reranker`, `accept`: the rejections for the current need."""
 
 
 class ForwardChannels(AttemptChannels, total=False):
     """The inner graph's keys, in addition to those of an attempt."""
 
     need: str
-    """`reasoner`: the goal of the next call."""
+    """Written by `reasoner`: the goal of the next call."""
     candidates: list[str]
-    """`reranker`, then `accept`: tools that are left for the need."""
+    """Written by `reranker`, then `accept`: the tools left for the need."""
     needs: Annotated[list[Need], delta(extend, list)]
-    """`reranker`, `arguments`, `accept`: the steps that are done."""
+    """Written by `reranker`, `arguments`, `accept`: the finished needs."""
 
 
 class ForwardState(ForwardChannels, ForwardRecord, total=False):
@@ -171,7 +172,7 @@ class ForwardState(ForwardChannels, ForwardRecord, total=False):
 
 
 def gather_known(done: Iterable[Step], toolkit: Iterable[ToolSpec]) -> dict[str, Fact]:
-    """Return the verified results as typed facts; `done` are the committed steps, in order."""
+    """Return the verified results of committed steps, which are in order, as typed facts."""
     known = {tool.name: fact_of(tool) for tool in toolkit}
     facts: dict[str, Fact] = {}
     for step in done:
@@ -182,7 +183,7 @@ def gather_known(done: Iterable[Step], toolkit: Iterable[ToolSpec]) -> dict[str,
 
 
 def tell_undone(steps: Sequence[Step], toolkit: Iterable[ToolSpec]) -> list[str]:
-    """Return a line for each tool that writes, was called and never committed: no answer can leave it out."""
+    """Return a line for each writing tool that was called and never committed; every answer includes these lines."""
     writes = {tool.name for tool in toolkit if not tool.reads}
     done = {step["call"]["name"] for step in steps if is_planned(step)}
     last = {step["call"]["name"]: step["call"] for step in steps if step["call"]["name"] in writes - done}
@@ -192,7 +193,7 @@ def tell_undone(steps: Sequence[Step], toolkit: Iterable[ToolSpec]) -> list[str]
 def build_record(
     state: ToolGateState, ran: UnjudgedAttempt, kept: list[Step], seen: JsonObject, toolkit: Iterable[ToolSpec]
 ) -> ToolGateRecord:
-    """Return the record of an execution; `seen` is the state that it began from, as its real reads have shown it."""
+    """Return the record of an execution; `seen` is its start state, as its real reads have shown it."""
     stopped, needs, done = ran["stop"], state.get("needs") or [], [step for step in kept if is_planned(step)]
     status = STATUS.get(stopped["code"], "failed")
     begin: Any = {"conversation": recall_calls(state["messages"]), "supposed": state.get("supposed") or ()}

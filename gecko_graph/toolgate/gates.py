@@ -1,4 +1,4 @@
-"""What P and Q refuse, and what follows: which tools and calls are out, and what goes back to the reasoner."""
+"""Refusals by the gates P and Q: which tools and calls they exclude, and what the reasoner is told."""
 
 from __future__ import annotations
 
@@ -23,13 +23,16 @@ from .channels import ForwardState, GateRejection, Need
 
 REASON_CHARS = 300
 CLEARED: Mapping[str, Any] = {"need": "", "candidates": [], "rejections": [], "tries": 0}
-"""The keys of a need that is over."""
+"""The update that clears the current need."""
 OUT = "its result was refused before"
 OTHERS = "other arguments: the result of this very call was refused"
 
 
 def check(proposal: Proposal, state: ForwardState, toolkit: Toolkit) -> Outcome:
-    """Return the outcome as it may be committed: well-formed, and of a read not empty (ToolGate, D.2)."""
+    """Return the outcome with a malformed result, or a read's empty result, refused (ToolGate, D.2).
+
+    The outcome of an error loses its changes.
+    """
     call, outcome = proposal["call"], proposal["outcome"]
     tool, result = toolkit[call["name"]], outcome["result"]
     if outcome["status"] == "ok":
@@ -47,9 +50,9 @@ def check(proposal: Proposal, state: ForwardState, toolkit: Toolkit) -> Outcome:
 
 
 def category_of_refusal(proposal: Proposal, state: ForwardState, toolkit: Toolkit) -> Category:
-    """Return the kind of P's refusal: by a written policy, of values that nothing known gives, or of the state.
+    """Return the category of P's refusal: by a written policy, for values without a known source, or by the state.
 
-    A refusal by the state, whatever the arguments are, is no fault of the arguments.
+    A refusal by the state alone, whatever the arguments are, does not blame the arguments.
     """
     call, broken = proposal["call"], proposal["outcome"].get("violations", [])[:1]
     if any(each["kind"] == "policy" for each in broken):
@@ -67,12 +70,12 @@ def category_of_refusal(proposal: Proposal, state: ForwardState, toolkit: Toolki
 
 
 def phase_of(outcome: Outcome) -> Literal["P", "Q"]:
-    """Return the gate that refused a call with an error: P alone is the contract's own answer."""
+    """Return the gate that refused a call with an error: P if the contract answered, else Q."""
     return "Q" if notes_of(outcome, "refused") or outcome["rung"] != "contract" else "P"
 
 
 def find_out(steps: Iterable[Step]) -> set[str]:
-    """Return the tools that Q has refused a result of: T_failed (ToolGate, algorithm 1, lines 1, 10 and 21)."""
+    """Return the tools of which Q has refused a result: T_failed (ToolGate, algorithm 1, lines 1, 10 and 21)."""
     return {step["call"]["name"] for step in steps if _is_failed(step)}
 
 
@@ -80,8 +83,8 @@ def _is_failed(step: Step) -> bool:
     return "outcome" in step and step["outcome"]["status"] == "error" and phase_of(step["outcome"]) == "Q"
 
 
-def is_out(call: Call, steps: Sequence[Step]) -> bool:
-    """Return whether Q has refused the result of this very call since the task state was last changed."""
+def is_refused_again(call: Call, steps: Sequence[Step]) -> bool:
+    """Return whether Q has refused the result of this call since the last change of the task state."""
     for step in reversed(steps):
         if is_planned(step) and step["outcome"]["patch"] != []:
             return False
@@ -91,7 +94,7 @@ def is_out(call: Call, steps: Sequence[Step]) -> bool:
 
 
 def complain(call: Call, why: str = "") -> Step:
-    """Return the step of a call that is out, or of a model that made none, and says `why`."""
+    """Return the step of a call that Q has refused before, or of a model that made no call and says `why`."""
     expected, got, source = ("a call for the need", why, "model") if why else (OTHERS, format_call(call), "rule")
     got = cut(one_line(got), budget=REASON_CHARS)
     complaint: Any = {"tool": call["name"], "path": "", "expected": expected, "got": got, "source": source}
@@ -101,7 +104,7 @@ def complain(call: Call, why: str = "") -> Step:
 def read_rejection(step: Step, *, declined: bool, hands_empty: bool) -> GateRejection:
     """Return why a call was not committed, with its category (table 3).
 
-    With `hands_empty` the reasoner hears of an empty result.
+    With `hands_empty` the reasoner is told of an empty result.
     """
     call, outcome = step["call"], step.get("outcome")
     about: GateRejection = {"tool": call["name"], "phase": "P", "reason": "", "call": call["id"]}
@@ -122,15 +125,14 @@ def read_rejection(step: Step, *, declined: bool, hands_empty: bool) -> GateReje
 
 
 def close_need(state: ForwardState) -> Need:
-    """Return the record of the need at hand, as far as it has come."""
+    """Return the record of the current need, without the call that met it."""
     return {"need": state["need"], "candidates": state["ranked"], "rejections": state["rejections"]}
 
 
-def lose(state: ForwardState) -> dict[str, Any]:
+def give_up(state: ForwardState) -> dict[str, Any]:
     """Return the update if no tool is left for a need: forward execution has failed (algorithm 1, line 25).
 
-    Not if the reasoner can continue with what it hears: a model's words why it made no call, a read that found
-    nothing.
+    It continues if the reasoner is told something: why a model made no call, or that a read found nothing.
     """
     over = close_need(state)
     if any("told" in each for each in over["rejections"]):
@@ -141,7 +143,7 @@ def lose(state: ForwardState) -> dict[str, Any]:
 
 
 def format_undone(needs: Iterable[Need], *, budget: int) -> str:
-    """Return the unmet needs, each with the message for the reasoner."""
+    """Return the unmet needs, each with what the reasoner is told about it."""
     lines = (
         f"{one_line(need['need'])}: {'; '.join(each['reason'] for each in need['rejections'] if 'told' in each)}"
         for need in needs

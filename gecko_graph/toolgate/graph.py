@@ -50,7 +50,7 @@ from .channels import ForwardChannels, ForwardRecord, ToolGateInput, ToolGateOut
 from .nodes import accept, arguments, conclude, reasoner, reranker, verify
 
 STRICT: Mapping[str, Any] = {"gate": "strict", "parallel_attempts": 1}
-"""Settings that a run of forward execution cannot change: an unknown tool is not admissible (equation 9)."""
+"""Settings that a run cannot change; with the strict gate an unknown tool is not admissible (equation 9)."""
 ROUTES: Mapping[str, tuple[str, str, str]] = {
     "reasoner": ("need", "reranker", END),
     "reranker": ("candidates", "arguments", "reasoner"),
@@ -58,10 +58,10 @@ ROUTES: Mapping[str, tuple[str, str, str]] = {
     "validator": ("pending", "simulator", "accept"),
     "accept": ("candidates", "arguments", "reasoner"),
 }
-"""By node: a key of the state, the next node if it is set, the next node if not; a stop ends the run."""
+"""Per node: a state key, the next node if the key is set, and the next node if not; a stop ends the run."""
 
 
-def create_toolgate(  # noqa: PLR0913 - every one is a choice of its own, by keyword
+def create_toolgate(  # noqa: PLR0913 - each is a separate option, given by keyword
     toolkit: Toolkit,
     *,
     model: ModelsLike = None,
@@ -73,31 +73,31 @@ def create_toolgate(  # noqa: PLR0913 - every one is a choice of its own, by key
     name: str = "toolgate",
     derive: bool = True,
 ) -> CompiledStateGraph[ToolGateState, GeckoContext, ToolGateInput, ToolGateOutput]:
-    """Create forward execution: one verified call after another, each committed or gone (ToolGate, algorithm 1).
+    """Create forward execution: verified calls one after the other, each committed or dropped (ToolGate, algorithm 1).
 
-    Nothing real is changed: calls are answered by the ladder, as in a rehearsal, and only reads that were opened run.
+    Nothing real is changed: calls are answered by the ladder, as in a rehearsal; only opened reads run for real.
 
     Args:
         toolkit: The tools; contracts gate their calls and results.
         model: A model, or `Models` by role, as for `create_gecko`. `reasoner` states needs, `reranker` ranks tools,
-            `planner` writes arguments; `validator`, `simulator`, `state_updater`, `bootstrapper` as in a rehearsal.
-            `reasoner` and `planner` need one.
-        checkpointer: Keeps the snapshots. Leave it out if the graph is embedded: it then uses its parent's.
+            `planner` writes arguments; `validator`, `simulator`, `state_updater`, `bootstrapper` work as in a
+            rehearsal. `reasoner` and `planner` are required.
+        checkpointer: Saves the checkpoints. Leave it out if the graph is embedded: it then uses its parent's.
         context: Knobs of every run that brings none of its own.
         index: Finds the tools of a toolkit with more than `max_tools`, as for `create_gecko`.
-        store: Keeps for all threads which tool has served which need. Leave it out if the graph is embedded.
-        strict: Algorithm 1 to the letter: a tool that Q has refused a result of is out for the run, and a read that
-            finds nothing is such a result. By default that very call is out until the state changes, and where no
-            other tool finds anything the reasoner is told so, and goes on; nothing of it is committed.
-        name: The graph's name, in traces and where it is a node of another one.
-        derive: Whether tools of an OpenAPI document are simulated by what it tells, as for `create_gecko`.
+        store: Keeps which tool has served which need, for all threads. Leave it out if the graph is embedded.
+        strict: Follow algorithm 1 to the letter: Q excludes a tool for the run after refusing one of its results, and
+            refuses a read that finds nothing. By default Q excludes only that call until the state changes, and the
+            reasoner is told of an empty read if no other tool finds anything; an empty read is never committed.
+        name: The graph's name, in traces and as a node of another graph.
+        derive: Whether tools of an OpenAPI document are simulated by what it says, as for `create_gecko`.
 
     Returns:
         A graph from `{"messages", "task_state"}` to `{"messages", "task_state", "record"}`.
 
     Raises:
         ToolkitError: The toolkit is empty or not a Toolkit.
-        ModelError: A model cannot be built, or a role that needs one has none.
+        ModelError: A model cannot be built, or a required role has none.
         GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt cannot be used.
     """
     knobs, bound = check_setup(toolkit, context), Models.of(model)
@@ -118,10 +118,10 @@ def compose(
     index: ToolIndex | None = None,
     strict: bool = False,
 ) -> Gecko:
-    """Build the graph; `replace` puts functions of `(state, scope)` in the place of nodes, by name, for ablations.
+    """Build the graph; `replace` replaces nodes by functions of `(state, scope)`, by name, for ablations.
 
     Raises:
-        GeckoError: `replace` names a node that neither graph has, or the planner's prompt does not show the need.
+        GeckoError: `replace` names a node of neither graph, or the planner's prompt does not show the need.
     """
     models.prompts.check_shows("planner", "need")
     search = ToolSearch(toolkit, index, default)
@@ -186,7 +186,7 @@ def _route(key: str, then: str, other: str) -> Router:
 
 
 def _node(fn: NodeFunction, *, replace: Mapping[str, NodeFunction], **bound: Any) -> Runnable[Any, Any]:
-    """Return a graph's node for a node function, whose knobs are strict whatever the run brings."""
+    """Return a graph's node for a node function, always with the settings of `STRICT`."""
     fn = replace.get(getattr(fn, "func", fn).__name__, fn)
 
     def strictly(state: Any, scope: NodeScope) -> Any:

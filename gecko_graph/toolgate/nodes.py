@@ -1,6 +1,6 @@
-"""Forward execution's nodes, in the order of algorithm 1 (ToolGate): reasoner, reranker, arguments, verify, accept.
+"""The nodes of forward execution in the order of ToolGate's algorithm 1: reasoner, reranker, arguments, verify, accept.
 
-The commit itself, with Q and the invariants, is `state_updater`'s, between verify and accept. `conclude` ends the turn.
+Between verify and accept, `state_updater` commits the call, checked by Q and the invariants. `conclude` ends the turn.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ from .gates import (
     complain,
     find_out,
     format_undone,
-    is_out,
-    lose,
+    give_up,
+    is_refused_again,
     read_rejection,
 )
 
 MOST_TRIES = 3
-"""Sets of arguments that a candidate may have refused for one need."""
+"""The most refused calls of one candidate for one need."""
 CONVERSATION_VIEWS = 4
 ADMITTED = Admissibility("yes")
 
@@ -81,12 +81,17 @@ Steps: TypeAlias = Generator[list[AnyAsk], list[Reply], dict[str, Any]]
 
 
 def reasoner(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, gated: Sequence[ToolSpec]) -> Steps:
-    """Ask for the next need, or end with the answer or the reason (ToolGate, section 3.3).
+    """Ask for the next need, or end with the answer or a reason (ToolGate, section 3.3).
 
-    It sees the request, the conversation, the trusted state, and the committed calls with their results; what was
-    rejected is gone. Of more than `max_tools` tools it does not know what there is. `gated` are the tools that a task
-    state may not admit, whatever their arguments. After the last call that `max_steps` allows it is asked once more,
-    for its answer.
+    The model sees the request, the conversation, the trusted state and the committed calls with their results, but no
+    rejected calls. It sees the tools only if there are at most `max_tools`. After the last call that `max_steps`
+    allows, it is asked once more for its answer.
+
+    Args:
+        state: The state of the run.
+        scope: The node's scope.
+        toolkit: The tools.
+        gated: The tools that a task state may not admit, whatever their arguments.
     """
     if spent := spent_budget(state, scope.context):
         return stop(spent["code"], spent["message"])
@@ -116,7 +121,7 @@ def reasoner(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, gated: 
 
 
 def where_of(state: ForwardState, role: Role) -> Where:
-    """Return the place of a question to a role."""
+    """Return the turn, attempt and number of the next question to a role."""
     return Where(turn=state["turn"], attempt=state["number"], question=state.get("asked", {}).get(role, 0))
 
 
@@ -129,10 +134,10 @@ def reranker(
     search: ToolSearch,
     strict: bool = False,
 ) -> Steps:
-    """Rank the tools for the need, leave out those that the state does not admit, and put the others in their order.
+    """Rank the tools for the need and leave out those that the state does not admit (ToolGate, equations 7 to 10).
 
-    ToolGate, equations 7 to 10. Without a model, or if no tool is admitted, the order is that of retrieval. `gated`
-    are as for `reasoner`; `search` finds the tools for a need if there are many; `strict` as for `create_toolgate`.
+    Without a model, or if no tool is admitted, the order is that of retrieval. `gated` is as for `reasoner`, `strict`
+    as for `create_toolgate`; `search` finds the tools if there are many.
     """
     need, context, steps = state["need"], scope.context, state.get("steps", [])
     closed = find_closed(gated, state["task_state"], seed=context.seed, steps=steps, untrusted=untrusted_of(state))
@@ -152,11 +157,11 @@ def reranker(
     left = [each["tool"] for each in ranked if each["admissible"] == "yes"]
     scope.emit(event("gecko.need", attempt=state["number"], need=need, candidates=ranked, rejections=rejections))
     update: Any = {"ranked": ranked, "candidates": left, "rejections": rejections, "tries": 0}
-    return update if left else {**update, **lose({**state, **update})}
+    return update if left else {**update, **give_up({**state, **update})}
 
 
 def reject(one: Candidate, closed: Mapping[str, Admissibility], out: Collection[str]) -> GateRejection:
-    """Return why a tool is no candidate: P does not hold in this state, or Q has refused one of its results."""
+    """Return why a tool is not a candidate: P does not hold in this state, or Q has refused one of its results."""
     tool, reason = one["tool"], one.get("reason", "")
     if tool in out:
         return {"tool": tool, "phase": "Q", "reason": reason}
@@ -165,7 +170,7 @@ def reject(one: Candidate, closed: Mapping[str, Admissibility], out: Collection[
 
 
 def served(state: ForwardState) -> list[tuple[str, str]]:
-    """Return the needs of the run that were met, each with the tool of its call."""
+    """Return the met needs of the run, each with the tool of its call."""
     tools = {step["call"]["id"]: step["call"]["name"] for step in state.get("steps", [])}
     return [(each["need"], tools[each["call"]]) for each in state.get("needs", []) if "call" in each]
 
@@ -178,9 +183,10 @@ def retrieve(
     context: GeckoContext,
     taught: Sequence[Taught] = (),
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, float]]:
-    """Return the tools that may serve a need, the best first, with scores: of few tools all (equation 7).
+    """Return the tools that may serve a need, best first, with scores (equation 7); of a small toolkit all tools.
 
-    Of many tools those that fit, and as many that the state admits: a need whose best tool is closed shows why.
+    Of a large one the tools that fit, closed ones included, and as many that the state admits: the closed ones show why
+    a need cannot be met.
     """
     if not search.is_needed(context):
         words = set(split_words(need))
@@ -194,19 +200,18 @@ def retrieve(
 
 
 def describe(tool: ToolSpec) -> str:
-    """Return a tool's description and its arguments."""
     takes = ", ".join(tool.parameters.get("properties", {}))
     return f"{tool.about} Takes {takes}." if takes else tool.about
 
 
 def read_ranking(ranking: Ranking, found: Mapping[str, float]) -> dict[str, float]:
-    """Return the scores of a model's ranking, the best first; of unknown tools, and of 0, none."""
+    """Return the scores of a model's ranking, best first, without unknown tools and scores of 0."""
     scores = {each.name: each.score for each in reversed(ranking.tools) if each.name in found and each.score > 0}
     return dict(sorted(reversed(scores.items()), key=lambda pair: -pair[1]))
 
 
 def weigh(scores: Mapping[str, float], closed: Mapping[str, Admissibility]) -> list[Candidate]:
-    """Return the candidates with their probabilities (equation 9); tools that the state does not admit have 0."""
+    """Return the candidates with their probabilities (equation 9); 0 for tools that the state does not admit."""
     total = sum(score for name, score in scores.items() if name not in closed)
     ranked: list[Candidate] = []
     for name, score in scores.items():
@@ -217,7 +222,7 @@ def weigh(scores: Mapping[str, float], closed: Mapping[str, Admissibility]) -> l
 
 
 def draw(ranked: Sequence[Candidate], dice: random.Random) -> list[Candidate]:
-    """Return the candidates in the order of draws without replacement, by the remaining probabilities of equation 9."""
+    """Return the candidates in the order of draws without replacement, by their probabilities (equation 9)."""
     left, drawn = [each for each in ranked if each["p"] > 0], list[Candidate]()
     while left:
         (chosen,) = dice.choices(range(len(left)), [each["p"] for each in left])
@@ -234,10 +239,10 @@ def arguments(
     prompts: Prompts,
     strict: bool = False,
 ) -> Steps:
-    """Ask the planner's model for the call of the first candidate; a refusal by the model is a step of its own.
+    """Ask the planner's model for the call of the first candidate.
 
-    So is a call whose result Q has refused in this state; `strict` has its tool out already. `tools` are the toolkit's
-    as function dicts: the model is shown that one.
+    A step is added if the model declines, or (unless `strict`, which excludes the tool) if Q has refused this call's
+    result in this state. `tools` are the function dicts of the toolkit; the model sees the candidate's.
     """
     context, steps, name = scope.context, state.get("steps", []), state["candidates"][0]
     ended: dict[str, Any] = {"needs": [close_need(state)]}
@@ -258,7 +263,7 @@ def arguments(
         step = complain(made, text_of(message).strip() or "no call was made")
         return {"pending": [], "steps": [step], "tries": MOST_TRIES}
     call: Call = {**fitting[0], "name": name}
-    if not strict and is_out(call, steps):
+    if not strict and is_refused_again(call, steps):
         return {"pending": [], "steps": [complain(call)]}
     scope.emit(event("gecko.call", attempt=state["number"], call=call))
     sent = [each for each in message.tool_calls if each["id"] == call["id"]]
@@ -266,7 +271,7 @@ def arguments(
 
 
 def build_messages(state: ForwardState, scope: NodeScope, prompts: Prompts) -> list[BaseMessage]:
-    """Return the model's messages: the conversation, the committed calls, the need, and the rejections so far."""
+    """Return the model's messages: the conversation, the committed calls, the need, and the refused calls so far."""
     budget, steps = scope.context.view_chars, state.get("steps", [])
     prompt = prompts.render("planner", dict.fromkeys(variables_of("planner"), "") | {"need": state["need"]})
     seen = build_conversation(prompt.system, state["conversation"], budget=CONVERSATION_VIEWS * budget)
@@ -281,7 +286,7 @@ def build_messages(state: ForwardState, scope: NodeScope, prompts: Prompts) -> l
 
 
 def verify(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit) -> dict[str, Any]:
-    """Refuse a malformed result, and leave an error without effects: only accepted results commit.
+    """Refuse malformed results and drop the changes of errors, so that only accepted results are committed.
 
     ToolGate, equations 11 and 12.
     """
@@ -290,16 +295,16 @@ def verify(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit) -> dict[s
 
 
 def accept(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, strict: bool = False) -> dict[str, Any]:
-    """Close the need that the last call has met; else go on with other arguments, or with the next candidate.
+    """Close the need if the last call has met it; else try other arguments, or the next candidate.
 
-    A result that was refused sets its tool aside at once, arguments only after several tries. In `strict` that is for
-    the run, and whatever Q refuses is such a result; else the reasoner is told of a read that found nothing.
+    A refused result excludes its tool at once, refused arguments only after several tries. With `strict` any refusal by
+    Q excludes the tool for the run; else the reasoner is told of a read that found nothing.
     """
     del scope
     step, tries = state["steps"][-1], state["tries"]
     if is_planned(step):
         tools = [each["tool"] for each in state["ranked"]]
-        before = tools[: tools.index(step["call"]["name"])]  # of the tools not admitted, only those that came first
+        before = tools[: tools.index(step["call"]["name"])]  # tools not admitted count only if they were ranked before
         tried = [each for each in state["rejections"] if "call" in each or each["tool"] in before]
         return {"needs": [{**close_need(state), "rejections": tried, "call": step["call"]["id"]}], **CLEARED}
     hands_empty = not strict and toolkit[step["call"]["name"]].reads
@@ -309,15 +314,15 @@ def accept(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, strict: b
     if tries + 1 < MOST_TRIES and not is_over:
         return {"rejections": rejections, "tries": tries + 1}
     update: Any = {"rejections": rejections, "candidates": state["candidates"][1:], "tries": 0}
-    return update if update["candidates"] else {**update, **lose({**state, **update})}
+    return update if update["candidates"] else {**update, **give_up({**state, **update})}
 
 
 def conclude(state: ToolGateState, scope: NodeScope, *, toolkit: Iterable[ToolSpec], search: ToolSearch) -> Steps:
-    """Return the record, the state with every committed call, and the answer; a failure's by rule.
+    """Return the record, the state after every committed call, and the answer; after a failure the answer says why.
 
     Raises:
-        StateError: The task state is not the one that the execution began from, or another run has written to the
-            thread in the meantime.
+        StateError: The task state differs from the one that the execution started from, or another run has written to
+            the thread in the meantime.
     """
     look = look_for_other_runs()
     if look and (yield [look])[0].value:

@@ -1,3 +1,3 @@
-"""Training data: rows that rules check in a `World`, tasks made from contracts, and the loop between two trainings."""
+"""Training data: rows verified by rules in a `World`, tasks made from contracts, and the training loop."""
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Calls as they stand in an assistant's text: between a model family's marks, in fences, as JSON, as Python.
+"""Parse calls in an assistant's text: between a model family's markers, in fences, as JSON, as Python.
 
-One reader serves data sets, outputs and rewards. Thoughts are not said: a call in them is none. A call that is cut
-off, or looks like one and is written in no known way, is an error, and never an answer without calls.
+The same parser serves data sets, model outputs and rewards. Calls in reasoning text do not count. A truncated call, or
+a text that looks like a call in an unknown syntax, is an error, never an answer without calls.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ..state import Json, JsonObject
-from ..values.rows import read_json
+from ..values.rows import read_json, refuse_constant
 from .calls import call_parts, read_call
 
 _THINK = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning|reflection|scratch_?pad)"
@@ -25,7 +25,7 @@ _THOUGHTS = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _THOUGHT = re.compile(rf"\A.*(?:</{_THINK}>|\[/THINK\]|◁/think▷)", re.DOTALL | re.IGNORECASE)
-"""A thought that the prompt has begun, as templates of reasoning models do."""
+"""Reasoning whose opening tag was in the prompt, as in chat templates of reasoning models."""
 
 _END = r"<\|(?:eot_id|eom_id|im_end|endoftext|end|call|return|stop)\|>|</s>|<.end▁of▁sentence.>|<end_of_turn>|\Z"
 _NAME = r"(?P<name>[\w.\-/]++)"
@@ -56,10 +56,10 @@ _MARKS = tuple(
         (r"```(?:tool_calls?|tool_code|function_calls?)\b", r"```"),  # Gemma
     )
 )
-"""How a call begins, and where it ends: a mark that has to be closed, or the end of what is said."""
+"""The opening and closing pattern of a call: a marker that must be closed, or the end of the message."""
 
 _SPECIAL = re.compile(r"[<\[{`✿>]|Action|API_call|\A\s*[\w.]+\(")
-"""The marks of which every call has one in its text; most words of an assistant have none."""
+"""Every call contains one of these; most texts contain none, so that one search skips the parsing."""
 
 _FRAMES = re.compile(r"<.tool▁calls▁(?:begin|end).>|<\|tool_calls_section_(?:begin|end)\|>")
 _FENCE = re.compile(r"```[ \t]*(?:json|python|py)?[ \t]*\n(?P<body>.*?)(?P<end>```|\Z)", re.DOTALL)
@@ -85,27 +85,27 @@ _MEMBER = re.compile(
 _WORDS = {"true": True, "false": False, "null": None}
 _TEXT_PARTS = ("text", "input_text", "output_text")
 _NOT_CALLED = ("all", "Finish")
-"""Names of Functionary and ReAct for the words to the user."""
+"""Names that Functionary and ReAct use for an answer to the user."""
 
 
 class _Unread(ValueError):
-    """A text is none of calls."""
+    """A text that is not a call."""
 
 
 def read_call_texts(text: str, tools: Sequence[Mapping[str, Any]] = ()) -> tuple[list[JsonObject], str]:
-    """Return the calls that a text makes, and the rest of its words, thoughts included.
+    """Return the calls in a text, and the remaining text, reasoning included.
 
     Args:
-        text: The assistant's words.
-        tools: The function dicts that it may call: their schemas give the type of values that stand there as text.
+        text: The assistant's message.
+        tools: Function dicts of the tools; their schemas give the types of values that are written as text.
 
     Raises:
-        ValueError: A call is cut off, or cannot be read.
+        ValueError: A call is truncated or cannot be parsed.
     """
     try:
         return _read(text, tools) if _SPECIAL.search(text) else ([], text)
     except RecursionError:
-        raise ValueError("a call: nested too deeply") from None
+        raise ValueError("a call is nested too deeply") from None
 
 
 def _read(text: str, tools: Sequence[Mapping[str, Any]]) -> tuple[list[JsonObject], str]:
@@ -119,7 +119,7 @@ def _read(text: str, tools: Sequence[Mapping[str, Any]]) -> tuple[list[JsonObjec
         found += _find_bare(said, text, rules)
     left = _blank(said, found)
     if problem := _LIKE.search(left):
-        raise ValueError(f"a call that is cut off, or written in no known way: {problem[0][:40]!r}")
+        raise ValueError(f"a call that is truncated or in an unknown syntax: {problem[0][:40]!r}")
     calls = [call for span in found for call in span.calls]
     return calls, _blank(text, found, by="").strip() if calls else text
 
@@ -142,13 +142,13 @@ def _blank(text: str, spans: Sequence[_Span], by: str = " ") -> str:
 
 
 def _find_marked(said: str, text: str, rules: Mapping[str, Any]) -> Iterator[_Span]:
-    """Yield the calls between marks: those outside of thoughts, with their content as the whole text has it."""
+    """Yield the calls between markers outside of reasoning, with their content from the whole text."""
     at, marks = 0, [(each, each[0].search(said)) for each in _MARKS]
     while marks := [(each, one) for each, one in marks if one]:
         (_, closing), begin = min(marks, key=lambda mark: mark[1].start())
         end = closing.search(said, begin.end())
         if end is None:
-            raise ValueError(f"a call that is cut off: {begin[0][:40]!r} is not closed")
+            raise ValueError(f"a truncated call: {begin[0][:40]!r} is not closed")
         at, name = max(end.end(), begin.end()), begin.groupdict().get("name")
         if name not in _NOT_CALLED:
             yield _Span(begin.start(), at, _read_body(text[begin.end() : end.start()], rules, name))
@@ -159,7 +159,7 @@ def _find_fenced(said: str, text: str, rules: Mapping[str, Any]) -> Iterator[_Sp
     for fence in _FENCE.finditer(said):
         calls = _read_plain(text[slice(*fence.span("body"))], rules)
         if calls and not fence["end"]:
-            raise ValueError("a call that is cut off: its fence is not closed")
+            raise ValueError("a truncated call: its fence is not closed")
         if calls:
             yield _Span(*fence.span(), calls)
 
@@ -172,7 +172,10 @@ def _find_bare(said: str, text: str, rules: Mapping[str, Any]) -> Iterator[_Span
 
 
 def _read_plain(text: str, rules: Mapping[str, Any]) -> list[JsonObject]:
-    """Return the calls that a text without marks is; none if it is something else. Raises ValueError if cut off."""
+    """Return the calls in a text without markers, none if it is something else.
+
+    Raises ValueError for a truncated call.
+    """
     text = text.strip()
     if not text or "```" in text or not (text[0] in "[{" or re.match(r"[A-Za-z_][\w.]*\(", text)):
         return []
@@ -183,18 +186,18 @@ def _read_plain(text: str, rules: Mapping[str, Any]) -> list[JsonObject]:
             return list(_read_python(text, rules))
         except _Unread:
             if (one := _BROKEN.match(text)) and (one["key"] is None or one["key"] in {*_KEYS, *rules}):
-                raise ValueError("a call that is cut off, or written in no known way") from None
+                raise ValueError("a call that is truncated or in an unknown syntax") from None
             return []
     found = [_as_call(each, rules) for some in values for each in _flatten(some)]
     if any(found) and not all(found):
-        raise ValueError("a list of calls, of which one has no name or no arguments")
+        raise ValueError("a call in a list has no name or no arguments")
     return [read_call(each) for each in found if each]
 
 
 def _read_body(body: str, rules: Mapping[str, Any], name: str | None) -> list[JsonObject]:
-    """Return the calls between marks, of which one may give the name."""
+    """Return the calls between markers; the opening marker may contain the `name`."""
     if not (body := _strip_fence(body)) and not name:
-        raise ValueError("a call: there is nothing between its marks")
+        raise ValueError("a call is empty: nothing between its markers")
     if name:
         name = name.strip().removeprefix("functions.")
         return [_read_named(name, body, rules)]
@@ -210,7 +213,7 @@ def _read_body(body: str, rules: Mapping[str, Any], name: str | None) -> list[Js
     try:
         return list(_read_python(body, rules))
     except _Unread:
-        raise ValueError("a call: no JSON, and written in no other known way") from None
+        raise ValueError("a call is no JSON, and in no other known syntax") from None
 
 
 def _strip_fence(text: str) -> str:
@@ -219,7 +222,7 @@ def _strip_fence(text: str) -> str:
 
 
 def _read_named(name: str, body: str, rules: Mapping[str, Any]) -> JsonObject:
-    """Return a call whose arguments are a JSON object, or members between marks, each typed by its schema."""
+    """Return a call whose arguments are a JSON object, or tagged members, each converted by its schema."""
     members = {one[0] or one[2]: one[1] or one[3] for one in _MEMBER.findall(body)}
     if members:
         known = (rules.get(name) or {}).get("properties") or {}
@@ -228,7 +231,7 @@ def _read_named(name: str, body: str, rules: Mapping[str, Any]) -> JsonObject:
     try:
         (arguments,) = _read_values(body) if body else [{}]
     except ValueError:
-        raise ValueError(f"the arguments of {name}: no JSON") from None
+        raise ValueError(f"the arguments of {name} are no JSON") from None
     return read_call({"name": name, "arguments": arguments})
 
 
@@ -243,8 +246,8 @@ def _read_typed(text: str, rule: Any) -> Json:
 
 
 def _read_values(text: str) -> Iterator[Json]:
-    """Yield the JSON values of which a text is made, or the one of Python. Raises _Unread."""
-    decoder, at = json.JSONDecoder(strict=False, parse_constant=_refuse), 0
+    """Yield the JSON values in a text, or the one Python value. Raises _Unread."""
+    decoder, at = json.JSONDecoder(strict=False, parse_constant=refuse_constant), 0
     text, values = text.strip().rstrip(";"), list[Json]()
     try:
         while at < len(text):
@@ -259,10 +262,6 @@ def _read_values(text: str) -> Iterator[Json]:
     yield from values
 
 
-def _refuse(word: str) -> Json:
-    raise ValueError(word)
-
-
 def _flatten(value: Json) -> Iterator[Json]:
     inner = value.get("tool_calls") if isinstance(value, dict) else value
     if isinstance(inner, list):
@@ -273,7 +272,7 @@ def _flatten(value: Json) -> Iterator[Json]:
 
 
 def _as_call(value: Json, rules: Mapping[str, Any]) -> JsonObject | None:
-    """Return the call that a value without marks is: with a name and arguments, or a tool's name as its one key."""
+    """Return an unmarked value as a call: an object with name and arguments, or with a tool's name as its only key."""
     if not isinstance(value, dict):
         return None
     name, arguments = next(iter(value.items()), ("", None))
@@ -282,7 +281,7 @@ def _as_call(value: Json, rules: Mapping[str, Any]) -> JsonObject | None:
 
 
 def _read_python(text: str, rules: Mapping[str, Any]) -> Iterator[JsonObject]:
-    """Yield calls written as Python, in a list or one after the other. Raises _Unread; ValueError of arguments."""
+    """Yield calls in Python syntax, in a list or consecutive. Raises _Unread, and ValueError for arguments."""
     faces = {f"tool_{at}": name for at, name in enumerate(rules) if not re.fullmatch(r"[A-Za-z_][\w.]*", name)}
     for face, name in faces.items():
         text = text.replace(f"{name}(", f"{face}(")
@@ -295,15 +294,15 @@ def _read_python(text: str, rules: Mapping[str, Any]) -> Iterator[JsonObject]:
     for each in made:
         name = ast.unparse(each.func)
         if each.args or any(keyword.arg is None for keyword in each.keywords):
-            raise ValueError(f"arguments of {name[:80]} without their names")
+            raise ValueError(f"positional arguments of {name[:80]}")
         yield {"name": faces.get(name, name), "arguments": {one.arg: _value_of(one.value) for one in each.keywords}}
 
 
 def _parse(text: str) -> list[Any]:
-    """Return the expressions of which a text of Python is made. Raises _Unread."""
+    """Return the expressions of a Python text. Raises _Unread."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of escapes
+            warnings.simplefilter("ignore")  # about invalid escapes
             body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise _Unread from None
@@ -313,7 +312,10 @@ def _parse(text: str) -> list[Any]:
 
 
 def _value_of(node: Any) -> Json:
-    """Return the JSON value that Python writes, also with JSON's words. Raises _Unread."""
+    """Return the JSON value of a Python literal, which may contain JSON's `true`, `false` and `null`.
+
+    Raises _Unread.
+    """
     try:
         value: Json = json.loads(json.dumps(ast.literal_eval(_Words().visit(node)), allow_nan=False))
     except (ValueError, TypeError, RecursionError, MemoryError):
@@ -322,20 +324,18 @@ def _value_of(node: Any) -> Json:
 
 
 class _Words(ast.NodeTransformer):
-    """Reads JSON's words as Python's."""
-
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """Return the constant that a name stands for, if it does."""
+        """Replace JSON's constants by Python's."""
         return ast.Constant(_WORDS[node.id]) if node.id in _WORDS else node
 
 
 def read_said(message: Mapping[str, Any], tools: Sequence[Mapping[str, Any]] = ()) -> tuple[list[JsonObject], str]:
-    """Return the calls that a message of the assistant makes, and the rest of its words.
+    """Return the calls of an assistant's message, and its remaining text.
 
-    Calls are next to the text (OpenAI's `tool_calls`, its older `function_call`, Anthropic's parts) or in it.
+    Calls are beside the text (OpenAI's `tool_calls`, its older `function_call`, Anthropic's parts) or in it.
 
     Raises:
-        ValueError: A call is cut off, or cannot be read.
+        ValueError: A call is truncated or cannot be parsed.
     """
     said = message.get("content", message.get("value"))
     older = [message["function_call"]] if message.get("function_call") else []
@@ -348,7 +348,7 @@ def read_said(message: Mapping[str, Any], tools: Sequence[Mapping[str, Any]] = (
 
 
 def read_text(content: Any) -> str:
-    """Return the text of a message's content: of its parts those that are said, and not thought."""
+    """Return the text of a message's content, without reasoning parts."""
     if isinstance(content, list):
         parts = [each for each in content if isinstance(each, Mapping) and each.get("type", "text") in _TEXT_PARTS]
         return "".join(str(part.get("text", "")) for part in parts)

@@ -1,4 +1,4 @@
-"""Calls and tools as data sets write them: as objects and JSON text, with schemas of several kinds."""
+"""Parse calls and tools of data sets: as objects or JSON text, with schemas of several kinds."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..values.rows import read_json
 
 _NAMES = ("name", "api", "api_name", "tool_name", "function", "tool", "action")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input", "tool_input", "kwargs")
-"""How data sets call a call's name, and its arguments."""
+"""Keys under which data sets store a call's name and its arguments."""
 
 _TYPE = re.compile(r"\s*(\w*)\s*(\[?)")
 _HOLDERS = {**dict.fromkeys(("list", "set", "tuple", "iterable", "sequence"), "array"), "dict": "object"}
-"""What Python's `List[int]` is in a schema; all other types with brackets may be anything."""
+"""Schema types of Python types with brackets, such as `List[int]`; others become `any`."""
 
 
 def call_parts(given: Any) -> tuple[str, Any] | None:
-    """Return the name and the arguments of a call, None if one of them is missing; data sets give them many keys."""
+    """Return a call's name and arguments, None if one is missing; data sets use various keys."""
     plain = given if isinstance(given, Mapping) else {}
     plain = plain["function"] if isinstance(plain.get("function"), Mapping) else plain
     name = next((plain[key] for key in _NAMES if isinstance(plain.get(key), str)), None)
@@ -30,7 +30,7 @@ def call_parts(given: Any) -> tuple[str, Any] | None:
 
 
 def read_call(given: Any) -> JsonObject:
-    """Return a call as `{"name", "arguments"}`, from OpenAI's form too. Raises ValueError."""
+    """Return a call as `{"name", "arguments"}`; OpenAI's form is accepted. Raises ValueError."""
     plain = given if isinstance(given, Mapping) else {}
     plain = plain["function"] if isinstance(plain.get("function"), Mapping) else plain
     parts = call_parts(plain) or call_parts({**plain, _ARGUMENTS[-1]: {}})
@@ -45,11 +45,11 @@ def read_call(given: Any) -> JsonObject:
 
 
 def read_tools(given: Any) -> list[JsonObject]:
-    """Return tools as OpenAI's function dicts, whatever known way they are written. Raises ValueError."""
+    """Return tools in any known format as OpenAI's function dicts. Raises ValueError."""
     given = read_json(given, what="tools") if isinstance(given, str) else given
     given = [given] if isinstance(given, Mapping) else given or []
     if not isinstance(given, list) or not all(isinstance(each, Mapping) for each in given):
-        raise ValueError("tools are no list of objects: no tool can be read")
+        raise ValueError("tools are no list of objects")
     return [_read_tool(each) for each in given]
 
 
@@ -69,14 +69,14 @@ def _read_tool(given: Mapping[str, Any]) -> JsonObject:
 
 
 def _is_flat(parameters: Mapping[str, Any]) -> bool:
-    """Return whether these are xLAM's: names to their schemas, without an object around them."""
+    """Return whether parameters are in xLAM's format: names to schemas, without an object schema around them."""
     inner = parameters.get("properties")
     described = (isinstance(each, Mapping) and {"type", "description"} & each.keys() for each in parameters.values())
     return bool(parameters) and all(described) and not (isinstance(inner, Mapping) and "type" not in inner)
 
 
 def _read_flat(parameters: Mapping[str, Any]) -> JsonObject:
-    """Return xLAM's parameters as a schema: `str, optional` is a text that may be left out."""
+    """Return xLAM's parameters as a schema; the type `str, optional` is an optional string."""
     known: JsonObject = {}
     required: list[str] = []
     for name, given in parameters.items():

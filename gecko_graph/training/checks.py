@@ -1,6 +1,6 @@
-"""Rules on a sample: tools and arguments by schema, its calls made in a `World`, values without a source.
+"""Rules on a sample: tools and arguments by schema, calls executed in a `World`, values without a source.
 
-Rules never take a label for wrong because they cannot follow it: a call that cannot be made or compared is `undecided`.
+Rules never reject a label because they cannot check it: a call that cannot be executed or compared is `undecided`.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ DROPPING = frozenset({"tool", "arguments", "refused", "result", "goal"})
 OPEN = frozenset({"undecided", "context", "chosen", "no_reply"})
 KNOBS = GeckoContext(semantic_validation=False)
 _TOLD = re.compile(r"""\b(?:parameters|api_name|api_list|input_?schema)["']?\s*[:=]""", re.IGNORECASE)
-"""What a prompt says that tells of tools."""
+"""Signs of tool descriptions in a prompt."""
 _KEPT, _KEPT_TOOLS = 64, 4_096
-"""Worlds of start states that are kept, and tools of rows: many rows share them."""
+"""Cache sizes: worlds after a start state and calls, and tools; many rows share them."""
 
 
 class Reason(TypedDict):
-    """One thing that speaks against a label, or that leaves it open."""
+    """One objection to a label, or one reason why it is undecided."""
 
     code: Code
     path: str
@@ -63,15 +63,18 @@ class Reason(TypedDict):
 
 
 class SampleVerdict(TypedDict):
-    """The verdict on a sample's label, and its source: rules, the calls made in a world, a model, or nobody."""
+    """The verdict on a sample's label.
+
+    `by` names the source: rules, calls executed in a world, a model, or nobody.
+    """
 
     status: Literal["keep", "drop", "fix", "open"]
     by: Literal["rules", "world", "model", "nobody"]
     reasons: list[Reason]
     wrong: NotRequired[list[LabelCall]]
-    """Of a fix: the label that it replaces."""
+    """For `fix`: the label that was replaced."""
     truth: NotRequired[bool]
-    """Whether the label is right, as the column says that `verify` was told of."""
+    """Whether the label is right by the `truth` column of `verify_samples`."""
 
 
 def tell(code: Code, place: Sequence[str | int], message: str) -> Reason:
@@ -80,18 +83,18 @@ def tell(code: Code, place: Sequence[str | int], message: str) -> Reason:
 
 @dataclass(frozen=True, slots=True)
 class Checker:
-    """Checks samples one after the other.
+    """Checks samples one by one.
 
     Args:
-        toolkit: The tools that answer the calls of samples with a state; None leaves these to the schemas.
-        sources: Whether values without a source are also looked for if the world has decided.
+        toolkit: The tools that execute the calls of samples with a state; with None only schemas are checked.
+        sources: Whether values without a source are searched even if the world has decided.
     """
 
     toolkit: Toolkit | None = None
     sources: bool = False
 
     def check(self, sample: Sample, later: Sequence[Sample] = ()) -> SampleVerdict:
-        """Return the rules' verdict; `later` are the samples that continue its conversation, for a goal at its end."""
+        """Return the rules' verdict; `later` are later samples of the same conversation, for a goal at its end."""
         tools = _read_called(sample) if sample["tools"] else self.toolkit
         reasons = [reason for at, call in enumerate(sample["label"]) for reason in _find_complaints(call, at, tools)]
         if tools is None and (sample["label"] or any(_TOLD.search(str(one["content"])) for one in sample["messages"])):
@@ -105,13 +108,13 @@ class Checker:
         return _decide(reasons, made=made)
 
     def world_at(self, sample: Sample) -> World | str:
-        """Return a world at the point before the label, or why there is none; the messages' calls are booked in it."""
+        """Return a world after the calls of the messages, before the label; or the reason why there is none."""
         past = [each for each in sample["messages"] if each["role"] in ("assistant", "tool")]
         found = _build_world(cast("Toolkit", self.toolkit), pack([sample.get("state"), past]))
         return found if isinstance(found, str) else found.fork(by_rules=True)
 
     def _play(self, sample: Sample, later: Sequence[Sample]) -> tuple[list[Reason], bool]:
-        """Return the reasons against a label, and whether the world has answered all of it as the sample says."""
+        """Return the objections to a label, and whether the world confirmed all recorded results."""
         world, results, reasons = self.world_at(sample), sample.get("results"), list[Reason]()
         if isinstance(world, str):
             return [tell("context", ("messages",), world)], False
@@ -140,7 +143,7 @@ def _read_tool(function: bytes) -> ToolSpec:
 
 @lru_cache(_KEPT)
 def _build_world(toolkit: Toolkit, begun: bytes) -> World | str:
-    """Return the world of a start state after calls and results, both packed; or why there is none."""
+    """Return the world after a start state, calls and results (packed), or the reason why there is none."""
     state, past = unpack(begun)
     results = {each["tool_call_id"]: each["content"] for each in past if each["role"] == "tool"}
     try:
@@ -157,7 +160,7 @@ def _build_world(toolkit: Toolkit, begun: bytes) -> World | str:
 
 
 def _decide(reasons: list[Reason], *, made: bool) -> SampleVerdict:
-    """Return the verdict of rules' reasons; `made` if a world has answered every call as the sample has it."""
+    """Return the verdict for the rules' reasons; `made`: a world confirmed every call."""
     codes = {each["code"] for each in reasons}
     if not codes & DROPPING and codes & OPEN and not made:
         return {"status": "open", "by": "nobody", "reasons": reasons}
@@ -181,7 +184,7 @@ def _tell_all(complaints: Iterable[Complaint], at: int) -> Iterator[Reason]:
 
 
 def _find_chosen(sample: Sample, tools: Toolkit) -> Iterator[Reason]:
-    """Yield the values of a label that no earlier message, result or state holds."""
+    """Yield the values of a label that occur in no earlier message, result or state."""
     outcome: Any = {"status": "ok", "result": None, "patch": [], "rung": "real", "simulated": False, "passed": []}
     calls = [{"name": each["name"], "args": each["arguments"]} for each in sample["label"]]
     steps: Any = [{"v": 1, "call": {"id": str(at), **each}, "outcome": outcome} for at, each in enumerate(calls)]
@@ -192,13 +195,12 @@ def _find_chosen(sample: Sample, tools: Toolkit) -> Iterator[Reason]:
 
 
 def to_langchain(messages: Sequence[Mapping[str, Any]]) -> list[AnyMessage]:
-    """Return a sample's messages as LangChain's."""
     found = convert_to_messages([{**each, "id": f"m{at}"} for at, each in enumerate(messages)])
     return cast("list[AnyMessage]", found)
 
 
 class Made(NamedTuple):
-    """A call made beside what a row has recorded of it: the world after it, its step, how they differ ("" if not)."""
+    """An executed call, compared with its recorded result: the world after it, its step, the difference or ""."""
 
     world: World
     step: Step
@@ -206,21 +208,21 @@ class Made(NamedTuple):
 
     @property
     def is_decided(self) -> bool:
-        """Whether contract or function has answered, without a doubt."""
+        """Whether a contract or a function answered without doubt."""
         outcome = self.step.get("outcome")
         return outcome is not None and outcome["rung"] in DECIDING and not notes_of(outcome, "unclear")
 
 
 def make(world: World, call: Mapping[str, Any], recorded: Sequence[Json] = ()) -> Made:
-    """Make a call in a fork of a world, as `go_on` does in the world itself."""
+    """Execute a call in a fork of a world, as `go_on` does in the world itself."""
     return go_on(world.fork(by_rules=True), call, recorded)
 
 
 def go_on(world: World, call: Mapping[str, Any], recorded: Sequence[Json] = ()) -> Made:
-    """Make a call in a world; what is recorded is its one result.
+    """Execute a call in a world and compare the result with the recorded one, if any.
 
-    Where that is another one, the world goes on as the row says: values that it draws, such as new identifiers, are the
-    recorded ones, and are no difference.
+    If they differ, the world continues with the recorded result. Values that the world draws at random, such as new
+    identifiers, do not count as differences.
     """
     (step,) = _call_all(world, [call])
     if not recorded or "outcome" not in step or json_equal(step["outcome"]["result"], recorded[0]):
@@ -230,11 +232,11 @@ def go_on(world: World, call: Mapping[str, Any], recorded: Sequence[Json] = ()) 
 
 
 def _follow(world: World, call: Mapping[str, Any], step: Step, real: Json) -> Made:
-    """Return a call with another result than the world's, which goes on by that; drawn values are no difference."""
+    """Continue the world with a recorded result that differs from its own; randomly drawn values are ignored."""
     ours, status = step["outcome"]["result"], step["outcome"]["status"]
     if fails(ours) != fails(real):
         status = "error" if fails(real) else "ok"
-    (again,) = _call_all(world.fork(by_rules=True), [call], id="again")  # a call of another id draws other values
+    (again,) = _call_all(world.fork(by_rules=True), [call], id="again")  # a call with another id draws other values
     world.record({**step["call"], "args": call["arguments"]}, Answer(status, real))
     other = again["outcome"]["result"] if "outcome" in again else ours
     drawn = {place for place, _, _ in find_differences(ours, other)}
@@ -249,7 +251,7 @@ def _call_all(world: World, calls: Sequence[Mapping[str, Any]], **more: str) -> 
 
 
 def _compare(ours: Json, real: Json, place: Place = ()) -> Iterator[tuple[Place, Json, Json]]:
-    """Yield where two results differ; 1 is 1.0."""
+    """Yield the places where two results differ; 1 equals 1.0."""
     if isinstance(ours, dict) and isinstance(real, dict) and ours.keys() == real.keys():
         for key, each in ours.items():
             yield from _compare(each, real[key], (*place, key))
@@ -263,7 +265,7 @@ def _compare(ours: Json, real: Json, place: Place = ()) -> Iterator[tuple[Place,
 def _reach(world: World, sample: Sample, later: Sequence[Sample]) -> bool | None:
     """Return whether the goal is met at the end of the conversation.
 
-    None if its end is not known, or a later label breaks its schema: that says nothing of this one.
+    None if the end is unknown, or a later label violates its schema, which says nothing about this label.
     """
     last: Any = sample["from"][-1] if sample["from"] else None
     missing = last.get("steps", 0) - last.get("step", 0) if isinstance(last, dict) else 0
@@ -277,7 +279,7 @@ def _reach(world: World, sample: Sample, later: Sequence[Sample]) -> bool | None
 
 
 def _judge(made: Made, at: int, *, compared: bool) -> Iterator[Reason]:
-    """Yield the objections to one call of a label that was made."""
+    """Yield the objections to one executed call of a label."""
     outcome, place = made.step.get("outcome"), ("label", at)
     if made.step["call"]["name"] not in made.world.toolkit:
         yield tell("undecided", (*place, "name"), "no tool of the toolkit")
@@ -293,7 +295,7 @@ def _judge(made: Made, at: int, *, compared: bool) -> Iterator[Reason]:
 
 
 def reaches(world: World, goal: Mapping[str, Any], messages: Sequence[AnyMessage], text: str = "") -> bool:
-    """Return whether a world's calls, after what was said, come to a goal; `text` is what is said at the end."""
+    """Return whether a world's calls and a conversation reach a goal; `text` is the final answer."""
     said = [each for each in messages if isinstance(each, HumanMessage | SystemMessage)]
     conversation = as_conversation(world, said, text)
     milestones, minefields = (

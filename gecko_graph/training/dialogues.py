@@ -1,4 +1,4 @@
-"""Dialogues from nothing but tools: planned, played with a simulated user, verified in two tiers (LoopTool, 3.2)."""
+"""Generate dialogues from tools: planned, played with a simulated user, verified in two tiers (LoopTool, 3.2)."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ from .words import find_lacks
 SAMPLES, SHARD = "samples.jsonl", 50
 """The file of rows; kept dialogues of a part of it that is not made again."""
 MEASURED, TRIES = 2, 2
-"""Dialogues after which costs are told, and how many are planned at most for each that is wanted."""
+"""Dialogues after which costs are reported, and most dialogues planned per requested one."""
 KINDS = ("call", "missing_argument", "no_tool", "several_calls", "correction")
 _MOST_TOOLS, _MOST_TURNS, _TOOLS, _MESSAGES_A_TURN = 6, 4, 12_000, 10
 
 
 class Draw(NamedTuple):
-    """The draft of a dialogue: the names of its tools, and the kinds of its turns."""
+    """The random draft of a dialogue: the names of its tools, and the kinds of its turns."""
 
     names: list[str]
     kinds: list[str]
 
     @classmethod
     def of(cls, toolkit: Toolkit, seed: int, number: int) -> Draw:
-        """Return the draft of the dialogue of this number: the same for the same seed, in whatever order."""
+        """Return the draft of a dialogue's number, which depends on seed and number only."""
         rng = Random(f"{seed}/{number}")
         names = rng.sample(toolkit.names, min(len(toolkit), rng.randint(2, _MOST_TOOLS)))
         kinds = [rng.choice(KINDS) for _ in range(rng.randint(1, _MOST_TURNS))]
-        return cls(names, ["call", *kinds[1:]] if "correction" in kinds else kinds)  # which corrects a call of before
+        return cls(names, ["call", *kinds[1:]] if "correction" in kinds else kinds)  # needs an earlier call
 
 
 def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyword
@@ -75,31 +75,31 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     costs: Callable[[RoleUsage], bool] = lambda spent: True,
     tell: Callable[[int, int], None] = lambda kept, made: None,
 ) -> Counter[str]:
-    """Have dialogues planned and played, and keep those whose every step passes both tiers of the verification.
+    """Plan and play dialogues, and keep those in which every step passes both tiers of the verification.
 
     `samples.jsonl` has all rows with their verdicts, also of dropped dialogues; each kept one is a case beside it. With
     `shards` the rows are in the folder `samples`. The same call goes on where it was stopped.
 
     Args:
-        toolkit: The tools; contracts and functions answer if they can, then examples and schemas, and a model where
-            `model` names the role `simulator`.
-        folder: Where rows and cases are written.
-        n: How many are to be kept; twice as many are planned at most.
-        tools: How the cases name the tools.
+        toolkit: The tools. Contracts and functions answer if they can, then examples and schemas; a model only if
+            `model` has the role `simulator`.
+        folder: The folder of rows and cases.
+        n: Dialogues to keep; at most twice as many are planned.
+        tools: The cases' reference to the tools.
         model: The models of `dialogue_planner`, `user` and `label_judge`.
         assistant: The assistant; by default the model of the role `planner`.
-        seed: Another one draws other tools and turns.
-        map: Who does the work (`gecko_graph.values.mapping`); files and rows are the same.
+        seed: Seed of the drafts.
+        map: The `map` that runs the work (`gecko_graph.values.mapping`); it does not change the result.
         shards: So many files, with a manifest, of as many kept dialogues each.
         costs: Called with the cost of the first two dialogues, if others follow; False stops.
-        tell: Called with how many dialogues are kept, of how many.
+        tell: Called with the numbers of kept and of played dialogues.
 
     Returns:
-        How many dialogues are `kept`, how many `rows` there are, and of each cause how many dialogues it has dropped.
+        The numbers of `kept` dialogues, of `rows`, and of dropped dialogues by cause.
 
     Raises:
-        GeckoError: There is no tool or no model for a role, the folder holds other dialogues, or `costs` has stopped
-            it; what is done is kept.
+        GeckoError: No tool, no model for a role, a folder with other dialogues, or `costs` returned False; finished
+            work is kept.
     """
     place, models = Path(folder), Models.of(model)
     if not len(toolkit):
@@ -134,7 +134,7 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
 
 @dataclass
 class PlayDialogue(Work[int, JsonObject]):
-    """The work: the number of a dialogue to what it has come to."""
+    """The work: a dialogue's number to its record."""
 
     toolkit: Toolkit
     models: Models
@@ -143,7 +143,7 @@ class PlayDialogue(Work[int, JsonObject]):
     seed: int
 
     def begin(self) -> Callable[[int], JsonObject]:
-        """Build the assistant, whose replies are kept as all others are."""
+        """Build the assistant; its replies are cached as all others are."""
         agent = self.models.get("planner") if self.assistant is None else read_agent(self.assistant, self.models)
         agent = self.models.keeping(agent)
 
@@ -184,7 +184,7 @@ def _make_all(
     while (left := min(n - counts["kept"], n * TRIES - counts.total())) > 0:
         number = counts.total()
         if number == MEASURED and spent["calls"] and not costs(spent):
-            raise GeckoError("stopped before the other dialogues; the same command goes on")
+            raise GeckoError("stopped before the other dialogues; rerun the same command to resume")
         for entry in play(range(number, number + (left if number else min(left, MEASURED)))):
             spent = add_all([spent, entry["usage"]])
             counts[entry["dropped"] or "kept"] += 1
@@ -193,7 +193,7 @@ def _make_all(
 
 
 class Course:
-    """One dialogue: planned, played, verified, with its cost."""
+    """One dialogue: planned, played and verified, with its cost."""
 
     def __init__(self, toolkit: Toolkit, models: Models, agent: AgentLike, draw: Draw, number: int) -> None:
         self._toolkit, self._agent, self._draw, self._number = toolkit.select(names=draw.names), agent, draw, number
@@ -205,7 +205,7 @@ class Course:
         return reply
 
     def make(self, tools: str, seed: int) -> JsonObject:
-        """Return the dialogue: name, rows with verdicts, case, the cause that it was dropped for, its cost."""
+        """Return the dialogue's record: name, rows with verdicts, case, the cause if it was dropped, cost."""
         name = f"dialogue-{self._number:05}"
         made: JsonObject = {"name": name, "rows": [], "case": "", "dropped": ""}
         plan = self._plan()
@@ -239,7 +239,7 @@ class Course:
         return ask_twice("dialogue_planner", shown, PlannedDialogue, check, self._models, self._number)
 
     def _play(self, plan: PlannedDialogue) -> JsonObject:
-        """Return the conversation, as `create_conversation` does."""
+        """Return the played conversation, as `create_conversation` does."""
         wishes = "\n".join(f"{at}. {turn.outline}" for at, turn in enumerate(plan.turns, 1))
         goal = f"{plan.goal}\nAsk for this, one thing after the other, and end when all was dealt with:\n{wishes}"
         user = {"goal": goal, "knows": plan.knows, "max_messages": 2 + _MESSAGES_A_TURN * len(plan.turns)}
@@ -249,7 +249,7 @@ class Course:
         return found
 
     def _verify(self, found: JsonObject, name: str, *, is_over: bool) -> list[JsonObject]:
-        """Return the conversation's rows with verdicts: rules first, the judge only if nothing has refused it."""
+        """Return the conversation's rows with verdicts: by rules first, and by the judge if the rules pass."""
         messages = [each for each in found["messages"] if each.type in ("human", "ai", "tool")]
         if not any(each.type == "ai" for each in messages):
             return []
@@ -262,12 +262,12 @@ class Course:
 
 
 def cause_of(fault: str) -> str:
-    """Return the cause that a fault is counted by: the words before its colon."""
+    """Return a fault's cause, by which faults are counted: the words before its colon."""
     return fault.partition(":")[0]
 
 
 def find_plan_faults(plan: PlannedDialogue, draw: Draw, toolkit: Toolkit) -> Iterator[str]:
-    """Yield a plan's departures from the draft, and faults of its state: a cause, a colon, the detail."""
+    """Yield a plan's deviations from the draft and faults of its state, each as `cause: detail`."""
     yield from (f"the tools refuse its state: {each}" for each in StateRules.of(toolkit).broken(plan.state))
     if (kinds := [turn.kind for turn in plan.turns]) != draw.kinds:
         yield f"other kinds of turns: expected the kinds {', '.join(draw.kinds)}, got {', '.join(kinds)}"
@@ -282,7 +282,7 @@ def find_plan_faults(plan: PlannedDialogue, draw: Draw, toolkit: Toolkit) -> Ite
 
 
 def find_departures(found: Mapping[str, Any], kinds: Sequence[str], plan: PlannedDialogue) -> Iterator[str]:
-    """Yield a conversation's departures from the plan, by rule: a cause, a colon, the detail."""
+    """Yield a conversation's deviations from the plan, each as `cause: detail`."""
     score = found["score"]
     if score["end"] != "ended":
         yield f"it ended early: {score['end']}: {score['reason']}"
@@ -308,7 +308,7 @@ def find_departures(found: Mapping[str, Any], kinds: Sequence[str], plan: Planne
 
 
 def _split(messages: Sequence[Any]) -> list[list[Any]]:
-    """Return the messages after each message of the user."""
+    """Return the agent's messages after each message of the user."""
     parts: list[list[Any]] = []
     for each in messages:
         sender = read_envelope(each)["sender"]
@@ -320,7 +320,7 @@ def _split(messages: Sequence[Any]) -> list[list[Any]]:
 
 
 def _count_corrections(calls: Sequence[Sequence[Mapping[str, Any]]]) -> int:
-    """Return in how many parts a tool of an earlier part is called with other arguments."""
+    """Return the number of parts in which a tool of an earlier part is called with other arguments."""
     before, count = list[Mapping[str, Any]](), 0
     for part in calls:
         count += any(one["name"] == old["name"] and one["args"] != old["args"] for one in part for old in before)

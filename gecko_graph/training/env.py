@@ -1,4 +1,4 @@
-"""GeckoEnv: a task as an environment, whose calls a `World` answers and whose goal the policy never sees."""
+"""GeckoEnv: tasks as an environment; a `World` answers the calls, and the policy never sees the goal."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ REFUSED_COST = 0.05
 
 
 class Stepped(NamedTuple):
-    """The result of a step."""
-
     observation: JsonObject
     reward: float
     done: bool
@@ -40,7 +38,7 @@ class Stepped(NamedTuple):
 
 
 def build_messages(world: World, said: Sequence[AnyMessage], answer: str | None) -> list[AnyMessage]:
-    """Return a conversation: its messages, a world's calls one by one, and the agent's answer if there is one."""
+    """Return a conversation: its messages, a world's calls one by one, and the agent's answer, if any."""
     messages = [address(each, "user", "agent", steps=0) if isinstance(each, HumanMessage) else each for each in said]
     steps = world.log
     for number, step in enumerate(steps, 1):
@@ -53,24 +51,24 @@ def build_messages(world: World, said: Sequence[AnyMessage], answer: str | None)
 
 
 def as_conversation(world: World, said: Sequence[AnyMessage], answer: str | None) -> JsonObject:
-    """Return a world's calls after a conversation, as `create_conversation` returns one."""
+    """Return a world's calls after a conversation, in the form of `create_conversation`'s output."""
     return {"messages": build_messages(world, said, answer), "world": world.snapshot()}
 
 
 class GeckoEnv:
     """Tasks as an environment in plain Python.
 
-    A reset is `World.fork()` of the task's start, so that all episodes of a task begin from the same digest. The goal
-    is in nothing that a policy is shown.
+    A reset forks the task's start world, so that all episodes of a task begin with the same digest. Nothing that a
+    policy sees contains the goal.
 
     Args:
-        tasks: Made ones, or scenarios that have a user and a goal.
-        reward: `terminal`: 1.0 at the end if the goal is met, else 0.0. `stepwise`: how much nearer to its
-            milestones each step comes, less a cost for refused calls.
+        tasks: Generated tasks, or scenarios with a user and a goal.
+        reward: `terminal`: 1.0 at the end if the goal is met, else 0.0. `stepwise`: the gain in milestone similarity of
+            each step, minus a cost for refused calls.
         max_steps: Steps after which an episode ends.
 
     Raises:
-        GeckoError: There are no tasks, one has no words or no goal, or two have the same name.
+        GeckoError: No tasks, a task without words or goal, or two tasks with the same name.
     """
 
     def __init__(self, tasks: Sequence[Case], *, reward: Reward = "terminal", max_steps: int = MAX_STEPS) -> None:
@@ -85,11 +83,11 @@ class GeckoEnv:
         """Begin an episode, and return the policy's observation.
 
         Args:
-            task: Name or number of the task; without one it is drawn.
-            seed: Decides which is drawn.
+            task: Name or index of the task; by default a random one.
+            seed: Seed of the random choice.
 
         Returns:
-            `{"messages", "tools"}`, both OpenAI's.
+            `{"messages", "tools"}`, both in OpenAI's form.
 
         Raises:
             GeckoError: There is no such task.
@@ -98,7 +96,7 @@ class GeckoEnv:
         drawn = Random(seed).randrange(len(names)) if task is None else task
         name = names[drawn] if isinstance(drawn, int) and -len(names) <= drawn < len(names) else str(drawn)
         if name not in self.tasks:
-            raise GeckoError(f"no task is called {name!r}{did_you_mean(name, names)}")
+            raise GeckoError(f"no task {name!r}{did_you_mean(name, names)}")
         self.task, case = name, self.tasks[name]
         if name not in self._starts:
             knobs = case.limits.model_copy(update={"semantic_validation": False})
@@ -112,12 +110,12 @@ class GeckoEnv:
         return self._observe()
 
     def step(self, calls: Any = (), answer: str | None = None) -> Stepped:
-        """Make calls at once, and perhaps answer, which ends the episode.
+        """Execute calls, and optionally answer, which ends the episode.
 
         Args:
-            calls: A list of `{"name", "args"}` or OpenAI's tool calls; whatever else is in it is refused, as a call
-                with wrong arguments is, and told in the observation.
-            answer: The words to the user.
+            calls: A list of `{"name", "args"}` or OpenAI's tool calls. Anything else is refused like a call with
+                invalid arguments, and reported in the observation.
+            answer: The final message to the user.
 
         Raises:
             GeckoError: There was no reset.
@@ -143,7 +141,7 @@ class GeckoEnv:
         return Stepped(self._observe(), reward, self._done, dict(self._info))
 
     def fork(self) -> GeckoEnv:
-        """Return another environment in the same episode; neither sees the other's later steps."""
+        """Return another environment in the same episode; later steps are independent."""
         other = copy(self)
         if self._world is not None:
             other._world, other._messages = self._world.fork(), list(self._messages)
@@ -151,7 +149,7 @@ class GeckoEnv:
 
     @property
     def log(self) -> list[Step]:
-        """The episode's calls so far, refused ones included; a copy."""
+        """The episode's calls so far, including refused ones; a copy."""
         return self._world.log if self._world is not None else []
 
     def _observe(self) -> JsonObject:
@@ -159,13 +157,13 @@ class GeckoEnv:
         return {"messages": clone(self._messages), "tools": clone(case.tools.as_openai())}
 
     def _tell(self, met: bool | None) -> JsonObject:
-        """Return the episode's `info`: its start, and its progress."""
+        """Return the episode's `info`: its start and its progress."""
         begun = digest(self.tasks[self.task].state)
         told = {"task": self.task, "start_digest": begun, "steps": self._steps, "refused": self._refused}
         return told if met is None else {**told, "success": met}
 
     def _measure(self, answer: str | None) -> tuple[float, bool]:
-        """Return how near the goal is, and whether it is met."""
+        """Return the similarity to the goal, and whether the goal is met."""
         world = cast("World", self._world)
         found = score_world(self.tasks[self.task], self._words, world, answer)
         return found["milestone_similarity"] or 0.0, find_status(found, "ended", ()) == "passed"
@@ -185,7 +183,7 @@ class GeckoEnv:
 
 
 def index_tasks(tasks: Sequence[Case]) -> dict[str, Case]:
-    """Return tasks by name. Raises GeckoError if they cannot be played, or no goal can be scored."""
+    """Return tasks by name. Raises GeckoError if one cannot be played, or has no goal to score."""
     check_installed()
     found: dict[str, Case] = {}
     for number, case in enumerate(tasks):
@@ -193,32 +191,30 @@ def index_tasks(tasks: Sequence[Case]) -> dict[str, Case]:
         if not isinstance(case, Case) or case.user is None or not case.goal.milestones:
             raise GeckoError(f"tasks[{number}]: expected a task, or a scenario with a user and milestones")
         if name in found:
-            raise GeckoError(f"tasks[{number}]: {name!r} is there twice")
+            raise GeckoError(f"tasks[{number}]: duplicate name {name!r}")
         found[name] = case
     if not found:
-        raise GeckoError("tasks: there are none")
+        raise GeckoError("tasks: expected at least one")
     return found
 
 
 def words_of(case: Case) -> str:
-    """Return a task's words of the user."""
     return case.user.opening or case.user.goal if case.user else ""
 
 
 def score_world(case: Case, words: str, world: World, answer: str | None) -> Score:
-    """Score the calls of a world, and an answer, by a task's goal."""
     return case.goal.score(find_trajectory(case, words, world, answer))
 
 
 def find_trajectory(case: Case, words: str, world: World, answer: str | None) -> list[Snapshot]:
-    """Return the snapshots that a task's goal scores: of the calls of a world, and of an answer."""
+    """Return the snapshots that a task's goal scores: from a world's calls and an answer."""
     tables = find_names(case.state, case.goal.tables)
     held: JsonObject = {"start": case.state, "log": world.log}
     return build_trajectory(build_messages(world, [HumanMessage(words)], answer), held, tables, case.tools)
 
 
 def _read(given: Any, world: World) -> Any:
-    """Return a call as a world takes it; any other value stays as it is, to be refused."""
+    """Return a call in a world's form; any other value is returned unchanged, to be refused."""
     inner = given.get("function", given) if isinstance(given, Mapping) else None
     if not isinstance(inner, Mapping):
         return given

@@ -1,4 +1,4 @@
-"""Error-driven data expansion (paper, section 4.4): new rows that are hard as an error was, in other circumstances."""
+"""Error-driven data expansion (paper, section 4.4): new rows as hard as an error, in other circumstances."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ CONSTRAINTS = (
     "Other data: names, numbers, dates and texts are of another form or order of size, none of them that of the case.",
     "Another course: the user corrects a value, adds a condition, or says what is needed over several messages.",
 )
-"""Under one each, so that the variants of an error differ from each other (paper: scenario diversification)."""
+"""One constraint per variant, so that the variants of an error differ (paper: scenario diversification)."""
 
 NEAR = 0.8
-"""Jaccard similarity, of words in threes, from which on two texts are the same."""
+"""Jaccard similarity of word trigrams from which two texts count as duplicates."""
 _PERMUTATIONS, _WORDS, _STATE = 128, 3, 12_000
 
 
@@ -45,10 +45,10 @@ def write_variants(
     turn: int,
     tell: Callable[[int], None],
 ) -> Counter[str]:
-    """Write what a model makes of error seeds, unverified.
+    """Write a model's variants of error seeds, unverified.
 
-    An error seed is a row whose verdict has the wrong call and the analysis. Returns how many variants there are, and
-    how many replies were no row.
+    An error seed is a row whose verdict has the wrong call and the analysis. Returns the numbers of variants and of
+    unusable replies.
     """
     counts: Counter[str] = Counter(written=0, unreadable=0)
 
@@ -79,7 +79,7 @@ def _ask(error: Mapping[str, Any], at: int, where: Where) -> Ask:
 
 
 def _read(error: Mapping[str, Any], reply: Any, at: int, turn: int) -> JsonObject | None:
-    """Return a reply as a row; None if it is none."""
+    """Return a reply as a row, None if it is unusable."""
     if not isinstance(reply, VariantReply):
         return None
     kept = {key: error[key] for key in ("tools", "state") if error.get(key) is not None}
@@ -103,14 +103,16 @@ def verify_variants(
     toolkit: Toolkit | None,
     models: Models,
 ) -> Counter[str]:
-    """Write the variants that both tiers of the verification keep, near-duplicates left out; returns how many are what.
+    """Write the variants that pass both tiers of the verification and are no near-duplicates.
+
+    Returns the number of variants by result.
 
     Args:
-        drafts: The written rows.
-        verified: Where all go, with their verdicts.
-        out: Where those that are kept go.
-        known: Rows that a variant may not resemble.
-        toolkit: The tools that make the calls of rows with a state.
+        drafts: The unverified rows.
+        verified: The file for all rows with verdicts.
+        out: The file for kept rows.
+        known: Rows that a variant must not resemble.
+        toolkit: The tools that execute the calls of rows with a state.
         models: The models by role: `label_judge`.
     """
     counts: Counter[str] = Counter(dropped=0, open=0, duplicate=0, kept=0)
@@ -123,7 +125,7 @@ def verify_variants(
     def keep() -> Iterator[JsonObject]:
         for row in read_rows(verified):
             words, status = _words_of(row), row["verdict"]["status"]
-            if status in ("drop", "open") or row["verdict"]["by"] == "rules":  # no second tier has seen what rules keep
+            if status in ("drop", "open") or row["verdict"]["by"] == "rules":  # the second tier has not seen it
                 found = "dropped" if status == "drop" else "open"
             else:
                 found = "duplicate" if near.has(words) else "kept"
@@ -142,13 +144,13 @@ def _words_of(row: Mapping[str, Any]) -> str:
 
 
 class Near:
-    """Texts, of which one that is nearly another is found (MinHash)."""
+    """A set of texts that finds near-duplicates (MinHash)."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         try:
             from datasketch import MinHash, MinHashLSH  # type: ignore[import-untyped]
         except ImportError:
-            raise GeckoError(f"near-duplicates need datasketch: {install('training')}") from None
+            raise GeckoError(f"near-duplicate search needs datasketch: {install('training')}") from None
         self._hash: Any = MinHash
         self._index: Any = MinHashLSH(threshold=NEAR, num_perm=_PERMUTATIONS)
         self._signs: list[Any] = []
@@ -156,7 +158,7 @@ class Near:
             self.add(text)
 
     def has(self, text: str) -> bool:
-        """Return whether a text is nearly one of these."""
+        """Return whether the set has a near-duplicate of a text."""
         sign = self._sign(text)
         return any(sign.jaccard(self._signs[key]) >= NEAR for key in self._index.query(sign))
 

@@ -1,4 +1,4 @@
-"""Samples as rows of others: for OpenAI, TRL, preference pairs, ShareGPT, NeMo Gym. Only rows to train on have some."""
+"""Convert samples to other row formats: OpenAI, TRL, preference pairs, ShareGPT, NeMo Gym; trainable rows only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .calls import read_call
 
 
 def is_good(row: Mapping[str, Any]) -> bool:
-    """Return whether a row is one to train on: verified as right, mended, or not verified at all."""
+    """Return whether a row can be trained on: verified as right, fixed, or not verified."""
     return row.get("verdict", {}).get("status", "keep") in ("keep", "fix")
 
 
@@ -21,12 +21,11 @@ def _dump(value: Any) -> str:
 
 
 def _write_calls(calls: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
-    """Return calls with their arguments as text, which TRL's chat templates take, too."""
+    """Return calls with their arguments as JSON text, which TRL's chat templates accept, too."""
     return [{"name": each["name"], "arguments": _dump(each["arguments"])} for each in calls]
 
 
 def _say(calls: Sequence[Mapping[str, Any]], text: str = "") -> JsonObject:
-    """Return the assistant's message."""
     made = [{"id": f"label_{at}", "type": "function", "function": each} for at, each in enumerate(_write_calls(calls))]
     return {"role": "assistant", "content": text, **({"tool_calls": made} if made else {})}
 
@@ -36,7 +35,7 @@ def _openai(row: Mapping[str, Any]) -> JsonObject:
 
 
 def _trl(row: Mapping[str, Any]) -> JsonObject:
-    """Return a row for supervised training and GRPO alike: `tool_match_reward` reads label, tools and also."""
+    """Return a row for supervised training and GRPO: `tool_match_reward` reads label, tools and also."""
     texts = {key: _dump(row.get(key)) for key in ("tools", "label", "also")}
     return {"prompt": row["messages"], "completion": [_say(row["label"], row.get("text", ""))], **texts}
 
@@ -65,7 +64,7 @@ def _sharegpt(row: Mapping[str, Any]) -> JsonObject:
 
 
 def as_responses_tools(tools: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
-    """Return tools as OpenAI's Responses API takes them."""
+    """Return tools in the form of OpenAI's Responses API."""
     return [{"type": "function", "strict": False, **tool["function"]} for tool in tools]
 
 
@@ -93,4 +92,4 @@ _FORMS = {"openai": _openai, "trl": _trl, "dpo": _dpo, "sharegpt": _sharegpt, "n
 FORMATS: dict[str, Callable[[Mapping[str, Any]], Iterator[JsonObject]]] = {
     name: partial(_write, form) for name, form in _FORMS.items()
 }
-"""The values of `--to`: a function from a verified row to rows."""
+"""The values of `--to`: each maps a verified row to rows of that format."""

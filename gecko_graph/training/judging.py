@@ -1,4 +1,4 @@
-"""The second tier: a model judges each step (paper, section 3.2), and wrong labels are replaced by accepted plans."""
+"""The second tier: a model judges each step (paper, section 3.2), and accepted plans replace wrong labels."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from .checks import Checker, SampleVerdict, make, reaches, tell, to_langchain
 from .samples import LabelCall, Sample
 
 _CONVERSATION, _TOOLS, _LABEL = 20_000, 12_000, 6_000
-"""Characters of a question's parts."""
+"""Most characters of a question's parts."""
 
 
 class Item(NamedTuple):
-    """What one line comes to: its rows with verdicts as JSON text, and why others cannot be used.
+    """The result of one line: its rows as JSON text with verdicts, and reasons why other rows are unusable.
 
-    `at` is its number among all lines, from 1; `where` is its place.
+    `at` is the line's number among all lines, from 1; `where` its `file:line`.
     """
 
     at: int
@@ -38,20 +38,19 @@ class Item(NamedTuple):
 
 
 class Judge:
-    """Asks a model about labels that rules have not refused, and looks for plans in the place of wrong ones.
+    """Asks a model about labels that rules have not rejected, and replaces wrong labels by plans.
 
-    A question's number follows from the line and the row's place in it.
+    A question's number follows from the line and the row's position in it.
 
     Args:
         models: The models by role: `label_judge`; with a planner, wrong labels of samples with a state are replaced.
-        checker: Makes their calls.
+        checker: Executes their calls.
     """
 
     def __init__(self, models: Models, checker: Checker) -> None:
         self._models, self._checker = models, checker
 
     def decide(self, items: Sequence[Item]) -> list[Item]:
-        """Return items with the model's verdicts."""
         read = [(item.at, [json.loads(text) for _, _, text in item.rows]) for item in items]
         rows = [(row, Where(0, number, at - 1)) for at, some in read for number, row in enumerate(some)]
         open_ = [(row, where) for row, where in rows if self._is_asked(row)]
@@ -69,7 +68,7 @@ class Judge:
         ]
 
     def _is_asked(self, row: Mapping[str, Any]) -> bool:
-        """Return whether a row is asked about: one that a goal has decided is not."""
+        """Return whether the model is asked about a row: not if the goal has decided."""
         verdict = row["verdict"]
         has_met = "goal" in row and verdict["by"] == "world"
         return verdict["status"] != "drop" and not has_met and self._models.has("label_judge")
@@ -80,7 +79,7 @@ class Judge:
         return ask_label(row, {"label": label}, where, cut("\n".join(doubts), budget=_LABEL))
 
     def _fix(self, row: JsonObject) -> JsonObject | None:
-        """Return a row with an accepted plan in the place of its label; None if none was found."""
+        """Return the row with an accepted plan as its label, None if no plan was found."""
         can_plan = self._checker.toolkit is not None and self._models.has("planner") and row.get("state") is not None
         if not can_plan or not row["messages"] or row["messages"][-1]["role"] != "user":
             return None
@@ -98,7 +97,7 @@ class Judge:
         return create_gecko(cast("Toolkit", self._checker.toolkit), model=self._models)
 
     def _plan(self, sample: Sample) -> list[LabelCall]:
-        """Return the first calls of a plan that was accepted in the sample's state, and that meets its goal."""
+        """Return the first calls of a plan that was accepted in the sample's state and meets its goal."""
         world, messages = self._checker.world_at(sample), to_langchain(sample["messages"])
         if isinstance(world, str):
             return []
@@ -121,7 +120,7 @@ def describe_row(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def ask_label(row: Mapping[str, Any], candidates: Mapping[str, str], where: Where, doubts: str = "") -> Ask:
-    """Return the question whether candidates for a row's next step are right, each under its id."""
+    """Return the question whether candidates for a row's next step are right, keyed by candidate id."""
     steps = "\n".join(f"{id_}: {step}" for id_, step in candidates.items())
     shown = {**describe_row(row), "candidates": steps, "doubts": doubts}
     return Ask("label_judge", shown, LabelReply, where, ids=tuple(candidates))
@@ -133,7 +132,7 @@ def read_labels(reply: Any) -> dict[str, ItemJudgement]:
 
 
 def describe_step(calls: Sequence[Mapping[str, Any]], text: str) -> str:
-    """Return a step of the assistant as a prompt shows it: its calls, and its words."""
+    """Return an assistant's step as a prompt shows it: its calls and its text."""
     said = [*([{"calls": [*calls]}] if calls else []), *([{"says": text}] if text else [])]
     return format_json(said, budget=_LABEL)
 
@@ -152,7 +151,7 @@ def _judged(verdict: SampleVerdict, reply: Any, failure: str | None) -> SampleVe
 
 
 def _find_first(found: Rehearsal) -> list[LabelCall]:
-    """Return the calls of a plan that can be made at once: before the first that needs the result of another."""
+    """Return the plan's calls before the first one that needs another call's result."""
     origins = found.get("origins", {})
     needs = [
         any(marks and all(one["from"] == "result" for one in marks) for marks in origins.get(call["id"], {}).values())

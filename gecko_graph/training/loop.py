@@ -1,9 +1,9 @@
-"""create_loop: train, probe, judge, expand, mix, as a graph (paper, algorithm 1). Files hold rows, the state paths.
+"""create_loop: train, probe, judge, expand, mix, as a graph (paper, algorithm 1).
 
 START ── seed ── train ──┬── evaluate ──┬── probe ── judge ── expand ── mix ── train ...
                          └──────────────┘ (the last iteration ends here)
 
-Each step writes whole files of one iteration with a manifest.
+Rows are in files, the state holds paths. Each step writes whole files of one iteration, with a manifest.
 """
 
 from __future__ import annotations
@@ -56,23 +56,23 @@ _ERRORS = ("error", "corrected", "repeated")
 
 @dataclass(frozen=True, kw_only=True)
 class LoopConfig:
-    """The settings of a loop.
+    """The configuration of a loop.
 
     Args:
-        seeds: A file of rows in any known shape; rows that `data verify` has dropped or left open are left out.
-        folder: Where each iteration's files go.
-        base: The model to begin with: the first training's `{model}`.
-        iterations: How many trainings.
-        toolkit: Tools whose contracts or functions make the calls of rows with a state.
+        seeds: A file of rows in any known format; rows that `data verify` dropped or left open are skipped.
+        folder: The folder of each iteration's files.
+        base: The first training's `{model}`.
+        iterations: Number of trainings.
+        toolkit: Tools whose contracts or functions execute the calls of rows with a state.
         eval: Held-out rows, scored by ToolMatch after each training.
-        variants: New rows an error is expanded to, at most four.
-        keep_both_correct: Whether rows whose label and output are both right may be kept for their perplexity (section
+        variants: New rows per error, at most four.
+        keep_both_correct: Whether rows whose label and output are both right may be kept by their perplexity (section
             4.3), or are discarded (algorithm 1).
         ablation: A variant of table 4.
-        seed: Of all that is drawn.
+        seed: Seed of all random choices.
 
     Raises:
-        GeckoError: A value is out of its range.
+        GeckoError: A value is out of range.
     """
 
     seeds: Path
@@ -99,33 +99,31 @@ class LoopConfig:
 
 
 class LoopInput(TypedDict):
-    """Nothing is needed: the files in the folder are the state."""
+    """Empty: the state is in the folder's files."""
 
 
 class LoopState(TypedDict, total=False):
-    """Where the loop is: paths and counts, never rows."""
+    """The loop's progress: paths and counts, no rows."""
 
     iteration: int
-    """From 1."""
+    """Counted from 1."""
     data: str
-    """The data set of this iteration, as samples."""
+    """Path of this iteration's data set, as samples."""
     digest: str
-    """Of the data set."""
+    """Digest of the data set."""
     model: str
-    """The model trained last."""
+    """Path or name of the last trained model."""
     counts: Annotated[dict[str, Any], operator.or_]
-    """Step, as `2/judge`, to its counts."""
+    """Counts by step, such as `2/judge`."""
 
 
 class Stages:
-    """The nodes of a loop."""
-
     def __init__(self, config: LoopConfig, trainer: Maker, probe: Probe, models: Models) -> None:
         self._config, self._trainer, self._probe, self._models = config, trainer, probe, models
         self._is_unjudged = config.ablation == "no-judge"
 
     def seed(self, state: LoopState) -> LoopState:
-        """Read the seeds and the held-out rows, and draw the first data set."""
+        """Read the seeds and the held-out rows, and write the first data set."""
         counts = {"seed": _read_seeds(self._config.seeds, self._config.folder / SEEDS)}
         if self._config.eval is not None:
             counts["held-out"] = _read_seeds(self._config.eval, self._config.folder / HELD_OUT)
@@ -136,7 +134,6 @@ class Stages:
         return draw_seeds([row["id"] for row in read_rows(self._config.folder / SEEDS)], self._config.seed)
 
     def train(self, state: LoopState) -> LoopState:
-        """Train the model on the data set."""
         folder, model, before = self._folder(state), "model", state["model"]
 
         def work(replies: Path) -> Counts:
@@ -182,7 +179,7 @@ class Stages:
         return read_outputs(out, (row["id"] for row in read_rows(data)))
 
     def judge(self, state: LoopState) -> LoopState:
-        """Judge each label against the model's output."""
+        """Compare each label with the model's output, and judge both."""
         folder, toolkit, turn = self._folder(state), self._config.toolkit, state["iteration"] - 1
 
         def work(replies: Path) -> Counts:
@@ -229,7 +226,7 @@ class Stages:
         return self._open(number, state["model"], chosen, [folder / JUDGED, folder / VARIANTS], {})
 
     def _find(self, judged: Path, *variants: Path) -> MixFindings:
-        """Return an iteration's findings, by ids."""
+        """Return an iteration's findings, as ids."""
         more = (row for file in variants for row in read_rows(file))
         found = MixFindings.of(read_rows(judged), more, both_correct=self._config.keep_both_correct)
         return found.without_judge(self._config.seed) if self._is_unjudged else found
@@ -237,10 +234,10 @@ class Stages:
     def _open(
         self, number: int, model: str, chosen: Sequence[Chosen], found: Sequence[Path], counts: Mapping[str, Any]
     ) -> LoopState:
-        """Write a data set as samples and as rows to train on; each row's `from` names its role."""
+        """Write a data set as samples and as training rows; each row's `from` names its role."""
         config, folder = self._config, self._config.folder / f"iteration-{number}"
         if not chosen:
-            raise GeckoError(f"iteration {number}: there are no rows to train on: nothing was missed, and none is left")
+            raise GeckoError(f"iteration {number}: no rows to train on: no errors, and no rows are left")
         sources = [*found, config.folder / SEEDS]
 
         def work(replies: Path) -> Counts:
@@ -271,16 +268,16 @@ class Stages:
 
 
 def _read_seeds(source: Path, target: Path) -> Counts:
-    """Write the rows of a file, whatever their shape, as samples; rows that `data verify` has refused are left out."""
+    """Write a file's rows, in any known format, as samples; rows that `data verify` rejected are skipped."""
     if not source.is_file():
-        raise GeckoError(f"{target.stem}: {source} is not there")
+        raise GeckoError(f"{target.stem}: {source} does not exist")
 
     def work(replies: Path) -> Counts:
         bad: list[Bad] = []
         good = (row for row in read_samples(source, bad) if is_good(row))
         rows = ({key: each for key, each in row.items() if key != "verdict"} for row in good)
         if not (written := write_rows(target, rows)):
-            reason = f"{bad[0].where}: {bad[0].reason}" if bad else "there are no rows to train on"
+            reason = f"{bad[0].where}: {bad[0].reason}" if bad else "no rows to train on"
             raise GeckoError(f"{target.stem}: nothing in {source} could be read: {reason}")
         return {"rows": written, "unreadable": len(bad), "examples": [list(each) for each in bad[:3]]}
 
@@ -288,7 +285,7 @@ def _read_seeds(source: Path, target: Path) -> Counts:
 
 
 def _pair(rows: Sequence[Sample], outputs: Sequence[Output], all_: Sequence[Sample]) -> Iterator[Pair]:
-    """Yield each row with its output, and with those that continue its conversation to its goal, in their order."""
+    """Yield each row with its output, and with the later samples of its conversation to the same goal, in order."""
     known = defaultdict[str, dict[str, Sample]](dict)
     for row in all_:
         if key := goal_key(row):
@@ -300,7 +297,7 @@ def _pair(rows: Sequence[Sample], outputs: Sequence[Output], all_: Sequence[Samp
 
 
 def _take(row: JsonObject, chosen: Chosen, number: int) -> JsonObject:
-    """Return a row as the next data set has it: errors keep their faults, others have no verdict."""
+    """Return a row of the next data set: errors keep their verdict, others have none."""
     kept = {key: each for key, each in row.items() if key != "verdict" or chosen.part in _ERRORS}
     id_ = f"{row['id']}~{chosen.again}" if chosen.again else row["id"]
     return {**kept, "id": id_, "from": [*row["from"], {"iteration": number, "as": chosen.part}]}
@@ -317,21 +314,23 @@ def create_loop(
     models: ModelsLike = None,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
 ) -> Loop:
-    """Build the graph of a loop; `invoke({})` runs it. Each step whose files fit is passed over, so it can be stopped.
+    """Build the graph of a loop; `invoke({})` runs it.
+
+    Finished steps are skipped, so that a stopped loop can be resumed.
 
     Args:
-        config: Its settings.
+        config: The configuration.
         trainer: A command with `{data}` (TRL's rows), `{model}` and `{out}`, or a function of the three paths.
-        probe: What the trained model does with rows, greedily: the address of an OpenAI-compatible server, which is
-            asked for the model by its path; a command or function as the trainer's, whose `{data}` are samples; or a
-            file of outputs, `{"id", "output", "logprobs"}`, with `{iteration}` in its name. Held-out rows are read
-            from `NAME.eval.jsonl` beside it.
-        models: The models of `variant_writer` and `label_judge`. Without one, what rules do not decide
-            is left out.
-        checkpointer: LangGraph's.
+        probe: The source of the trained model's greedy outputs: the address of an OpenAI-compatible server, which gets
+            the model's path as its name; a command or function like the trainer's, whose `{data}` are samples; or a
+            file of outputs, `{"id", "output", "logprobs"}`, with `{iteration}` in its name (outputs for held-out rows
+            in `NAME.eval.jsonl` next to it).
+        models: The models of `variant_writer` and `label_judge`. Without one, cases that rules do not decide are left
+            out.
+        checkpointer: A LangGraph checkpointer.
 
     Raises:
-        GeckoError: A command lacks a place. While it runs: seeds that cannot be read, a trainer or a probe that fails.
+        GeckoError: A command lacks a placeholder. While running: unreadable seeds, a failing trainer or probe.
     """
     check_maker("trainer", trainer)
     stages = Stages(config, trainer, as_probe(probe), Models.of(models))

@@ -1,4 +1,4 @@
-"""ToolMatch: whether predicted calls are the label's (paper, equation 1), as a word and as a reward."""
+"""ToolMatch: whether predicted calls equal the label's (paper, equation 1), as a boolean and as a reward."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .call_texts import read_call_texts, read_said
 from .calls import read_call
 
 LEFT_OUT = ""
-"""Among BFCL's allowed values: the argument may be left out."""
+"""In BFCL's allowed values: the argument may be omitted."""
 
 
 def tool_match(
@@ -21,17 +21,16 @@ def tool_match(
     tools: Sequence[Mapping[str, Any]],
     also: Sequence[Mapping[str, Mapping[str, Sequence[Json]]]] | None = None,
 ) -> bool:
-    """Return whether predicted calls are those of the label, in any order, each as often as there.
+    """Return whether predicted calls equal those of the label, in any order, each as often.
 
-    Arguments are equal as JSON values: 1 is 1.0, neither `true` nor `"1"`; lists keep their order. One that is left out
-    is its schema's default. Without calls on both sides they match, whatever is said.
+    Arguments are compared as JSON values: 1 equals 1.0, but neither `true` nor `"1"`; lists are ordered. An omitted
+    argument equals its schema's default. Two texts without calls match.
 
     Args:
         predicted: The calls, each with `name` and `arguments`.
         label: The right calls.
         tools: OpenAI's function dicts.
-        also: BFCL's allowed values, one entry a call of the label: these count in the place of the label's and of
-            defaults.
+        also: BFCL's allowed values, one entry per call of the label; they replace the label's values and defaults.
     """
     if len(predicted) != len(label):
         return False
@@ -45,10 +44,10 @@ def tool_match(
 def tool_match_reward(
     completions: Sequence[Any], label: Sequence[Any], tools: Sequence[Any] | None = None, **columns: Any
 ) -> list[float]:
-    """Return equation 1's reward for each completion, 1 or 0, as a function of TRL's `reward_funcs`.
+    """Return equation 1's reward for each completion, 1 or 0; usable as one of TRL's `reward_funcs`.
 
-    A completion is a text, with calls as model families write them, or its messages; columns may be JSON text. Calls in
-    thoughts do not count. One with a call that is cut off, or cannot be read, has 0.
+    A completion is a text, with calls in any model family's syntax, or its messages; columns may be JSON text. Calls in
+    reasoning do not count. A truncated or unreadable call gives 0.
     """
     rewards: list[float] = []
     also = columns.get("also") or [None] * len(completions)
@@ -63,7 +62,7 @@ def tool_match_reward(
 
 
 def read_completion(said: Any, tools: Sequence[Mapping[str, Any]] = ()) -> list[JsonObject]:
-    """Return the calls of a completion: a text, or its messages up to the first that calls. Raises ValueError."""
+    """Return the calls of a completion: of a text, or of its first message with calls. Raises ValueError."""
     if isinstance(said, str):
         return read_call_texts(said, tools)[0]
     for message in said:
@@ -88,7 +87,7 @@ def _is_same(
 
 
 def _same_object(one: Mapping[str, Json], other: Mapping[str, Json], schema: Any) -> bool:
-    """Compare two objects by a schema's members, whose defaults replace omitted values."""
+    """Compare two objects by a schema's properties, whose defaults replace omitted values."""
     known = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
     for name in {**one, **other}:
         rule: Mapping[str, Any] = known[name] if isinstance(known.get(name), Mapping) else {}
@@ -109,7 +108,7 @@ def _same(one: Json, other: Json, rule: Mapping[str, Any]) -> bool:
 
 
 def _is_allowed(given: Mapping[str, Json], allowed: Mapping[str, Sequence[Json]]) -> bool:
-    """Return whether BFCL's allowed values hold each argument; they also say which may be left out."""
+    """Return whether BFCL's allowed values contain each argument, and allow each omitted one."""
     return given.keys() <= allowed.keys() and all(
         any(_is_like(given[name], each) for each in values) if name in given else LEFT_OUT in values
         for name, values in allowed.items()
@@ -125,7 +124,7 @@ def _is_like(value: Json, right: Json) -> bool:
 
 
 def _can_pair(fits: Sequence[Sequence[bool]]) -> bool:
-    """Return whether each row can have a column of its own."""
+    """Return whether rows and columns can be matched one to one (augmenting paths)."""
     owner: dict[int, int] = {}
 
     def place(row: int, seen: set[int]) -> bool:

@@ -1,4 +1,4 @@
-"""The next data set of ids alone: errors, their variants, mastered rows of high perplexity, new seeds (equation 5)."""
+"""Choose the ids of the next data set: errors, variants, mastered rows of high perplexity, new seeds (equation 5)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any, Literal, NamedTuple
 
 Part = Literal["first", "error", "corrected", "variant", "mastered", "fresh", "repeated"]
 Ablation = Literal["no-high-ppl", "no-judge", "no-expansion", "high-ppl-replace", "repeat-errors"]
-"""Table 4: perplexity does not count; no label is verified; no variants; mastered rows, or errors, in their place."""
+"""Table 4: ignore perplexity; verify no label; no variants; replace variants by mastered rows, or by errors."""
 
 FIRST = Fraction(13, 20)
-"""The first data set's share of the seeds."""
+"""The share of the seeds in the first data set."""
 FRESH = (Fraction(4, 13), Fraction(2, 13), Fraction(1, 13))
-"""New seeds of the data sets that follow, as shares of the first one (table 3: 5,632, 2,816, 1,408 of 18,304)."""
+"""New seeds of the later data sets, as shares of the first one (table 3: 5,632, 2,816, 1,408 of 18,304)."""
 
 
 class Chosen(NamedTuple):
-    """A row of the next data set: its id, its role, and how often it was taken before."""
+    """A row of the next data set: its id, its role, and how often it was chosen before."""
 
     id: str
     part: Part
@@ -30,15 +30,16 @@ class Chosen(NamedTuple):
 
 @dataclass(kw_only=True, slots=True)
 class MixFindings:
-    """An iteration's findings on its data set, by the rows' ids.
+    """An iteration's findings on its data set, as row ids.
 
     Args:
-        errors: Rows whose label stands though the model failed, or that now have the model's: the error seeds.
-        corrected: Those of them that have the model's.
-        variants: New rows, with the error seed that each was written from.
+        errors: Rows whose label is right and whose output is wrong, or whose label was replaced by the output: the
+            error seeds.
+        corrected: The error seeds whose label was replaced.
+        variants: New rows, each with its error seed.
         mastered: Rows that need no more training, with their perplexity; None is unknown, and never high.
-        matched: Rows whose label the model has met.
-        mismatched: All others.
+        matched: Rows whose label the output matches.
+        mismatched: All other rows.
     """
 
     errors: list[str] = field(default_factory=list)
@@ -50,7 +51,7 @@ class MixFindings:
 
     @classmethod
     def of(cls, judged: Iterable[Any], variants: Iterable[Any], *, both_correct: bool) -> MixFindings:
-        """Return the findings of judged rows and variants; with `both_correct` other right outputs count."""
+        """Return the findings on judged rows and variants; `both_correct` also counts other right outputs."""
         found = cls(variants=[(row["id"], row["from"][-1]["variant_of"]) for row in variants])
         for row in judged:
             outcome = row["verdict"]["outcome"]
@@ -63,7 +64,7 @@ class MixFindings:
         return found
 
     def without_judge(self, seed: int) -> MixFindings:
-        """Return the findings if no label is verified: as many of the rows whose label was not met are errors."""
+        """Return the findings without label verification: as many errors, drawn from the mismatched rows."""
         errors = _some(self.mismatched, len(self.errors), Random(f"unjudged {seed}"))
         matched = {*self.matched}
         mastered = [each for each in self.mastered if each[0] in matched]
@@ -71,7 +72,7 @@ class MixFindings:
 
 
 def draw_seeds(ids: Sequence[str], seed: int) -> list[list[str]]:
-    """Return the seeds of the first data set, and the new ones of each that follows; each seed once."""
+    """Return the seeds of the first data set, then the new seeds of each later one; each seed once."""
     drawn = list(ids)
     Random(f"seeds {seed}").shuffle(drawn)
     first = round(len(drawn) * FIRST)
@@ -82,11 +83,11 @@ def draw_seeds(ids: Sequence[str], seed: int) -> list[list[str]]:
 def mix(
     found: MixFindings, fresh: Sequence[str], total: int, ablation: Ablation | None = None, seed: int = 0
 ) -> list[Chosen]:
-    """Return the rows of the next data set: at most `total`, and as many where enough are mastered.
+    """Return the rows of the next data set: at most `total`, and exactly so many if enough rows are mastered.
 
-    Where errors and variants overflow, variants are thinned evenly over their seeds, and errors only if they do
-    alone. An ablation keeps the sizes of the full mix, but for `no-expansion`, which has no variants in it; for
-    `no-judge` what is given is `Found.without_judge`.
+    If errors and variants are too many, variants are thinned evenly over their seeds; errors only if they alone are too
+    many. An ablation keeps the sizes of the full mix, except `no-expansion`, which has no variants. For `no-judge` pass
+    `MixFindings.without_judge`.
     """
     rng = Random(f"mix {seed}")
     room = total - len(fresh)
@@ -113,7 +114,7 @@ def mix(
 
 
 def thin(variants: Sequence[tuple[str, str]], room: int) -> list[str]:
-    """Return as many variants as there is room for, one of each seed before a second of any."""
+    """Return at most `room` variants, one of each seed before a second of any."""
     turns, ranked = Counter[str](), list[tuple[int, str]]()
     for id_, seed in variants:
         turns[seed] += 1
@@ -123,7 +124,7 @@ def thin(variants: Sequence[tuple[str, str]], room: int) -> list[str]:
 
 
 def _some(ids: Sequence[str], size: int, rng: Random) -> list[str]:
-    """Return ids in their order; a drawn part of them if they are more."""
+    """Return ids in order, or a random subset of `size` if there are more."""
     if len(ids) <= size:
         return list(ids)
     drawn = set(rng.sample(range(len(ids)), max(size, 0)))

@@ -1,4 +1,4 @@
-"""A walk's result: its end, its moves without effect, the dependencies, and walks that just miss it."""
+"""Analysis of a walk: its end state, moves without effect, dependencies, and walks that just miss the end."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from ..world.provenance import is_planned
 from .walks import Move, Start, ValueSource, Walk
 
 Pairs: TypeAlias = set[tuple[int, int]]
-"""Origins of moves of which the second needs the first: its value, or its effect."""
+"""Origins of two moves, the second of which needs the first's value or effect."""
 _TRIES, _SWAPS, _CHANGES = 8, 4, 2
 
 
 class End(NamedTuple):
-    """The result of moves: their steps by origin, the state, and the random texts in it."""
+    """The result of moves: their steps by origin, the end state, and the random texts in it."""
 
     steps: dict[int, Step]
     state: JsonObject
     drawn: frozenset[Json]
 
     def is_same(self, start: Start, moves: Sequence[Move], free: Sequence[str] = ()) -> tuple[bool, dict[int, Step]]:
-        """Return whether other moves come to the same, but for drawn texts and tables that are free; with their steps.
+        """Return whether other moves reach the same end, ignoring random texts and free tables; and their steps.
 
-        Random texts are only searched if the states differ, and there are some.
+        Random texts are only searched if the states differ and there are some.
         """
         (world, steps), mine = start.make(moves), _watched(self.state, free)
         if digest(_watched(world.state, free)) == digest(mine):
@@ -57,9 +57,9 @@ def _texts(value: Json) -> set[Json]:
 
 
 def cut(start: Start, moves: Sequence[Move], free: Sequence[str] = ()) -> tuple[list[Move], Pairs]:
-    """Return the moves without those that make no difference at the end, and which of them depend on each other.
+    """Return the moves that change the end, and the pairs of moves that depend on each other.
 
-    A read whose result is used stays.
+    A read whose result is used is kept.
     """
     whole, kept = play(start, moves), list(moves)
     while True:
@@ -80,9 +80,9 @@ def cut(start: Start, moves: Sequence[Move], free: Sequence[str] = ()) -> tuple[
 
 
 def has_idle_write(start: Start, moves: Sequence[Move], free: Sequence[str] = ()) -> bool:
-    """Return whether moves with these very arguments come to the same without one that is not a read.
+    """Return whether a write can be left out, with all arguments fixed, without changing the end.
 
-    `cut` misses what undoes another: without a row that was added, a search finds another one to delete.
+    `cut` misses a write that undoes another: without the added row, a search finds another one to delete.
     """
     kept, _ = cut(start, [replace(move, sources={}) for move in moves], free)
     there = {move.origin for move in kept}
@@ -90,7 +90,7 @@ def has_idle_write(start: Start, moves: Sequence[Move], free: Sequence[str] = ()
 
 
 def _act(step: Step) -> str:
-    """Return a call's effect, whatever it answered; a different sum is no different effect."""
+    """Return the digest of a call's effect, without its answer; numbers are not compared."""
     patch = booked_patch(step["outcome"]) if is_planned(step) else ["refused"]
     return digest(map_scalars(patch, lambda each: 0 if isinstance(each, int | float) else each))
 
@@ -108,7 +108,7 @@ def number(start: Start, moves: Sequence[Move], pairs: Pairs) -> tuple[list[Move
 
 
 def longest_chain(pairs: Pairs) -> int:
-    """Return how many calls in a row each need the one before."""
+    """Return the length of the longest sequence of calls that each need the previous one."""
     depth: dict[int, int] = {}
     for first, second in sorted(pairs, key=lambda pair: pair[1]):
         depth[second] = max(depth.get(second, 1), depth.get(first, 1) + 1)
@@ -116,7 +116,7 @@ def longest_chain(pairs: Pairs) -> int:
 
 
 def near_misses(start: Start, moves: Sequence[Move], pairs: Pairs, rng: Random) -> Iterator[list[Move]]:
-    """Yield walks with a call left out, two dependent ones swapped, each argument changed, or a write added."""
+    """Yield walks without one call, with two dependent calls swapped, one argument changed, or a write added."""
     moves = list(moves)
     for move in moves:
         yield [each for each in moves if each is not move]

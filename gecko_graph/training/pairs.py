@@ -22,10 +22,10 @@ from .samples import LabelCall, Sample
 Outcome = Literal[
     "MASTERED", "PRED_WRONG", "LABEL_WRONG", "BOTH_CORRECT", "BOTH_WRONG", "DISAGREED", "UNDECIDED"
 ]  # fmt: skip
-"""The paper's four, and: the label was met; asked in both orders, the model disagreed; nobody decides."""
+"""The paper's four; the output matches the label; the judge contradicts itself in the two orders; undecided."""
 
 Pair: TypeAlias = tuple[Sample, Output, Sequence[Sample]]
-"""A sample, the model's output for it, and the samples that continue its conversation to a goal."""
+"""A sample, the model's output for it, and the later samples of its conversation to the same goal."""
 
 _FAILS = frozenset({"tool", "arguments", "refused"})
 _OUTCOMES: Mapping[tuple[bool | None, bool | None], Outcome] = {
@@ -34,13 +34,13 @@ _OUTCOMES: Mapping[tuple[bool | None, bool | None], Outcome] = {
     (True, True): "BOTH_CORRECT",
     (False, False): "BOTH_WRONG",
 }
-"""By whether label and output are right."""
+"""Keyed by whether label and output are right."""
 _BOTH = ("first", "second")
 _ORDER = "(The first is the label, the second the model's output.)"
 
 
 class JudgedPair(NamedTuple):
-    """What was found of a row: the outcome, who decided, and what is wrong with the wrong candidate."""
+    """The verdict on a pair: the outcome, who decided, and the fault of the wrong candidate."""
 
     outcome: Outcome
     by: Literal["rules", "world", "model", "nobody"]
@@ -51,17 +51,17 @@ class Pairs:
     """Judges labels against outputs.
 
     Args:
-        checker: Makes their calls; both candidates begin from the same fork.
+        checker: Executes their calls; both candidates start from the same fork.
         models: The models by role: `label_judge` decides the pairs that rules leave open.
-        turn: The iteration, from 0; where a recorded reply is looked up.
-        unjudged: Whether each label stays as it came, and the output is wrong wherever it differs.
+        turn: The iteration, from 0; part of the key of recorded replies.
+        unjudged: Whether labels are kept unverified, and each different output is wrong.
     """
 
     def __init__(self, checker: Checker, models: Models, *, turn: int = 0, unjudged: bool = False) -> None:
         self._checker, self._models, self._turn, self._unjudged = checker, models, turn, unjudged
 
     def write(self, pairs: Iterable[Pair], out: Path, tell: Callable[[int], None]) -> dict[str, int]:
-        """Write each sample with its verdict; returns outcomes, and who has decided, to how many."""
+        """Write each sample with its verdict; return the counts of outcomes and deciders."""
         counts = Counter[str]()
 
         def judge() -> Iterator[JsonObject]:
@@ -86,7 +86,7 @@ class Pairs:
                 yield self._book(sample, output, each or next(asked, JudgedPair("UNDECIDED", "nobody")))
 
     def decide(self, sample: Sample, output: Output, later: Sequence[Sample] = ()) -> JudgedPair | None:
-        """Return the rules' verdict; None if a model is to be asked."""
+        """Return the rules' verdict, None if a model must decide."""
         if is_met(sample, output):
             return JudgedPair("MASTERED", "rules")
         label = self._check(sample, sample["label"], sample.get("text", ""), later)
@@ -103,13 +103,13 @@ class Pairs:
         return None
 
     def _check(self, sample: Sample, calls: list[LabelCall], text: str, later: Sequence[Sample]) -> SampleVerdict:
-        """Return the verdict on a candidate, whatever the row has recorded of its label's results."""
+        """Return the verdict on a candidate, without the recorded results of the row's label."""
         candidate: Any = {**sample, "label": calls, "text": text}
         candidate.pop("results", None)
         return self._checker.check(candidate, later)
 
     def _play(self, sample: Sample, calls: Sequence[LabelCall]) -> tuple[list[str], str] | None:
-        """Return the results of calls and where they end; None where nothing decides them, or they come to nothing."""
+        """Return the results and the end state of calls; None if undecided, or if they have no effect and no result."""
         if self._checker.toolkit is None or sample.get("state") is None:
             return None
         world, results = self._checker.world_at(sample), list[Any]()
@@ -123,11 +123,11 @@ class Pairs:
             results.append(made.step["outcome"]["result"])
             world = made.world
         end = digest(world.state)
-        has_come_to_something = end != start or any(each not in (None, "", [], {}) for each in results)
-        return (sorted(map(digest, results)), end) if has_come_to_something else None
+        has_effect = end != start or any(each not in (None, "", [], {}) for each in results)
+        return (sorted(map(digest, results)), end) if has_effect else None
 
     def _ask(self, sample: Sample, output: Output, number: int) -> list[Ask]:
-        """Return the question in both orders, so that a preference for a place shows."""
+        """Return the question in both orders, to detect a preference for a position."""
         steps = describe_step(sample["label"], sample.get("text", "")), describe_step(output["calls"], output["text"])
         return [
             ask_label(sample, dict(zip(_BOTH, both, strict=True)), Where(self._turn, 0, at))
@@ -135,7 +135,7 @@ class Pairs:
         ]
 
     def _book(self, sample: Sample, output: Output, found: JudgedPair) -> JsonObject:
-        """Return a sample with its verdict: if the label was wrong it has the output's, and the verdict its own."""
+        """Return a sample with its verdict; a wrong label is replaced by the output."""
         outcome = "PRED_WRONG" if self._unjudged and found.outcome != "MASTERED" else found.outcome
         row: JsonObject = {**sample}
         verdict: JsonObject = {
@@ -156,7 +156,7 @@ class Pairs:
 
 
 def _agree(one: Any, other: Any) -> JudgedPair:
-    """Return the verdict of two replies, of which the second saw the candidates the other way round."""
+    """Return the verdict of two replies; the second saw the candidates in reverse order."""
     said, swapped = read_labels(one), read_labels(other)
     if not said.keys() & swapped.keys() >= {*_BOTH}:
         return JudgedPair("UNDECIDED", "nobody", "no reply")
@@ -174,7 +174,7 @@ def _fails(verdict: SampleVerdict) -> bool:
 
 
 def _has_met(verdict: SampleVerdict) -> bool | None:
-    """Return whether a candidate meets the row's goal; None if that is not known."""
+    """Return whether a candidate meets the row's goal, None if unknown."""
     if verdict["status"] == "drop":
         return False
     return True if (verdict["status"], verdict["by"]) == ("keep", "world") else None

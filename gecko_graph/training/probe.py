@@ -1,4 +1,4 @@
-"""Trainers and probes of a user's own, and a policy's output for each row: greedy probing (paper, section 4.2)."""
+"""User-defined trainers and probes, and a policy's output for each row: greedy probing (paper, section 4.2)."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ from .shapes import ROW_ERRORS, reason_of
 from .steps import read_rows
 
 Maker: TypeAlias = str | Callable[[Path, str, Path], object]
-"""A command, or a function of data, model and the result's path."""
+"""A command, or a function of the paths of data, model and result."""
 
 _SHOWN = 1_500
-"""Last characters of a failed command's messages."""
+"""Last characters of a failed command's output that the message shows."""
 
 
 def check_maker(what: str, maker: Maker) -> None:
-    """Raise GeckoError where a command does not say where data and result stand."""
+    """Raise GeckoError if a command lacks a placeholder for data or result."""
     if isinstance(maker, str) and (missing := [place for place in ("{data}", "{out}") if place not in maker]):
         raise GeckoError(f"{what}: the command {maker!r} lacks {', '.join(missing)}")
 
 
 def describe_maker(maker: Maker) -> str:
-    """Return the identity of a trainer."""
+    """Return a trainer's or probe's identity."""
     return maker if isinstance(maker, str) else getattr(maker, "__qualname__", type(maker).__qualname__)
 
 
 def run_maker(what: str, maker: Maker, data: Path, model: str, out: Path) -> None:
-    """Have a file or folder made; it is there whole or not at all.
+    """Run a command or function that writes a file or folder; the result appears whole or not at all.
 
     Raises:
         GeckoError: The command or function fails, or writes nothing.
@@ -67,10 +67,10 @@ def run_maker(what: str, maker: Maker, data: Path, model: str, out: Path) -> Non
     else:
         try:
             maker(data, model, new)
-        except OSError as error:  # which is not of our own files
-            raise GeckoError(f"{what}: {type(error).__name__}: {error}; the same command goes on") from error
+        except OSError as error:  # not raised by our own files
+            raise GeckoError(f"{what}: {type(error).__name__}: {error}; rerun the same command to resume") from error
     if not new.exists() or (new.is_dir() and not any(new.iterdir())):
-        raise GeckoError(f"{what}: it has written nothing to {{out}} ({new})")
+        raise GeckoError(f"{what}: nothing was written to {{out}} ({new})")
     new.replace(out)
 
 
@@ -84,12 +84,12 @@ def _run(what: str, command: str, places: dict[str, str]) -> None:
     except OSError as error:
         raise GeckoError(f"{what}: {words[0]}: {error.strerror}") from None
     if running.returncode:
-        ended = f"{what}: {shlex.join(words)} ended with {running.returncode}; the same command goes on"
+        ended = f"{what}: {shlex.join(words)} ended with {running.returncode}; rerun the same command to resume"
         raise GeckoError(f"{ended}\n{mask(said.strip())}")
 
 
 def _pass_on(stream: IO[bytes]) -> str:
-    """Show a command's output while it runs, which may be hours, and return the last of it."""
+    """Print a command's output while it runs, possibly for hours, and return its last part."""
     last = b""
     while chunk := stream.read1(1 << 16):  # type: ignore[attr-defined]
         last = (last + chunk)[-_SHOWN:]
@@ -100,14 +100,14 @@ def _pass_on(stream: IO[bytes]) -> str:
 
 AT_ONCE = 16
 LONGEST = 1_024
-"""Tokens of an output (paper, table 5)."""
+"""Most tokens of an output (paper, table 5)."""
 
 Probe: TypeAlias = Maker | Path
 """The address of a server, a command or function, or a file of outputs."""
 
 
 class Output(TypedDict):
-    """A policy's output for a row; `perplexity` is None if it is unknown."""
+    """A policy's output for a row; `perplexity` is None if unknown."""
 
     id: str
     calls: list[LabelCall]
@@ -118,7 +118,7 @@ class Output(TypedDict):
 
 
 def as_probe(given: Probe) -> Probe:
-    """Return a probe: a text that is neither address nor command is a file. Raises GeckoError for half a command."""
+    """Return a probe; a text that is neither address nor command is a file. Raises GeckoError."""
     if _is_address(given) or not isinstance(given, str):
         return given
     if "{out}" not in given:
@@ -132,11 +132,11 @@ def _is_address(probe: Probe) -> bool:
 
 
 def find_perplexity(logprobs: Sequence[Any] | None, tokens: int | None = None) -> float | None:
-    """Return the perplexity of an output (equation 3), thinking included; None where log-probabilities are missing.
+    """Return the perplexity of an output (equation 3), reasoning included; None if log-probabilities are missing.
 
     Args:
         logprobs: The natural log-probability of each token of the output.
-        tokens: How many tokens the output has: with fewer log-probabilities, a part of it is not known.
+        tokens: The number of tokens of the output; with fewer log-probabilities the result is None.
     """
     if not logprobs or (tokens is not None and len(logprobs) < tokens):
         return None
@@ -144,16 +144,16 @@ def find_perplexity(logprobs: Sequence[Any] | None, tokens: int | None = None) -
     if len(values) < len(logprobs) or not all(-math.inf < value <= 0 for value in values):
         return None
     mean = -sum(values) / len(values)
-    return math.exp(mean) if mean < 700 else None  # more is no number
+    return math.exp(mean) if mean < 700 else None  # larger values overflow
 
 
 def read_output(row: Mapping[str, Any]) -> Output:
-    """Return the output of a row `{"id", "output", "logprobs"?, "tokens"?}`; calls that cannot be read are a problem.
+    """Return the output of a row `{"id", "output", "logprobs"?, "tokens"?}`; unreadable calls become a `problem`.
 
-    `output` is text, with calls as model families write them, or a message in OpenAI's form.
+    `output` is text, with calls in any model family's syntax, or a message in OpenAI's form.
 
     Raises:
-        ValueError: The row is none of these.
+        ValueError: The row has another form.
     """
     said = row.get("output")
     if not isinstance(row.get("id"), str) or not isinstance(said, str | Mapping):
@@ -169,10 +169,10 @@ def read_output(row: Mapping[str, Any]) -> Output:
 
 
 def read_outputs(file: Path, ids: Iterable[str]) -> list[Output]:
-    """Return the outputs of a file, in the order of the ids.
+    """Return a file's outputs in the order of the ids.
 
     Raises:
-        GeckoError: The file cannot be read, a line is broken, or its ids are not those asked for.
+        GeckoError: The file or a line cannot be read, or its ids are not the requested ones.
     """
     found: dict[str, Output] = {}
     wanted = dict.fromkeys(ids)
@@ -180,8 +180,8 @@ def read_outputs(file: Path, ids: Iterable[str]) -> list[Output]:
         try:
             output = read_output(line.read())
             if output["id"] in found or output["id"] not in wanted:
-                is_again = "a second time" if output["id"] in found else "is of no row of the data"
-                raise ValueError(f"the id {output['id']!r} {is_again}")
+                why = "occurs twice" if output["id"] in found else "is not in the data"
+                raise ValueError(f"the id {output['id']!r} {why}")
         except ROW_ERRORS as error:
             raise GeckoError(f"{file}:{line.number}: {reason_of(error)}") from None
         found[output["id"]] = output
@@ -191,22 +191,22 @@ def read_outputs(file: Path, ids: Iterable[str]) -> list[Output]:
 
 
 def is_met(sample: Sample, output: Output) -> bool:
-    """Return whether an output is the row's label (ToolMatch)."""
+    """Return whether an output matches the row's label (ToolMatch)."""
     is_read = not output.get("problem")
     return is_read and tool_match(output["calls"], sample["label"], sample["tools"], sample.get("also"))
 
 
 def write_outputs(probe: Probe, model: str, data: Path, out: Path, replies: Path, tell: Callable[[int], None]) -> None:
-    """Have it written what a model says to each row of a file of samples; a server's replies are kept in a file.
+    """Write a model's outputs for the rows of a file of samples; a server's replies are cached in a file.
 
     Raises:
-        GeckoError: A server does not answer, a command fails, a file is not there, or the outputs are of other rows.
+        GeckoError: A server does not answer, a command fails, a file is missing, or the outputs are for other rows.
     """
     if isinstance(probe, Path):
         if not probe.is_file():
             raise GeckoError(
-                f"probe: {probe} is not there: write what {model} says to each row of {data}, "
-                '{"id", "output", "logprobs"}; the same command goes on'
+                f"probe: {probe} does not exist: write the outputs of {model} for each row of {data}, "
+                '{"id", "output", "logprobs"}; then run the same command again'
             )
         run_maker("probe", lambda _data, _model, new: shutil.copyfile(probe, new), data, model, out)
     elif _is_address(probe):
@@ -219,10 +219,10 @@ def write_outputs(probe: Probe, model: str, data: Path, out: Path, replies: Path
 def ask_policy(
     address: str, model: str, samples: Iterable[Sample], out: Path, replies: Path, tell: Callable[[int], None]
 ) -> None:
-    """Write the outputs of a policy behind an OpenAI-compatible address, greedily; its replies are kept in a file.
+    """Write the greedy outputs of a policy behind an OpenAI-compatible address; its replies are cached in a file.
 
     Raises:
-        GeckoError: The server does not answer, or refuses a row.
+        GeckoError: The server does not answer, or rejects a row.
     """
 
     def bind(chat: Any) -> Any:
@@ -236,7 +236,9 @@ def ask_policy(
             asks = [PlannerAsk([*to_langchain(one["messages"])], one["tools"], Where(question=at)) for at, one in some]
             for (at, one), reply in zip(some, answer(asks, policy), strict=True):
                 if not isinstance(reply.value, AIMessage):
-                    raise GeckoError(f"probe: {address} on row {one['id']}: {reply.failure}; the same command goes on")
+                    raise GeckoError(
+                        f"probe: {address} on row {one['id']}: {reply.failure}; rerun the same command to resume"
+                    )
                 yield _as_row(one["id"], reply.value)
                 tell(at + 1)
 
@@ -244,7 +246,7 @@ def ask_policy(
 
 
 def _as_row(id_: str, said: AIMessage) -> JsonObject:
-    """Return a reply as a row that `read_output` takes; calls that were no JSON stay text."""
+    """Return a reply as a row for `read_output`; calls that are not JSON stay text."""
     calls = [{"name": each["name"], "arguments": each["args"]} for each in (*said.tool_calls, *said.invalid_tool_calls)]
     tokens = (said.response_metadata.get("logprobs") or {}).get("content") or []
     usage: Any = said.usage_metadata or {}

@@ -15,33 +15,33 @@ from ..state import Json
 from ..values.rows import load_arrow
 
 _STRUCTURES = {"messages", "prompt", "completion", "chosen", "rejected", "conversations", "label"}
-"""Columns of Parquet whose lists of objects stay what they are, but for arguments."""
+"""Parquet columns that keep their lists of objects, except for arguments."""
 
 
 Row: TypeAlias = Mapping[str, Any] | str
-"""A row to be written, which may be JSON text already."""
+"""A row to write, possibly already JSON text."""
 
 
 class Unwritten(GeckoError):
-    """What was done could not be written; the same command goes on."""
+    """The result could not be written; running the same command again resumes the work."""
 
 
 def storable(value: Any) -> Any:
-    """Return JSON as a file holds it: half a surrogate pair is `?`."""
+    """Return JSON as a file can store it: a lone surrogate becomes `?`."""
     return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def check_target(file: Path) -> None:
-    """Raise GeckoError where files of this kind cannot be written here."""
+    """Raise GeckoError if files of this type cannot be written here."""
     if file.suffix == ".parquet":
         load_arrow()
 
 
 def write_rows(file: str | Path, rows: Iterable[Row]) -> int:
-    """Write rows as JSON lines (also `.gz`), or as Parquet; the file is there whole or not at all. Returns how many.
+    """Write rows atomically as JSON lines (also `.gz`) or as Parquet; return their number.
 
     Raises:
-        Unwritten: It cannot be written.
+        Unwritten: The file cannot be written.
     """
     target = Path(file)
     new = target.with_name(target.name + ".new")
@@ -58,8 +58,8 @@ def write_rows(file: str | Path, rows: Iterable[Row]) -> int:
 
 def _write_json(file: Path, rows: Iterable[Row], ending: str) -> int:
     count = 0
-    told: Any = {"encoding": "utf-8", "errors": "replace"}  # half a surrogate pair is `?`
-    with gzip.open(file, "wt", **told) if ending == ".gz" else file.open("w", **told) as stream:
+    how: Any = {"encoding": "utf-8", "errors": "replace"}  # a lone surrogate becomes `?`
+    with gzip.open(file, "wt", **how) if ending == ".gz" else file.open("w", **how) as stream:
         for row in rows:
             stream.write((row if isinstance(row, str) else json.dumps(row, ensure_ascii=False)) + "\n")
             count += 1
@@ -68,7 +68,7 @@ def _write_json(file: Path, rows: Iterable[Row], ending: str) -> int:
 
 
 def _write_parquet(file: Path, rows: Iterable[Row]) -> int:
-    """Write all rows at once, by the types that they have: messages and calls as they are, the rest as JSON text."""
+    """Write all rows in one table: messages and calls keep their types, other values become JSON text."""
     pa, read = load_arrow(), (json.loads(row) if isinstance(row, str) else row for row in rows)
     packed = [{name: _pack(name, value) for name, value in row.items()} for row in read]
     columns = dict.fromkeys(["id", *(name for row in packed for name in row)])
@@ -86,7 +86,7 @@ def _pack(name: str, value: Json) -> Json:
 
 
 def _pack_arguments(value: Any) -> Any:
-    """Return a message or a call whose arguments are JSON text: of objects, Arrow would merge the keys of all rows."""
+    """Return a message or call with its arguments as JSON text: Arrow would merge the keys of all rows' objects."""
     if isinstance(value, dict):
         return {key: _pack("", each) if key == "arguments" else _pack_arguments(each) for key, each in value.items()}
     return [_pack_arguments(each) for each in value] if isinstance(value, list) else value

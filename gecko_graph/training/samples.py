@@ -12,8 +12,6 @@ from ..values.digest import digest
 
 
 class LabelCall(TypedDict):
-    """A call of a label."""
-
     name: str
     arguments: JsonObject
 
@@ -34,15 +32,18 @@ Sample = TypedDict(
         "from": list[Json],
     },
 )
-"""`tools` and `messages` are OpenAI's, up to the step. `label` is the step's calls, none if no call is right; `also`
-has for each of them BFCL's allowed values, `{name: {argument: [value, ...]}}`, "" for one left out.
-`results` are the calls' answers, one each; `text` the assistant's words; `state` the task state before the first
-message; `goal` the conditions after the label's calls, as `milestones` (and `minefields`) of a scenario's file;
-`from` where the row comes from, oldest first."""
+"""One call step of a conversation.
+
+`tools` and `messages` are OpenAI's, up to the step. `label` has the step's calls, none if no call is right; `also` has
+BFCL's allowed values for each call, `{name: {argument: [value, ...]}}`, "" for an optional one. `results` are the
+calls' answers, one each; `text` is the assistant's message; `state` the task state before the first message; `goal` the
+conditions after the label's calls, as `milestones` (and `minefields`) of a scenario file; `from` the row's history,
+oldest first.
+"""
 
 
 def continues(other: Sample, sample: Sample) -> bool:
-    """Return whether a sample is a later step of another's conversation, to the same goal."""
+    """Return whether a sample is a later step of another sample's conversation, with the same goal."""
     length = len(sample["messages"])
     is_same = other.get("goal") == sample.get("goal") and other.get("state") == sample.get("state")
     return is_same and len(other["messages"]) > length and other["messages"][:length] == sample["messages"]
@@ -53,7 +54,7 @@ def goal_key(row: Mapping[str, Any]) -> str:
 
 
 class Bad(NamedTuple):
-    """A row that cannot be used: `file:line`, and why."""
+    """An unusable row: `file:line`, and the reason."""
 
     where: str
     reason: str

@@ -1,4 +1,4 @@
-"""Rows of others as samples, told apart by shape: OpenAI, TRL, ShareGPT, xLAM, LoopTool-23k, BFCL, and our own."""
+"""Read rows of other formats as samples: OpenAI, TRL, ShareGPT, xLAM, LoopTool-23k, BFCL, and our own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .calls import read_call, read_tools
 from .samples import Bad, Sample
 
 ROW_ERRORS = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
-"""Errors of reading a row of an unknown shape."""
+"""Errors that reading a row of unknown format may raise."""
 
 _CALLS = ("function_call", "tool_call", "function-call")
 """Roles whose messages are calls."""
@@ -32,11 +32,11 @@ _TURN = re.compile(r"<\|im_start\|>(\w+)\s*(.*?)\s*(?:<\|im_end\|>|\Z)", re.DOTA
 _RESPONSE = re.compile(r"<tool_response>\s*(.*?)\s*</tool_response>", re.DOTALL)
 _TOOLS = re.compile(r"<tools>\s*(.*?)\s*</tools>", re.DOTALL)
 _TEXTS = ("tools", "messages", "label", "also", "results", "state", "goal", "from", "prompt", "completion", "answers")
-"""Columns that may be JSON text, as Parquet and xLAM have them."""
+"""Columns that may be JSON text, as in Parquet and xLAM."""
 
 
 class Conversation(NamedTuple):
-    """What a row of others holds: tools and messages as they are written there, those from `first` on are labels."""
+    """A row's tools and messages, in the row's own format; messages from `first` on are labels."""
 
     tools: Any
     messages: Sequence[Any]
@@ -45,19 +45,19 @@ class Conversation(NamedTuple):
 
 
 def read_row(row: Any, *, name: str, source: Json, answers: Mapping[str, Any] | None = None) -> list[Sample]:
-    """Return the samples of one row: a row of our own is one, a conversation has one for each assistant message.
+    """Return the samples of a row: one for our own format, else one per assistant message.
 
     Args:
-        row: The row as it was read.
+        row: The row as read.
         name: The samples' name if the row has no id.
-        source: Where the row comes from.
-        answers: Of BFCL's rows, the answers by id.
+        source: The row's origin.
+        answers: For BFCL's rows, the answers by id.
 
     Raises:
-        ValueError: It has no known shape, or is broken; the reason.
+        ValueError: The row's format is unknown or invalid.
     """
     if not isinstance(row, Mapping):
-        raise ValueError("unknown shape: a row is an object")
+        raise ValueError("unknown shape: a row must be an object")
     given = {key: read_json(each, what=key) if key in _TEXTS and _is_json(each) else each for key, each in row.items()}
     if {"tools", "messages", "label"} <= given.keys():
         return [_read_own(given, name, source)]
@@ -92,7 +92,7 @@ def _read_xlam(row: Mapping[str, Any], _: Any) -> Conversation:
 
 
 def _read_looptool(row: Mapping[str, Any], _: Any) -> Conversation:
-    """Read `instruction` with the tools between marks, `input` in ChatML, and `output` as text with calls."""
+    """Read `instruction` (tools between markers), `input` (ChatML), and `output` (text with calls)."""
     messages: list[Any] = [{"role": "system", "content": row["instruction"]}]
     for role, said in _TURN.findall(row["input"]) or [("user", row["input"])]:
         results = _RESPONSE.findall(said) if role in ("user", "tool") else []
@@ -104,7 +104,7 @@ def _read_bfcl(row: Mapping[str, Any], answers: Mapping[str, Any]) -> Conversati
     allowed = row.get("ground_truth", answers.get(str(row.get("id"))))
     question = row["question"][0] if row["question"] and isinstance(row["question"][0], list) else row["question"]
     if allowed is None:
-        missing = "no answer of this id in the file of answers" if answers else "no answers: give the second file"
+        missing = "the file of answers has no such id" if answers else "no answers: give the file of answers"
         raise ValueError(f"{missing} (--answers)")
     calls = [{"name": name, "arguments": _firsts(values)} for each in allowed for name, values in each.items()]
     said = {"role": "assistant", "tool_calls": calls}
@@ -112,9 +112,9 @@ def _read_bfcl(row: Mapping[str, Any], answers: Mapping[str, Any]) -> Conversati
 
 
 def _firsts(allowed: Mapping[str, Any]) -> JsonObject:
-    """Return of each argument the first of BFCL's allowed values; none if it may be left out."""
+    """Return the first of BFCL's allowed values of each argument, without optional arguments."""
     if not all(isinstance(each, list) for each in allowed.values()):
-        raise ValueError("answers: each argument has a list of allowed values")
+        raise ValueError("answers: each argument must have a list of allowed values")
     return {name: _first(values[0]) for name, values in allowed.items() if values and "" not in values}
 
 
@@ -132,11 +132,11 @@ _SHAPES: dict[tuple[str, ...], Callable[[Mapping[str, Any], Mapping[str, Any]], 
     ("instruction", "input", "output"): _read_looptool,
     ("question", "function"): _read_bfcl,
 }
-"""The keys of a shape, and its reader; the first that fits counts."""
+"""Keys of each format, and its reader; the first match is used."""
 
 
 def _read_messages(given: Sequence[Any], tools: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return messages in OpenAI's form, each call with an id and each result with that of its call."""
+    """Return messages in OpenAI's form; each call has an id, and each result its call's id."""
     messages: list[JsonObject] = []
     waiting: list[str] = []
     for each in given:
@@ -158,7 +158,7 @@ def _read_messages(given: Sequence[Any], tools: Sequence[JsonObject]) -> list[Js
 
 
 def _read_said(given: Mapping[str, Any], is_calls: bool, at: int, tools: Sequence[JsonObject]) -> JsonObject:
-    """Return the words of an assistant's message; its calls are next to the text, in it, or the whole of it."""
+    """Return text and calls of an assistant's message; its calls are beside the text, in it, or all of it."""
     said = given.get("content", given.get("value"))
     calls, text = (_read_list(said, tools), "") if is_calls else read_said(given, tools)
     made = [_write_call(read_call(each), each.get("id") or f"call_{at}_{count}") for count, each in enumerate(calls)]
@@ -185,14 +185,14 @@ def _write_call(call: JsonObject, id_: Any) -> JsonObject:
 
 
 def _find_tools(messages: Sequence[Any]) -> Any:
-    """Return the tools that a prompt has between marks, as Hermes, Qwen and LoopTool write them; None if none."""
+    """Return the tools that a prompt has between markers (Hermes, Qwen, LoopTool), None if there are none."""
     prompts = (read_text(each.get("content", each.get("value"))) for each in messages[:1] if isinstance(each, Mapping))
     text = next((one for prompt in prompts for one in reversed(_TOOLS.findall(prompt)) if one), "")
     return [read_json(line, what="tools") for line in text.splitlines()] if text[:1] == "{" else text or None
 
 
 def _split(found: Conversation, name: str, kept: JsonObject, source: Json) -> Iterator[Sample]:
-    """Yield a sample for each assistant message that is a label."""
+    """Yield a sample for each labelled assistant message."""
     tools = read_tools(found.tools or _find_tools(found.messages))
     messages = _read_messages(found.messages, tools)
     steps = [at for at in range(found.first, len(messages)) if messages[at]["role"] == "assistant"]
@@ -213,9 +213,9 @@ def _split(found: Conversation, name: str, kept: JsonObject, source: Json) -> It
 
 
 def _read_own(row: Mapping[str, Any], name: str, source: Json) -> Sample:
-    """Return a row of our own shape, checked."""
+    """Validate a row of our own format."""
     if not isinstance(row["label"], list) or not isinstance(row["messages"], list):
-        raise ValueError("label and messages are lists")
+        raise ValueError("label and messages must be lists")
     if not isinstance(row.get("state", {}) or {}, dict):
         raise ValueError("the state is no object")
     known: JsonObject = {key: each for key, each in row.items() if each is not None}
@@ -232,7 +232,7 @@ def _read_own(row: Mapping[str, Any], name: str, source: Json) -> Sample:
 
 
 def read_samples(file: str | Path, bad: list[Bad]) -> Iterator[Sample]:
-    """Yield a file's samples, whatever known shape its rows have; of the others, file, line and reason go to `bad`.
+    """Yield a file's samples in any known format; the place and reason of unusable rows are appended to `bad`.
 
     Raises:
         GeckoError: The file cannot be read.
@@ -243,7 +243,7 @@ def read_samples(file: str | Path, bad: list[Bad]) -> Iterator[Sample]:
             where = f"{Path(file).name}:{line.number}"
             for sample in read_row(line.read(), name=where, source=where):
                 if sample["id"] in known:
-                    raise ValueError(f"the id {sample['id']} a second time")
+                    raise ValueError(f"duplicate id {sample['id']}")
                 as_text(sample).encode()
                 known.add(sample["id"])
                 yield sample
@@ -252,7 +252,6 @@ def read_samples(file: str | Path, bad: list[Bad]) -> Iterator[Sample]:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return why a row cannot be used."""
     if isinstance(error, UnicodeEncodeError):
-        return "half a surrogate pair, which no file can hold"
+        return "a lone surrogate, which cannot be stored"
     return str(error) if type(error) is ValueError else f"unknown shape ({type(error).__name__}: {error})"

@@ -1,4 +1,4 @@
-"""Long work on rows, shard by shard: one that is complete is not done again, whatever stops the rest."""
+"""Long work on rows, in shards: complete shards are kept when the work is stopped and resumed."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _TABLES = "settings (setting)", "shards (at INTEGER PRIMARY KEY, counts)", "ids 
 
 
 class Shards:
-    """Complete shards, what each has counted, the ids of their rows and the replies that were paid for.
+    """Complete shards, with their counts, the ids of their rows, and the paid model replies.
 
-    They stand in a folder beside the output until all of it is written.
+    They are kept in a folder next to the output until all of it is written.
 
     Args:
-        output: A file, or a folder that is to hold one file a shard beside `manifest.json`.
-        setting: Digest of what the work depends on: what was done under another one is forgotten.
-        number: How many files an output folder is to have; None if the output is a file.
+        output: A file, or a folder for one file per shard and `manifest.json`.
+        setting: Digest of the work's inputs; shards of another setting are deleted.
+        number: Number of files of an output folder; None if the output is a file.
 
     Raises:
-        Unwritten: Nothing can be written there.
+        Unwritten: The output cannot be written.
     """
 
     def __init__(self, output: str | Path, setting: str, number: int | None = None) -> None:
@@ -50,7 +50,7 @@ class Shards:
         except (OSError, sqlite3.Error) as error:
             raise Unwritten(f"{output}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
         self.done: dict[int, Any] = {}
-        """Of each complete shard what it has counted."""
+        """The counts of each complete shard."""
         self.done |= {at: json.loads(counts) for at, counts in self._base.execute("SELECT * FROM shards ORDER BY at")}
         self.replies = self._folder / "replies.sqlite"
 
@@ -92,7 +92,7 @@ class Shards:
                 self._base.executemany("INSERT OR IGNORE INTO ids VALUES (?)", ([_mark(each)] for each in ids))
                 self._base.execute("INSERT INTO shards VALUES (?, ?)", (at, json.dumps(counts)))
         except sqlite3.Error as error:
-            raise Unwritten(f"{self._folder}: cannot be written: {error}; the same command goes on") from None
+            raise Unwritten(f"{self._folder}: cannot be written: {error}; rerun the same command to resume") from None
         self.done[at] = counts
 
     def rows(self) -> Iterator[str]:
@@ -125,7 +125,7 @@ class Shards:
         write_text(self._output / MANIFEST, f"{text}\n")
 
     def drop(self) -> None:
-        """Forget all that was done."""
+        """Delete all shards."""
         self._base.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -141,7 +141,7 @@ def name_of(file: str, shards: int | None) -> str:
 
 
 def read_manifest(folder: Path, setting: str) -> list[Any] | None:
-    """Return the counts of each file of a folder; None if one is missing, or of another setting."""
+    """Return the counts of each file of a folder, None if a file is missing or of another setting."""
     with suppress(OSError, ValueError, LookupError, TypeError):
         known = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         files = [(folder / each["file"], each["sha256"]) for each in known["files"]]

@@ -1,4 +1,4 @@
-"""Long work in steps: a step whose files stand beside a manifest of the same inputs is not done again."""
+"""Long work in steps: a step is skipped if its files and a manifest of the same inputs exist."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..values.rows import read_lines
 from .rows import Unwritten
 
 Counts = Mapping[str, Any]
-"""What a step tells of what it has done: names to numbers."""
+"""A step's counts: names to numbers."""
 
 
 def once(
@@ -28,18 +28,18 @@ def once(
     *,
     anew: bool = True,
 ) -> Counts:
-    """Do a step, unless its files are there and were made of the same inputs; return what it counted.
+    """Do a step, unless its files exist and were made from the same inputs; return its counts.
 
     Args:
-        folder: Where its files are, beside `NAME.manifest.json`, which is written last.
-        name: The step's.
+        folder: The folder of its files and of `NAME.manifest.json`, which is written last.
+        name: The step's name.
         outputs: Names of the files, or of the folder, that it writes.
-        inputs: What they are made of: paths, whose content counts and not their place, and plain values.
-        work: Called if something is to be done, with the file for the replies of models (`Models.caching`).
-        anew: Whether it may be done if it was done of other inputs.
+        inputs: Its inputs: paths, compared by content, and plain values.
+        work: Does the step; called with the file for cached model replies (`Models.caching`).
+        anew: Whether a step with other inputs is done again; else an error.
 
     Raises:
-        GeckoError: The step has not written a file; its files cannot be written, or are of other inputs.
+        GeckoError: The step did not write a file, or its files cannot be written or have other inputs.
     """
     manifest, replies, known = folder / f"{name}.manifest.json", folder / f"{name}.replies", dict[str, Any]()
     of = digest({key: identify(each) if isinstance(each, Path) else each for key, each in inputs.items()})
@@ -49,7 +49,9 @@ def once(
         folder.mkdir(parents=True, exist_ok=True)
         if known.get("of") != of or known.get("files") != {each: identify(folder / each) for each in outputs}:
             if not anew and known.get("of") not in (None, of):
-                raise GeckoError(f"{folder}: its {name} are of other tools, number, seed or model: give another folder")
+                raise GeckoError(
+                    f"{folder}: its {name} were made with other tools, number, seed or model: use another folder"
+                )
             manifest.unlink(missing_ok=True)
             counts = work(replies)
             files = {each: identify(folder / each) for each in outputs}
@@ -57,14 +59,16 @@ def once(
                 raise GeckoError(f"{name}: {folder / each} was not written")
             known = {"v": 1, "of": of, "files": files, "counts": counts}
             write_text(manifest, json.dumps(known, indent=1) + "\n")
-        forget_replies(replies)  # last: what was paid for is never in neither
+        forget_replies(replies)  # last, so that paid replies are never lost
     except OSError as error:
-        raise Unwritten(f"{folder}: cannot be written: {error.strerror or error}; the same command goes on") from None
+        raise Unwritten(
+            f"{folder}: cannot be written: {error.strerror or error}; rerun the same command to resume"
+        ) from None
     return dict(known["counts"])
 
 
 def identify(path: Path) -> str | None:
-    """Return a digest of a file's content, or of the names and sizes of a folder's files; None if there is none."""
+    """Return a digest of a file's content, or of a folder's file names and sizes; None if there is none."""
     if path.is_dir():
         files = sorted(each for each in path.rglob("*") if each.is_file())
         return digest([[each.relative_to(path).as_posix(), each.stat().st_size] for each in files]) if files else None
@@ -81,5 +85,4 @@ def write_text(file: Path, text: str) -> None:
 
 
 def read_rows(file: Path) -> Iterator[Any]:
-    """Yield the rows of a file that a step has written."""
     return (line.read() for line in read_lines(file))

@@ -1,4 +1,4 @@
-"""Tasks from contracts alone, each with a solution that its goal accepts, and no near-miss that it does; on disk."""
+"""Make tasks from contracts; each goal accepts the task's solution and rejects its near-misses. Read and write them."""
 
 from __future__ import annotations
 
@@ -45,29 +45,29 @@ from .walks import CHAIN, Move, Start, Walk
 from .words import References, find_lacks, find_values, refer, say
 
 A_SEQUENCE = 5
-"""Tasks of one sequence of tool names."""
+"""Most tasks with the same sequence of tool names."""
 ANSWER = "Done."
 MOST_WRITES = 5
 ASKED = 2
-"""How often a model is asked for words, before the template's are taken."""
+"""How often a model is asked for words before the template's are used."""
 SHARD = 50
-"""Tasks that are kept at once when their making is stopped."""
+"""Tasks after which the work is saved."""
 PATIENCE = 3_000
-"""Walks in a row of which none is kept, after which there are no more tasks to be found."""
+"""Consecutive walks without a task after which the search ends."""
 
 Progress: TypeAlias = Callable[[int, int, int], None]
-"""Called with how many tasks there are, how many are wanted, and how many walks were tried."""
+"""Called with the numbers of found and requested tasks, and of walks tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task(Case):
-    """A task that was made: a `Case` with a scripted user, as a scenario has it, and its solution.
+    """A generated task: a `Case` with a scripted user, as in a scenario, and its solution.
 
     Args:
-        name: Its name, which holds the number of the walk that it was made from.
-        solution: Calls, `{"name", "args"}`, that lead to the goal from the start state.
-        milestones: The goal in the form of a scenario's file.
-        chain: How many calls in a row depend on each other.
+        name: Its name, with the number of its walk.
+        solution: Calls, `{"name", "args"}`, that lead from the start state to the goal.
+        milestones: The goal in the format of a scenario file.
+        chain: Length of the longest sequence of dependent calls.
     """
 
     name: str
@@ -77,7 +77,6 @@ class Task(Case):
 
     @property
     def words(self) -> str:
-        """The user's words."""
         return self.user.goal if self.user else ""
 
     def to_json(self) -> JsonObject:
@@ -108,7 +107,7 @@ class Task(Case):
         )
 
     def to_scenario(self, tools: Any) -> JsonObject:
-        """Return the task as a scenario's file holds it; `tools` is how that names the tools."""
+        """Return the task in the format of a scenario file; `tools` is its reference to the tools."""
         user = {"goal": self.words, "opening": self.words, "script": [{"end": True}]}
         head = {"version": VERSION, "name": self.name, "tools": tools, "needs": [*self.needs], "state": self.state}
         return {**head, "user": user, "milestones": [*self.milestones]}
@@ -128,10 +127,10 @@ KNOBS = GeckoContext(semantic_validation=False)
 
 
 class Maker:
-    """Makes a task of each number: of equal toolkit, states and seed always the same one, or none.
+    """Makes the task of a number, if any; it depends on toolkit, states and seed only.
 
     Raises:
-        GeckoError: There is no state, or one that breaks the tools' rules; the extra `training` is not installed.
+        GeckoError: No state, or one that violates the tools' rules; the extra `training` is missing.
     """
 
     def __init__(
@@ -139,33 +138,33 @@ class Maker:
     ) -> None:
         check_installed()
         if not states:
-            raise GeckoError("state: expected at least one task state to begin with")
+            raise GeckoError("state: expected at least one start state")
         self._toolkit, self._states, self._seed = toolkit, list(states), seed
         self._models = Models.of(models)
         self._world = World(toolkit, context=KNOBS)
         for state in states:
             self._world.begin(state)
         if all(toolkit.is_read(name) for name in toolkit.names):
-            raise GeckoError("tools: none changes the state, so there is no end to be reached: declare their effects")
+            raise GeckoError("tools: none changes the state: declare their effects")
 
     def make(self, at: int, full: Collection[tuple[str, ...]] = ()) -> Task | None:
-        """Return the task of a number; None if its walk makes none, or one of these sequences of tool names.
+        """Return the task of a number; None if its walk gives none, or if its tool sequence is in `full`.
 
-        Of every three numbers two make deep ones alone.
+        Two of every three numbers give tasks with long chains only.
         """
         deep, rng = at % 3 > 0, Random(f"{self._seed} {at}")
         start = Start(vary(self._world, rng.choice(self._states), rng))
         walked = Walk(start.world, rng, chained=rng.random() < 0.7).go(rng.randrange(1, MOST_WRITES + 1))
         _, steps = start.make(walked)
         if any(steps[move.origin]["call"]["args"] != move.args for move in walked):
-            return None  # the omitted moves have changed the arguments of others
+            return None  # the omitted moves changed the arguments of others
         moves, _ = refer(start.state, walked, steps)
         free: list[str] = []
         while True:
             moves, pairs, steps = number(start, *cut(start, moves, free))
             named, references = refer(start.state, moves, steps)
             if named != moves or not all(map(is_planned, steps.values())):
-                return None  # numbered anew, a call before draws other values than this one was given
+                return None  # after renumbering, an earlier call draws other values than the ones used here
             chain = longest_chain(pairs)
             words = self._say(at, moves, references) if moves and (chain >= CHAIN or not deep) else None
             if words is None:
@@ -186,7 +185,7 @@ class Maker:
             free = sorted({*free, *found})
 
     def _say(self, at: int, moves: Sequence[Move], references: References) -> str | None:
-        """Return the words: a model's if they say all and no more, else a template's; None if none do."""
+        """Return a model's words if they contain all values and no more, else the template's; None if invalid."""
         plain = say(self._toolkit, moves, references)
         values = list(find_values(self._toolkit, moves, references))
         if find_lacks(plain, values, self._toolkit.names):
@@ -205,7 +204,7 @@ class Maker:
 
 
 def hold(start: Start, words: str, moves: Sequence[Move]) -> JsonObject:
-    """Return the conversation in which moves are made, as `create_conversation` returns it."""
+    """Return the conversation with the moves' calls, in the form of `create_conversation`'s output."""
     return as_conversation(start.make(moves)[0], [HumanMessage(words)], None)
 
 
@@ -217,7 +216,7 @@ def accepts(task: Task, start: Start, moves: Sequence[Move]) -> bool:
 def is_exact(
     task: Task, start: Start, moves: Sequence[Move], misses: Iterable[Sequence[Move]], free: Sequence[str]
 ) -> bool:
-    """Return whether a task's goal accepts its solution, and refuses each near-miss with another end."""
+    """Return whether a task's goal accepts its solution, and rejects each near-miss with another end."""
     if not accepts(task, start, moves):
         return False
     whole = play(start, moves)
@@ -225,7 +224,7 @@ def is_exact(
 
 
 def find_free(milestones: Sequence[JsonObject]) -> list[str]:
-    """Return the tables that a goal leaves free: those that only hold places for other writes."""
+    """Return the tables that a goal leaves free: those that only have places of other writes."""
     end = next(each for each in milestones if each.get("last"))
     changed = {each["at"] for each in end["state"]}
     left_out = [each for rest in end["unchanged"] for each in rest.removeprefix(REST).split(", ")]
@@ -234,7 +233,7 @@ def find_free(milestones: Sequence[JsonObject]) -> list[str]:
 
 @dataclass
 class MakeTask(Work[tuple[int, Collection[tuple[str, ...]]], JsonObject | None]):
-    """The work: the number of a task, and the sequences that are not wanted, to the task, as JSON, or None."""
+    """The work: a task's number and the unwanted tool sequences, to the task as JSON, or None."""
 
     toolkit: Toolkit
     states: Sequence[JsonObject]
@@ -242,7 +241,6 @@ class MakeTask(Work[tuple[int, Collection[tuple[str, ...]]], JsonObject | None])
     models: Models
 
     def begin(self) -> Callable[[tuple[int, Collection[tuple[str, ...]]]], JsonObject | None]:
-        """Build the maker."""
         maker = Maker(self.toolkit, self.states, self.seed, self.models)
 
         def make(item: tuple[int, Collection[tuple[str, ...]]]) -> JsonObject | None:
@@ -263,30 +261,30 @@ def make_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     known: Sequence[Task] = (),
     progress: Progress | None = None,
 ) -> Iterator[Task]:
-    """Yield tasks made from contracts alone, each once its goal was seen to accept its solution and no near-miss.
+    """Yield tasks made from contracts; each goal is tested to accept the solution and to reject near-misses.
 
     Args:
-        toolkit: Tools with contracts, or functions.
-        states: Task states to begin with; they are varied.
-        n: How many tasks there shall be. There may be fewer: if none is found for long, no more are.
-        seed: Another one, other tasks; equal ones give equal tasks, whatever `n`.
-        model: Of role `sample_writer`, which puts a task in other words; without it a template does.
-        map: Who does the work (`gecko_graph.values.mapping`); the tasks are the same.
-        known: Tasks that were made before, in their order: those that follow are yielded.
-        progress: Told how many there are, how many are wanted, and how many walks were tried.
+        toolkit: Tools with contracts or functions.
+        states: Start states, which are varied.
+        n: Number of tasks; fewer if a long search finds no more.
+        seed: Seed of the search; the tasks do not depend on `n`.
+        model: The model of role `sample_writer`, which rewrites a task's words; without it a template is used.
+        map: The `map` that runs the work (`gecko_graph.values.mapping`); it does not change the tasks.
+        known: Earlier tasks, in order; only later ones are yielded.
+        progress: Called with the numbers of found and requested tasks, and of walks tried.
 
     Raises:
-        GeckoError: There is no state or none that the tools take, or no tool changes anything.
+        GeckoError: No state, an invalid state, or no tool that changes the state.
     """
     models = Models.of(model)
-    Maker(toolkit, states, seed, models)  # which tells mistakes before any worker begins
+    Maker(toolkit, states, seed, models)  # reports mistakes before any worker starts
     said = {task.words for task in known}
     sequences = Counter(sequence_of(task) for task in known)
     deep = sum(task.chain >= CHAIN for task in known)
     last = int(known[-1].name.rpartition("-")[2]) if known else 0
     if len(said) >= n:
         return
-    # a worker is told what is full when it is given the number; what becomes full meanwhile is left out below
+    # a worker gets the full sequences with its number; sequences that fill up later are filtered below
     items = ((at, [each for each, some in sequences.items() if some >= A_SEQUENCE]) for at in count(last + 1))
     for at, made in enumerate(map(MakeTask(toolkit, states, seed, models), items), last + 1):
         task = made and Task.from_json(toolkit, made)
@@ -308,7 +306,6 @@ def make_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
 
 
 def sequence_of(task: Task) -> tuple[str, ...]:
-    """Return the names of the tools of a task's solution."""
     return tuple(call["name"] for call in task.solution)
 
 
@@ -327,23 +324,23 @@ def save_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     shards: int | None = None,
     **more: Any,
 ) -> list[Task]:
-    """Make tasks as `make_tasks` does, and write them: `NAME.gecko.yaml` each, `tasks.jsonl` and `samples.jsonl`.
+    """Make tasks by `make_tasks`, and write `NAME.gecko.yaml` files, `tasks.jsonl` and `samples.jsonl`.
 
     With `shards` these two are folders `tasks` and `samples` of so many files, each with a manifest.
 
     Args:
-        folder: Where they are written; what was stopped there is gone on with.
-        toolkit: Tools with contracts, or functions.
-        states: Task states to begin with.
-        n: How many.
-        tools: How the scenarios name the tools.
-        seed: Another one, other tasks.
+        folder: The output folder; stopped work there is resumed.
+        toolkit: Tools with contracts or functions.
+        states: Start states.
+        n: Number of tasks.
+        tools: The scenarios' reference to the tools.
+        seed: Seed of the search.
         model: As for `make_tasks`.
         shards: So many files, of as many tasks each.
         more: `map` and `progress`, as for `make_tasks`.
 
     Raises:
-        GeckoError: The folder holds other tasks (of other tools, states, number or seed), or cannot be written.
+        GeckoError: The folder has tasks of other tools, states, number or seed, or cannot be written.
     """
     place, size = Path(folder), -(-n // shards) if shards else SHARD
     names = [name_of(file, shards) for file in (TASKS, SAMPLES)]
@@ -376,11 +373,11 @@ def save_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
 
 
 def read_tasks(folder: str | Path, toolkit: Toolkit) -> list[Task]:
-    """Return the tasks of a folder. Raises GeckoError if it holds none."""
+    """Return the tasks of a folder. Raises GeckoError if there are none."""
     place = Path(folder) / TASKS
     place = place if place.is_file() else place.with_suffix("")
     if not place.exists():
-        raise GeckoError(f"{folder}: it holds no {TASKS}: gecko-graph data tasks SPEC -o {folder}")
+        raise GeckoError(f"{folder}: no {TASKS} there; make it with gecko-graph data tasks SPEC -o {folder}")
     try:
         return [Task.from_json(toolkit, row) for file in find_files(place) for row in read_rows(file)]
     except ROW_ERRORS as error:

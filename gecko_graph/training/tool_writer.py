@@ -1,4 +1,4 @@
-"""New tools: leaf paths of two trees, a model's tools for them, and rules (LoopTool, section 3.1)."""
+"""Generate tools: leaf paths of two trees, a model's tool for each pair, checked by rules (LoopTool, section 3.1)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LeafPath: TypeAlias = tuple[str, ...]
 
 SHIPPED = Path(__file__).parent / "trees"
 PARTS = ("number of parameters", "types that occur", "nesting", "type of the result", "statuses of errors")
-"""Of a path of a constraint tree."""
+"""The parts of a constraint tree's path."""
 
 _TYPES = {"string", "integer", "number", "boolean", "array", "object", "null"}
 _NESTINGS = {
@@ -39,24 +39,24 @@ _NESTINGS = {
     "list of objects": ("array", "object"),
     "object in object": ("object", "object"),
 }
-"""A word of constraint trees to a type and the one around it."""
+"""Nesting words of constraint trees, each with a type and the type around it."""
 
 
 class Demand(NamedTuple):
-    """The demands of a constraint tree's leaf path on a tool."""
+    """The requirements of a constraint tree's leaf path on a tool."""
 
     number: range
-    """Of parameters, at the top level."""
+    """Number of top-level parameters."""
     types: frozenset[str]
-    """That occur among the parameters, nested ones included."""
+    """Types that must occur among the parameters, at any depth."""
     nesting: str
     returns: str
     errors: frozenset[int]
-    """The statuses of those that are described."""
+    """Statuses of the described errors."""
 
     @classmethod
     def of(cls, path: LeafPath) -> Demand:
-        """Return a path's demands. Raises ValueError if one of its parts is not of the known form."""
+        """Parse a path. Raises ValueError if a part has an unknown form."""
         number, types, nesting, returns, errors = path
         least, most = map(int, number.split("-"))
         wanted = frozenset(types.split("+"))
@@ -67,7 +67,7 @@ class Demand(NamedTuple):
 
 
 class Trees(NamedTuple):
-    """The trees of a domain, as the paths of their leaves."""
+    """The trees of a domain, as the paths to their leaves."""
 
     name: str
     context: list[LeafPath]
@@ -78,7 +78,7 @@ def read_trees(domain: str) -> Trees:
     """Return the trees of a shipped domain, or of a YAML file with `context` and `constraints`.
 
     Raises:
-        GeckoError: There is no such domain or file, or its trees are broken; the message names the place.
+        GeckoError: Unknown domain or file, or invalid trees; the message names the place.
     """
     shipped = {file.stem: file for file in sorted(SHIPPED.glob("*.yaml"))}
     file = shipped.get(domain) or Path(domain)
@@ -106,7 +106,7 @@ def _find_paths(tree: Any) -> Iterator[LeafPath]:
 
 
 def draw_paths(trees: Trees, seed: int) -> Iterator[tuple[LeafPath, LeafPath]]:
-    """Yield a path of each tree, independently: leaves are equally likely, none comes twice before all were used."""
+    """Yield pairs of paths, drawn independently: leaves are equally likely, and none repeats before all were used."""
     return zip(_draw(trees.context, f"{seed}/context"), _draw(trees.constraints, f"{seed}/constraints"), strict=True)
 
 
@@ -116,7 +116,7 @@ def _draw(leaves: list[LeafPath], seed: str) -> Iterator[LeafPath]:
 
 
 def find_faults(tool: JsonObject, demand: Demand) -> Iterator[str]:
-    """Yield the demands of a path that a written tool's schemas and errors do not meet."""
+    """Yield the requirements of a path that a generated tool does not meet."""
     try:
         Toolkit.from_tools([tool])
     except GeckoError as error:
@@ -146,7 +146,7 @@ def _find_parameter_faults(parameters: JsonObject, demand: Demand) -> Iterator[s
 
 
 def _find_types(schemas: Any, outer: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the type of each schema, with that of the one around it, and those of their members."""
+    """Yield the types of schemas and their members, at any depth, each with the type around it."""
     for each in schemas:
         if isinstance(each, Mapping):
             yield outer, (kind := str(each.get("type")))
@@ -156,7 +156,7 @@ def _find_types(schemas: Any, outer: str = "") -> Iterator[tuple[str, str]]:
 Replied = TypeVar("Replied", bound=BaseModel)
 
 TRIES = 2
-"""Paths that are drawn at most for each tool that is wanted."""
+"""Most paths drawn per requested tool."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+){1,7}")
 _LEAST_WORDS = 4
 
@@ -170,53 +170,53 @@ def write_tools(
     seed: int = 0,
     tell: Callable[[int, int], None] = lambda made, asked: None,
 ) -> JsonObject:
-    """Have tools of a domain written, each under a leaf path of both trees, as one OpenAPI document.
+    """Generate tools of a domain, each for a leaf path of both trees, as one OpenAPI document.
 
-    A reply that breaks a rule is repaired once. The same call goes on where it was stopped.
+    A reply that breaks a rule is repaired once. Run the same call again to resume.
 
     Args:
-        domain: A shipped one (`travel`, `home`, `clinic`), or a YAML file of trees.
-        output: The document.
-        n: How many tools.
+        domain: A shipped domain (`travel`, `home`, `clinic`), or a YAML file of trees.
+        output: The document's path.
+        n: Number of tools.
         model: The model of role `tool_writer`.
-        seed: Another one draws other paths.
-        tell: Called with how many tools are made, of how many paths.
+        seed: Seed of the drawn paths.
+        tell: Called with the numbers of finished tools and of paths tried.
 
     Returns:
-        `names` of the tools; `lost`: each path that gave none, with the reason.
+        `names` of the tools; `lost`: the paths without a tool, each with the reason.
 
     Raises:
-        GeckoError: Unknown domain, no model, or not one tool was written; the reasons of the first.
+        GeckoError: Unknown domain, no model, or no tool was written; with the first reason.
     """
     target, trees, models = Path(output), read_trees(domain), Models.of(model)
     models.require("tool_writer")
 
     def work(replies: Path) -> JsonObject:
-        desk = ToolDrafter(trees, models.caching(replies))
+        drafter = ToolDrafter(trees, models.caching(replies))
         for number, pair in enumerate(islice(draw_paths(trees, seed), n * TRIES)):
-            desk.write(number, *pair)
-            tell(len(desk.tools), number + 1)
-            if len(desk.tools) == n:
+            drafter.write(number, *pair)
+            tell(len(drafter.tools), number + 1)
+            if len(drafter.tools) == n:
                 break
-        if not desk.tools:
-            raise GeckoError(f"{domain}: no tool was written: {desk.lost[0][1]}")
-        document = to_document(trees.name, [*desk.tools.values()])
+        if not drafter.tools:
+            raise GeckoError(f"{domain}: no tool was written: {drafter.lost[0][1]}")
+        document = to_document(trees.name, [*drafter.tools.values()])
         write_text(target, format_document(document, target.suffix or ".yaml"))
-        return {"names": [*desk.tools], "lost": desk.lost}
+        return {"names": [*drafter.tools], "lost": drafter.lost}
 
     inputs = {"trees": [*map(list, trees)], "n": n, "seed": seed, "model": model if isinstance(model, str) else ""}
     return {**once(target.parent, target.stem, [target.name], inputs, work)}
 
 
 class ToolDrafter:
-    """Asks for tools one after the other: the names and descriptions of those that passed are taken."""
+    """Asks for tools one by one; names and descriptions of accepted tools may not be used again."""
 
     def __init__(self, trees: Trees, models: Models) -> None:
         self._trees, self._models, self._near = trees, models, Near()
         self.tools, self.lost = dict[str, JsonObject](), list[list[str]]()
 
     def write(self, number: int, context: LeafPath, path: LeafPath) -> None:
-        """Take the tool of a numbered pair of paths, or what is wrong with it after one repair."""
+        """Add the tool of a numbered pair of paths, or its faults after one repair."""
         shown = {
             "context": " / ".join((self._trees.name, *context)),
             "demand": "\n".join(f"{part}: {word}" for part, word in zip(PARTS, path, strict=True)),
@@ -251,7 +251,7 @@ def ask_twice(
     models: Models,
     number: int,
 ) -> Replied | str:
-    """Return a reply that passes a check, after one repair; else its faults, a line each."""
+    """Return a reply that passes the check, after at most one repair; else its faults, one per line."""
     draft = faults = ""
     for question in (2 * number, 2 * number + 1):
         asked = Ask(role, {**variables, "draft": draft, "faults": faults}, kind, Where(question=question))
@@ -266,7 +266,7 @@ def ask_twice(
 
 
 def to_document(domain: str, tools: list[JsonObject]) -> JsonObject:
-    """Return tools as an OpenAPI document: an operation each, with the errors that it may answer."""
+    """Return tools as an OpenAPI document: one operation each, with its possible errors."""
     document = Toolkit.from_tools(tools).to_openapi()
     document["info"] = {"title": domain, "version": digest(tools)[:12]}
     for operation, tool in zip(document["paths"].values(), tools, strict=True):

@@ -1,4 +1,4 @@
-"""trl_environment: a class for `GRPOTrainer(environment_factory=...)` of TRL 1.16, whose methods are the tools."""
+"""trl_environment: a class for `GRPOTrainer(environment_factory=...)` of TRL 1.16; its methods are the tools."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _KINDS: dict[str, Any] = {"string": str, "integer": int, "number": float, "boole
 
 
 def trl_environment(toolkit: Toolkit, tasks: Sequence[Case], *, reward: Reward = "terminal") -> type:
-    """Return a class whose instances are environments of TRL: `reset(**row)`, `get_reward()`, and a method a tool.
+    """Return a class of TRL environments: `reset(**row)`, `get_reward()`, and one method per tool.
 
-    A row of the data set names its task: `{"prompt": [...], "task": name}`, as `trl_rows` makes them.
+    A row of the data set names its task, `{"prompt": [...], "task": name}`; `trl_rows` makes such rows.
 
     Args:
         toolkit: The tools, as the policy sees them.
-        tasks: Made ones, or scenarios with a user and a goal.
-        reward: As for `GeckoEnv`; `stepwise` is summed up.
+        tasks: Generated tasks, or scenarios with a user and a goal.
+        reward: As for `GeckoEnv`; `stepwise` rewards are summed up.
 
     Raises:
-        GeckoError: A task cannot be played, or its goal asks for words: `get_reward` sees no final text.
+        GeckoError: A task cannot be played, or its goal has conditions on the answer, which `get_reward` cannot see.
 
     Warns:
-        UserWarning: A tool or an argument has another name in Python than its own.
+        UserWarning: A tool or argument was renamed to be valid in Python.
     """
     for name, case in index_tasks(tasks).items():
         asked = (each for one in case.goal.milestones for each in one.constraints if each.table == MESSAGE)
@@ -47,7 +47,7 @@ def trl_environment(toolkit: Toolkit, tasks: Sequence[Case], *, reward: Reward =
     names = _name_all((tool.name for tool in toolkit), TAKEN)
     methods = {names[tool.name]: _method(tool, names[tool.name]) for tool in toolkit}
     if renamed := [f"{own} is {name}" for own, name in names.items() if own != name]:
-        warn(f"tools that have another name in Python: {', '.join(renamed)}", stacklevel=2)
+        warn(f"tools renamed for Python: {', '.join(renamed)}", stacklevel=2)
     return type("GeckoEnvironment", (_Environment,), {**methods, "_tasks": tuple(tasks), "_reward": reward})
 
 
@@ -58,7 +58,7 @@ def trl_rows(tasks: Sequence[Case]) -> list[JsonObject]:
 
 
 class _Environment:
-    """The environment of all tools' methods; it costs nothing before the first reset."""
+    """The base class; it creates nothing before the first reset."""
 
     _tasks: Sequence[Case] = ()
     _reward: Reward = "terminal"
@@ -66,7 +66,7 @@ class _Environment:
     _sum = 0.0
 
     def reset(self, **row: Any) -> str:
-        """Begin the episode of a row; returns the user's words, or nothing if the prompt holds them."""
+        """Begin a row's episode; return the user's words, "" if the prompt contains them."""
         if self._env is None:
             self._env = GeckoEnv(self._tasks, reward=self._reward, max_steps=1 << 30)
         self._sum = 0.0
@@ -74,7 +74,7 @@ class _Environment:
         return "" if words in as_text(row.get("prompt", "")) or words in str(row.get("prompt", "")) else words
 
     def get_reward(self) -> float:
-        """Return the episode's reward at this point."""
+        """Return the reward if the episode ended now."""
         if self._env is None:
             return 0.0
         return self._sum + self._env.fork().step([], answer=ANSWER).reward
@@ -92,7 +92,7 @@ class _Environment:
 
 
 def _method(tool: ToolSpec, name: str) -> Callable[..., str]:
-    """Return the method of a tool; its signature is only shown: what it is given is for the validator to refuse."""
+    """Return a tool's method. Its signature is for display; the validator checks the arguments."""
     rules, required = tool.parameters.get("properties", {}), tool.parameters.get("required", ())
     own = {python: each for each, python in _name_all(rules, ("self",)).items()}
 
@@ -124,13 +124,13 @@ def _annotate(rule: JsonObject) -> Any:
 
 
 def _describe(rule: JsonObject, name: str) -> str:
-    """Return one line on an argument: transformers reads the choices at its end."""
+    """Return one line on an argument, ending with its choices, as transformers expects."""
     text = " ".join(str(rule.get("description") or name).split())
     return f"{text} (choices: {json.dumps(rule['enum'], ensure_ascii=False)})" if "enum" in rule else text
 
 
 def _name_all(own: Any, taken: Sequence[str]) -> dict[str, str]:
-    """Return names that Python takes, none of them twice."""
+    """Return each name's unique Python identifier."""
     found: dict[str, str] = {}
     for each in own:
         plain = sub(r"\W", "_", each).lstrip("_")

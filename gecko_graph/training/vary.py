@@ -1,4 +1,4 @@
-"""Other states like a given one: rows left out and added, keys and numbers changed, and the references to them."""
+"""Vary a state: remove and add rows, change keys and numbers, and the references to them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ WORDS = [
     "orchard", "paper", "pearl", "pepper", "quartz", "raven", "river", "saffron", "silver", "slate", "summer",
     "thistle", "thunder", "timber", "tulip", "velvet", "walnut", "willow",
 ]  # fmt: skip
-"""The words for new names and texts."""
 
 TRIES = 4
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _LETTERS = re.compile(r"[^\W\d_]+")
 MOST_ROWS = 60
-"""Rows of a table from which on it is left as it is."""
+"""Tables with more rows are not varied."""
 
 
 def vary(world: World, state: JsonObject, rng: Random) -> World:
-    """Return a world in a state like the given one; in that itself if no other was found to be allowed."""
+    """Return a world with a varied state, or with the given one if no valid variation was found."""
     for _ in range(TRIES):
         try:
             return world.begin(vary_state(state, rng))
@@ -39,7 +38,7 @@ def vary(world: World, state: JsonObject, rng: Random) -> World:
 
 
 def vary_state(state: JsonObject, rng: Random) -> JsonObject:
-    """Return a state like the given one; it may break rules of the tools."""
+    """Return a variation of a state; it may violate rules of the tools."""
     varied: JsonObject = clone(state)
     named = list(scalars_of(varied))
     for table in list(_find_tables(varied)):
@@ -55,7 +54,7 @@ def vary_state(state: JsonObject, rng: Random) -> JsonObject:
 
 
 def _find_tables(value: Json, depth: int = 0) -> Iterator[Any]:
-    """Yield objects and lists of objects that have members in common, outer ones first."""
+    """Yield objects and lists whose members are objects with common keys, outer ones first."""
     members = list(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
     rows = [each for each in members if isinstance(each, dict)]
     if depth and rows and len(rows) == len(members) <= MOST_ROWS and set(rows[0]).intersection(*rows):
@@ -65,7 +64,7 @@ def _find_tables(value: Json, depth: int = 0) -> Iterator[Any]:
 
 
 def _vary_rows(table: Any, named: set[str], rng: Random) -> None:
-    """Add rows made of the others' values, leave out rows that nothing refers to, and change numbers."""
+    """Add rows from values of others, remove unreferenced rows, and change numbers."""
     is_list = isinstance(table, list)
     plain = [row for row in (table if is_list else table.values()) if not any(map(_is_container, row.values()))]
     for _ in range(rng.randrange(3) if len(plain) > 1 and not is_list else 0):
@@ -87,7 +86,7 @@ def _near(value: Json, rng: Random) -> Json:
 
 
 def rename(key: str, rng: Random) -> str:
-    """Return another name of the same form: other digits, or where it has none another first word."""
+    """Return another name of the same form: with other digits, or if it has none with another first word."""
     if _DATE.match(key):
         return key
     if any(letter.isdigit() for letter in key):

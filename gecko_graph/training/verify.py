@@ -1,4 +1,4 @@
-"""Verifying the rows of a data set by rules, by a world, by a model, shard by shard; a stopped run goes on."""
+"""Verify the rows of a data set by rules, a world and a model, in shards; a stopped run can be resumed."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from .steps import identify, read_rows
 CHUNK, ASKED, LONGEST = 64, 16, 200
 """Rows that are given to a worker at once, of which a model is asked at once, and at most of one conversation."""
 SHARD = 5_000
-"""Rows of a shard, if the output is one file."""
+"""Rows of a shard if the output is one file."""
 EXAMPLES = 3
 _TRUE = ("true", "1", "1.0", "yes", "right", "correct", "valid", "keep")
 
 
 @dataclass(slots=True)
 class Summary:
-    """What was found in a data set.
+    """The result for a data set.
 
     Args:
-        counts: Verdict to how many rows have it.
-        by: Who decided to how many rows.
-        reasons: Code to how often it was given, and its first examples: the row's id, JSON Pointer, message.
-        bad: Rows that could not be read.
-        rows: The rows with their verdicts, where these went to no file.
-        written: How many rows the output has.
-        truth: Of rows of which the truth is known: right or wrong, and the verdict, to how many.
+        counts: Number of rows by verdict.
+        by: Number of rows by decider.
+        reasons: For each code its number, and the first examples: row id, JSON Pointer, message.
+        bad: Unreadable rows.
+        rows: The rows with verdicts, if there is no output file.
+        written: Number of rows in the output.
+        truth: Number of rows with known truth, by (label is right, verdict).
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -60,12 +60,12 @@ class Summary:
 
     @property
     def sensitivity(self) -> float | None:
-        """The share of the wrong labels that were dropped or replaced."""
+        """The share of wrong labels that were dropped or replaced."""
         return self._share(right=False, statuses=("drop", "fix"))
 
     @property
     def specificity(self) -> float | None:
-        """The share of the right labels that were neither dropped nor replaced."""
+        """The share of right labels that were neither dropped nor replaced."""
         return self._share(right=True, statuses=("keep", "open"))
 
     def _share(self, *, right: bool, statuses: tuple[str, ...]) -> float | None:
@@ -73,7 +73,6 @@ class Summary:
         return sum(self.truth[right, status] for status in statuses) / all_ if all_ else None
 
     def add(self, id_: str, verdict: SampleVerdict) -> None:
-        """Count one row."""
         self.counts[verdict["status"]] += 1
         self.by[verdict["by"]] += 1
         if "truth" in verdict:
@@ -86,13 +85,13 @@ class Summary:
         self.reasons[code] = (known + count, [*first, *examples][:EXAMPLES])
 
     def to_json(self) -> JsonObject:
-        """Return the counts of a shard."""
+        """Return the counts of a shard as JSON."""
         truth = [[*key, count] for key, count in self.truth.items()]
         return {"rows": self.written, "verdicts": self.counts, "by": self.by, "reasons": self.reasons,
                 "bad": self.bad, "truth": truth}  # fmt: skip
 
     def take(self, shards: Iterable[JsonObject]) -> Summary:
-        """Add the counts of shards; returns itself."""
+        """Add the counts of shards; return self."""
         for counts in shards:
             self.written += counts["rows"]
             self.counts.update(counts["verdicts"])
@@ -124,7 +123,7 @@ class Checked(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Lines that are checked together: `at` is the number of the first among all, from 1."""
+    """Consecutive lines that are checked together; `at` is the first one's number among all lines, from 1."""
 
     at: int
     name: str
@@ -142,7 +141,7 @@ class Verify(Work[Chunk, list[Checked]]):
     truth: str | None
 
     def begin(self) -> Callable[[Chunk], list[Checked]]:
-        """Build what makes the calls and what asks a model."""
+        """Build the checker and the judge."""
         checker = Checker(self.toolkit, sources=self.models is not None)
         judge = Judge(self.models, checker) if self.models is not None else None
         answers = _read_answers(self.answers)
@@ -157,7 +156,7 @@ class Verify(Work[Chunk, list[Checked]]):
         return [item._replace(at=item.at + at, lines=[line]) for at, line in enumerate(item.lines)]
 
     def lost(self, item: Chunk) -> list[Checked]:
-        """Return a line that has killed two workers as one that cannot be used."""
+        """Return a line that has killed two worker processes as unusable."""
         return Checked.of([each._replace(bad=["the process that checked it died, twice"]) for each in _items(item)])
 
     def _check(self, chunk: Chunk, checker: Checker, answers: Mapping[str, Any]) -> list[Item]:
@@ -178,7 +177,7 @@ class Verify(Work[Chunk, list[Checked]]):
         return items
 
     def _read(self, name: str, line: FileRow, answers: Mapping[str, Any], bad: list[str]) -> list[tuple[Sample, Any]]:
-        """Return a line's samples, each with what is known of its truth; why there are none goes to `bad`."""
+        """Return a line's samples with their known truth; the reason of an unusable line is appended to `bad`."""
         try:
             row, where = line.read(), f"{name}:{line.number}"
             samples = read_row(row, name=where, source=where, answers=answers)
@@ -225,20 +224,20 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     """Give each sample of a data set a verdict with reasons: keep, drop, fix or open.
 
     Args:
-        source: Rows, or a file of them (JSON lines, `.gz`, JSON, Parquet), a folder or a glob of such files.
-        output: The rows with their `verdict`; the same call goes on where it was stopped. Without one they
-            are returned.
-        toolkit: Tools whose contracts or functions make the calls of samples that have a state.
+        source: Rows, or a file of rows (JSON lines, `.gz`, JSON, Parquet), a folder or a glob of such files.
+        output: The file of rows with their `verdict`; the same call resumes a stopped run. Without it the rows are
+            returned.
+        toolkit: Tools whose contracts or functions execute the calls of samples with a state.
         model: The model of `label_judge`, and of a rehearsal's roles for fixes; `Models` by role.
-        map: Who does the work: `processes(n)`, `threads(n)`, `on_ray()` (`gecko_graph.values.mapping`).
-        shards: So many files, with a manifest, in the folder `output`.
-        answers: Of BFCL's rows, the file of answers.
-        to: Another row shape: `openai`, `trl`, `dpo`, `sharegpt` or `nemo-gym`; only rows to train on are written.
-        truth: A column that says which rows are right.
-        tell: Called with the number of lines that are done.
+        map: The `map` that runs the work: `processes(n)`, `threads(n)`, `on_ray()` (`gecko_graph.values.mapping`).
+        shards: Write so many files and a manifest to the folder `output`.
+        answers: The file of answers for rows of BFCL.
+        to: Output format: `openai`, `trl`, `dpo`, `sharegpt` or `nemo-gym`, with trainable rows only.
+        truth: A column with the true label.
+        tell: Called with the number of finished lines.
 
     Raises:
-        GeckoError: The source cannot be read, or nothing in it; the output cannot be written.
+        GeckoError: Nothing in the source can be read, or the output cannot be written.
     """
     files = find_files(source) if isinstance(source, str | Path) else None
     opened = [(file.name, f"{file}:", read_lines(file)) for file in files or ()]
@@ -248,12 +247,9 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     chunks = _chunks(opened if files is not None else [("row", "row ", rows)], most, size)
     form, models = FORMATS[to] if to else None, None if model is None else Models.of(model)
     if output is None:
-        shard = _Shard(lambda _: set(), form)
-        made = shard.take(map(Verify(toolkit, models, answers, truth), chunks), tell)
-        shard.summary.rows = [json.loads(row) if isinstance(row, str) else dict(row) for row in made]
-        shard.summary.written = len(shard.summary.rows)
-        return _require_rows(shard.summary, source)
-    marks = [[file.name, identify(file)] for file in files] if files else time.time_ns()  # rows are told by nothing
+        summary = _collect(_Shard(lambda _: set(), form), map(Verify(toolkit, models, answers, truth), chunks), tell)
+        return _require_rows(summary, source)
+    marks = [[file.name, identify(file)] for file in files] if files else time.time_ns()  # rows in memory: unique
     about = [model if isinstance(model, str) else type(model).__name__, answers and identify(Path(answers))]
     setting = digest([marks, truth, to, shards, describe_tools(toolkit), about])
     summary = Summary()
@@ -273,17 +269,25 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     return summary
 
 
+def _collect(shard: _Shard, results: Iterable[list[Checked]], tell: Callable[[int], None]) -> Summary:
+    """Return the summary of results, with all rows."""
+    made = shard.take(results, tell)
+    shard.summary.rows = [json.loads(row) if isinstance(row, str) else dict(row) for row in made]
+    shard.summary.written = len(shard.summary.rows)
+    return shard.summary
+
+
 def _require_rows(summary: Summary, source: Any) -> Summary:
-    """Return a summary. Raises GeckoError if nothing could be read."""
+    """Return the summary. Raises GeckoError if no row could be read."""
     if not summary.counts:
-        why = "; ".join(f"{each.where}: {each.reason}" for each in summary.bad[:EXAMPLES]) or "there are no rows"
+        why = "; ".join(f"{each.where}: {each.reason}" for each in summary.bad[:EXAMPLES]) or "no rows"
         name = Path(source).name if isinstance(source, str | Path) else "row"
         raise GeckoError(f"{name}: nothing could be read: {why}")
     return summary
 
 
 class _Shard:
-    """The rows of one shard, counted as they are written; a row whose id another has is left out."""
+    """The rows of one shard, counted while they are written; rows with a duplicate id are left out."""
 
     def __init__(
         self, known: Callable[[Sequence[str]], set[str]], form: Callable[[Any], Iterator[JsonObject]] | None
@@ -291,12 +295,11 @@ class _Shard:
         self._known, self._form, self.summary, self.ids = known, form, Summary(), dict[str, None]()
 
     def take(self, results: Iterable[list[Checked]], tell: Callable[[int], None]) -> Iterator[Row]:
-        """Yield the rows to be written."""
         for part in chain.from_iterable(results):
             known = self._known([id_ for _, id_, verdict, _ in part.rows if verdict])
             for where, id_, verdict, text in part.rows:
                 if verdict is None or id_ in self.ids or id_ in known:
-                    self.summary.bad.append(Bad(where, f"the id {id_} a second time" if verdict else id_))
+                    self.summary.bad.append(Bad(where, f"duplicate id {id_}" if verdict else id_))
                     continue
                 self.ids[id_] = None
                 self.summary.add(id_, verdict)
@@ -317,5 +320,5 @@ def _read_answers(file: str | Path | None) -> dict[str, Any]:
 
 
 def describe_tools(toolkit: Toolkit | None) -> list[Any]:
-    """Return the parts of tools that decide how they answer calls."""
+    """Return the parts of tools that determine how they answer calls."""
     return [[each.name, each.parameters, each.contract and each.contract.data] for each in toolkit or ()]

@@ -1,6 +1,6 @@
-"""Random walks in a `World`: calls whose arguments come from schema, state and earlier results, with their results.
+"""Random walks in a `World`: calls whose arguments come from schema, state and earlier results.
 
-A move knows which of its values an earlier result gave, so that it can be made again if that result differs.
+A move stores which of its values came from an earlier result, so that it can be repeated with a new result.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _KINDS: dict[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "num
 _NAMING = frozenset(["id", "ids", "key", "code", "sku", "symbol", "identifier", "number"])
 _PLAIN = frozenset(("type", "description", "title"))
 CHAIN = 3
-"""Calls in a row that depend on each other: half of the tasks have so many."""
+"""Length of a sequence of dependent calls that half of the tasks must have."""
 _TRIES, _CHANGES = 12, 4
 _MOST_VALUES = 4_000
 NOTHING: Any = object()
 
 
 class ValueSource(NamedTuple):
-    """Where a value of a move comes from: the result of the move of this origin, and the place in it."""
+    """The source of a move's value: the origin of an earlier move, and a place in its result."""
 
     origin: int
     place: Place
@@ -44,7 +44,7 @@ class ValueSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One call of a walk; `origin` is its number in the walk, by which it is known however the walk is changed."""
+    """One call of a walk; `origin` is its original number, which identifies it in changed walks."""
 
     origin: int
     name: str
@@ -53,17 +53,17 @@ class Move:
 
 
 class Start:
-    """A world where walks begin. A beginning of moves that was made before is not made again."""
+    """The world at the start of walks; sequences of moves that were executed before are cached."""
 
     def __init__(self, world: World) -> None:
         self.world, self.state, self.toolkit = world, world.state, world.toolkit
         self._made: dict[tuple[int, str], tuple[int, World, Step]] = {}
 
     def make(self, moves: Sequence[Move], ids: str = "call") -> tuple[World, dict[int, Step]]:
-        """Return the world after moves, which is not to be changed, and their steps by origin.
+        """Return the world after moves (do not change it), and their steps by origin.
 
-        A value that an earlier result gave is the one that it gives now. A call draws the same identifiers however the
-        walk around it is changed, and others under other `ids`.
+        Values with a source are taken from the new results. A call draws the same random identifiers in all walks with
+        the same `ids`, and others with different `ids`.
         """
         at, world, done = 0, self.world, dict[int, Step]()
         for move in moves:
@@ -82,7 +82,7 @@ class Start:
 
 
 def value_at(value: Json, place: Place) -> Any:
-    """Return the part at a place of a value; `NOTHING` if there is none."""
+    """Return the value at a place, `NOTHING` if there is none."""
     try:
         for key in place:
             value = value[key]
@@ -105,12 +105,12 @@ class _Known(NamedTuple):
 
 
 class Walk:
-    """A walk that grows call by call: a refused or failed call is as if it had not been tried.
+    """A walk that grows call by call; refused and failed calls are undone.
 
     Args:
-        world: Where it begins; it is not changed.
-        rng: The source of chance.
-        chained: Whether nearly every call takes a value from the result of another.
+        world: The start; it is not changed.
+        rng: The random generator.
+        chained: Whether nearly every call uses a value from another call's result.
     """
 
     def __init__(self, world: World, rng: Random, *, chained: bool = False) -> None:
@@ -119,12 +119,12 @@ class Walk:
         self._known = [*_read(world.state, None)][:_MOST_VALUES]
         self._now = clock(world.state)
         self._fits: dict[int, tuple[JsonObject, Callable[[Json], bool]]] = {}
-        """By the rule's identity, so the rule is kept too."""
+        """Keyed by the rule's id(), so the rule is stored too."""
 
     def go(self, writes: int) -> list[Move]:
-        """Make moves until so many of them have changed something, or too many have failed.
+        """Make moves until `writes` of them have changed the state, or too many have failed.
 
-        A chained walk goes on until a call rests on a call that rests on a call. Reads that none uses are left out.
+        A chained walk continues until three calls depend on each other. Unused reads are left out.
         """
         tools = list(self.world.toolkit)
         reads = [tool for tool in tools if self.world.toolkit.is_read(tool.name)]
@@ -140,7 +140,7 @@ class Walk:
         return self._trim(max(depth, key=lambda each: depth[each], default=-1) if self._chained else -1)
 
     def _trim(self, last: int) -> list[Move]:
-        """Return the moves without unused reads, and of a chained walk without most writes outside of the chain."""
+        """Return the moves without unused reads, and for a chained walk without most writes outside the chain."""
         kept = {last}
         for move in reversed(self.moves):
             beside = not self.world.toolkit.is_read(move.name) and (last < 0 or self._rng.random() < 0.2)
@@ -152,7 +152,7 @@ class Walk:
         return 1 + max((self._depth(each.origin) for each in self.moves[origin].sources.values()), default=0)
 
     def _fitting(self, tools: Sequence[ToolSpec]) -> list[ToolSpec]:
-        """Return the tools of a chained walk that an argument of the last results' names may be given to."""
+        """Return the tools with an argument whose name fits the latest results; [] if the walk is not chained."""
         if not self._chained or not self.moves or self._rng.random() < 0.3:
             return []
         last = len(self.moves) - 2
@@ -161,7 +161,7 @@ class Walk:
         return [tool for tool in tools if any(one <= names for one in wants[tool.name] for names in fresh)]
 
     def move(self, tool: ToolSpec) -> Step | None:
-        """Make a move of a tool; None if it is refused or fails, or could not be made."""
+        """Make a move with a tool, None if it is refused, fails or cannot be made."""
         sources: dict[Place, ValueSource] = {}
         try:
             args = self._object(tool.parameters, (), tool, sources)
@@ -181,7 +181,7 @@ class Walk:
         return step
 
     def change(self, move: Move, name: str) -> Move | None:
-        """Return a move with another value of one argument; None if none was found."""
+        """Return the move with another value of one argument, None if none was found."""
         tool, sources = self.world.toolkit[move.name], dict[Place, ValueSource]()
         for _ in range(_CHANGES):
             with suppress(Impossible):
@@ -222,9 +222,9 @@ class Walk:
     def _choose(
         self, rule: JsonObject, kind: str, place: Place, tool: ToolSpec, rows: Collection[ValueSource]
     ) -> _Known | None:
-        """Return a known value, likelier one whose name is the argument's, or that stands in a row which gave another.
+        """Choose a known value, preferring names like the argument's, and rows that gave another argument.
 
-        None if one is to be made.
+        None if a new value is to be made.
         """
         name = next(each for each in reversed(place) if isinstance(each, str))
         wanted, is_formed = _wanted(name, tool), bool({"format", "pattern"} & rule.keys())
@@ -261,7 +261,6 @@ class Walk:
         return value if accepts(rules_of(rule), value) else self._make(rule, place)
 
     def _later(self, form: str) -> str | None:
-        """Return a time after the state's clock, for a format of times."""
         if form not in ("date", "date-time") or self._now is None:
             return None
         with suppress(ValueError):
@@ -276,7 +275,7 @@ class Walk:
 
 
 def _wanted(name: str, tool: ToolSpec) -> set[str]:
-    """Return the words of an argument's name; of a bare `id` also whose it is."""
+    """Return the words of an argument's name; for a bare `id` also the tool's noun."""
     wanted = {singular(each) for each in words(name)}
     return wanted | ({noun(tool.name)} if len(wanted) == 1 and is_identifier(name) else set())
 
@@ -286,7 +285,7 @@ def _row_of(source: ValueSource) -> ValueSource:
 
 
 def _read(value: Json, origin: int | None, about: str = "") -> Iterator[_Known]:
-    """Yield the scalars and the keys of a value, each with the words of its name."""
+    """Yield the scalars and keys of a value, each with the words of its name."""
     for at, each in scalars(value):
         texts = [key for key in at if isinstance(key, str)]
         names = {singular(one) for key in texts[-1:] for one in words(key)}
@@ -301,7 +300,7 @@ def _read(value: Json, origin: int | None, about: str = "") -> Iterator[_Known]:
 
 
 def _read_keys(value: Json, name: str) -> Iterator[_Known]:
-    """Yield the keys of objects of objects: they name the objects below them."""
+    """Yield the keys of objects whose members are objects: they identify these members."""
     if isinstance(value, dict):
         if name and value and all(isinstance(each, dict) for each in value.values()):
             names = frozenset({singular(one) for one in words(name)} | _NAMING)

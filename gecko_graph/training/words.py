@@ -1,4 +1,4 @@
-"""A user's words for a walk: they hold each value that no result gives, and no tool's name."""
+"""A user's words for a walk: they contain each value that no result gives, and no tool's name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .walks import Move, ValueSource, value_at
 
 
 class Reference(NamedTuple):
-    """A reference to a value without saying it: by the result of the call at its origin, or by its neighbours."""
+    """How words refer to a value without stating it: by the result of the step at `origin`, or by a row's column."""
 
     kind: Literal["step", "row"]
     origin: int
@@ -25,15 +25,14 @@ class Reference(NamedTuple):
 
 
 References = Mapping[tuple[int, Place], Reference]
-"""By the origin of a move and the place of an argument."""
+"""Keyed by a move's origin and an argument's place."""
 
 _CODED = re.compile(r"[\d+:.TZ -]*|\S*")
-"""Texts by which nobody would name a thing: figures, single words."""
+"""Texts that are unsuitable to describe a thing: numbers, dates, single words."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s")
 
 
 def say(toolkit: Toolkit, moves: Sequence[Move], references: References) -> str:
-    """Return words made of the tools' descriptions."""
     given = {each.origin for each in references.values() if each.kind == "step"}
     told = [move for move in moves if move.origin in given or not toolkit.is_read(move.name)]
     numbers = {move.origin: number for number, move in enumerate(told, 1)}
@@ -67,7 +66,7 @@ def _quote(value: Json) -> str:
 
 
 def refer(state: JsonObject, moves: Sequence[Move], steps: Mapping[int, Step]) -> tuple[list[Move], References]:
-    """Return moves whose sources words can name, with how they do; other values are said, as if the user knew them."""
+    """Return the moves with only those sources that words can refer to, and the references; other values are stated."""
     references: dict[tuple[int, Place], Reference] = {}
     said: set[Json] = set()
     begun = {each for _, each in scalars(state, keys=True)}
@@ -111,7 +110,7 @@ def _rows(value: Json) -> Iterator[JsonObject]:
 
 
 def find_values(toolkit: Toolkit, moves: Sequence[Move], references: References) -> Iterator[Json]:
-    """Yield the values that words must hold: of writes, and of reads whose results they name."""
+    """Yield the values that the words must contain: of writes, and of reads whose results they refer to."""
     given = {each.origin for each in references.values() if each.kind == "step"}
     for move in moves:
         if move.origin in given or not toolkit.is_read(move.name):

@@ -1,1 +1,1 @@
-"""Pure functions on the task state: patches, differences, digests."""
+"""Pure functions on JSON values: patches, differences, digests, origins, notes."""

@@ -1,4 +1,4 @@
-"""Equality of JSON documents, the patch that leads from one to the other, and the changes with old and new values."""
+"""Equality of JSON documents, the patch from one to another, and the changes with old and new values."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .patch import equal, find, tokens
 from .places import pointer, pointer_step
 
 _ALIGN_LIMIT = 200
-"""Removals and insertions up to which the items of two lists are aligned; the cost grows with its square."""
+"""Most removals and insertions for which two lists are aligned; the cost is quadratic."""
 
 
 def make_patch(before: Json, after: Json, *, by_members: bool = False) -> Patch:
     """Return a patch that turns `before` into `after`; it shares the values of `after`.
 
-    Items of lists are aligned, so that a removed or inserted item is one operation. The same object on both sides is
-    not compared further. An object that has nothing of the old one takes its place, or `by_members` each of its
-    members; so does a list if one of the two is empty.
+    List items are aligned, so that a removed or inserted item is one operation. Identical objects are not compared
+    further. An object without a common key is replaced as a whole, or with `by_members` member by member; so is a list
+    if one of the two is empty.
     """
     found: Patch = []
     _compare(before, after, "", found, by_members)
@@ -29,12 +29,12 @@ def make_patch(before: Json, after: Json, *, by_members: bool = False) -> Patch:
 
 
 def json_equal(a: Json, b: Json) -> bool:
-    """Return True if both are the same JSON value of the same types: 1, 1.0 and True are three values."""
+    """Return True if both are the same JSON value of the same types: 1, 1.0 and True differ."""
     return equal(a, b, lambda one, other: type(one) is type(other) and bool(one == other))
 
 
 def _compare(before: Json, after: Json, place: str, found: Patch, by_members: bool) -> None:
-    """Add to `found` the operations that turn `before` into `after`, both at the path `place`."""
+    """Append to `found` the operations that turn `before` into `after`, both at the path `place`."""
     if before is after:
         return
     if (
@@ -61,7 +61,7 @@ def _compare_dicts(before: JsonObject, after: JsonObject, place: str, found: Pat
 
 
 def _compare_lists(before: list[Json], after: list[Json], place: str, found: Patch, by_members: bool) -> None:
-    """Compare from the end to the start, so that no operation shifts the items of the next."""
+    """Compare from the end to the start, so that no operation shifts the items of later operations."""
     stretches = _stretches(before, after)
     if stretches is None:
         found.append({"op": "replace", "path": place, "value": after})
@@ -76,7 +76,7 @@ def _compare_lists(before: list[Json], after: list[Json], place: str, found: Pat
 
 
 def _stretches(before: list[Json], after: list[Json]) -> list[tuple[int, int, int, int]] | None:
-    """Return where two lists differ, as `before[a:b]` has become `after[c:d]`; None where replacing all is better."""
+    """Return the differing stretches (`before[a:b]` became `after[c:d]`); None if the whole list should be replaced."""
     start = _count_common(before, after)
     end = _count_common(before[start:][::-1], after[start:][::-1])
     old, new = before[start : len(before) - end], after[start : len(after) - end]
@@ -90,7 +90,7 @@ def _stretches(before: list[Json], after: list[Json]) -> list[tuple[int, int, in
 
 def _kept(old: list[str], new: list[str]) -> list[tuple[int, int]] | None:
     """Return index pairs of the items that a shortest edit keeps (Myers 1986, greedy); None beyond the limit."""
-    reach: dict[int, tuple[int, Any]] = {1: (0, None)}  # how far each diagonal is followed, and the pairs on the way
+    reach: dict[int, tuple[int, Any]] = {1: (0, None)}  # per diagonal: its end, and the pairs
     for cost in range(min(_ALIGN_LIMIT, len(old) + len(new)) + 1):
         for diagonal in range(-cost, cost + 1, 2):
             inserts = diagonal == -cost or (diagonal != cost and reach[diagonal - 1][0] < reach[diagonal + 1][0])
@@ -114,25 +114,25 @@ def _unrolled(pairs: Any) -> list[tuple[int, int]]:
 
 
 def _count_common(a: list[Json], b: list[Json]) -> int:
-    """Return how many items the two lists have in common at their start."""
+    """Return the number of common items at the start of two lists."""
     same = (json_equal(x, y) for x, y in zip(a, b, strict=False))
     return next((index for index, is_same in enumerate(same) if not is_same), min(len(a), len(b)))
 
 
 MANY = 20
-"""Removed members of one container up to which each is reported as its own change."""
+"""Most removed members of one container that are reported as separate changes."""
 
 
 class Change(NamedTuple):
     """One change between two states.
 
     Attributes:
-        kind: `remove`, `replace` and `add` are about the value at `path`; `shrink` is about a container there that has
-            lost more than `MANY` members.
-        path: JSON Pointer into the state before; of an added value, where it was put.
-        old: The value before, None for `add`; for `shrink` how many members there were.
-        new: The value after, None for `remove`; for `shrink` how many members there are.
-        lost: For `shrink` the names of the lost members, or the lost items of a list.
+        kind: `remove`, `replace` and `add` concern the value at `path`; `shrink` a container that has lost more than
+            `MANY` members.
+        path: JSON Pointer into the state before; for `add` the place of the new value.
+        old: The value before, None for `add`; for `shrink` the number of members before.
+        new: The value after, None for `remove`; for `shrink` the number of members after.
+        lost: For `shrink` the names of lost members, or the lost items of a list.
     """
 
     kind: Literal["add", "replace", "remove", "shrink"]
@@ -143,7 +143,7 @@ class Change(NamedTuple):
 
 
 def net_changes(before: Json, after: Json) -> list[Change]:
-    """Return the changes between two states: additions, then replacements, removals, and the largest losses last."""
+    """Return the changes between two states: additions, replacements, removals, and the largest losses last."""
     members: defaultdict[str, list[Change]] = defaultdict(list)
     for change in _changes(before, after):
         members[pointer(tokens(change.path)[:-1])].append(change)
@@ -152,7 +152,7 @@ def net_changes(before: Json, after: Json) -> list[Change]:
 
 
 def _changes(before: Json, after: Json) -> Iterator[Change]:
-    # operations of `make_patch` do not shift each other's items: a path leads to the old value in `before`
+    # operations of `make_patch` do not shift each other's items, so each path finds the old value in `before`
     for operation in make_patch(before, after):
         path, new = operation["path"], operation.get("value")
         if operation["op"] == "add":
@@ -167,7 +167,7 @@ def _changes(before: Json, after: Json) -> Iterator[Change]:
 
 
 def _folded(path: str, group: list[Change], before: Json) -> list[Change]:
-    """Return the changes of one container's members; combine more than `MANY` removals into one."""
+    """Return the changes of one container's members, with more than `MANY` removals combined into one."""
     lost = [change for change in group if change.kind == "remove"]
     if len(lost) <= MANY:
         return group

@@ -1,8 +1,7 @@
-"""Reading YAML and JSON documents into plain JSON values.
+"""Read YAML and JSON documents as plain JSON values.
 
-YAML is read with the scalars of YAML 1.2's core schema, so `on`, `no` and `2024-09-01` stay the text they look like.
-Values outside JSON (NaN, infinity, binary, dates by tag), duplicate keys and aliases that multiply are refused,
-with line and column.
+YAML scalars follow YAML 1.2's core schema, so that `on`, `no` and `2024-09-01` stay text. Values outside JSON (NaN,
+infinity, binary, tagged dates), duplicate keys and exploding aliases are refused, with line and column.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def read_document(path: Path | str) -> Json:
     """Return the JSON value of a YAML or JSON file.
 
     Raises:
-        ToolkitError: The file is missing, unreadable, no regular file, too large, not UTF-8, empty or broken; the
+        ToolkitError: The file is missing, unreadable, no regular file, too large, not UTF-8, empty or invalid; the
             message names file, line and column.
     """
     return parse_document(read_text(path), where=str(Path(path)))
@@ -79,11 +78,11 @@ def parse_document(text: str, *, where: str) -> Json:
     """Return the JSON value of a YAML or JSON text.
 
     Args:
-        text: One document. JSON is tried first if it begins like JSON.
-        where: Name of the document in messages, usually the file's name.
+        text: One document. A text that begins like JSON is first parsed as JSON.
+        where: The document's name in messages, usually its file name.
 
     Raises:
-        ToolkitError: The text is empty, broken, or has no JSON value; the message names `where`, line and column.
+        ToolkitError: The text is empty, invalid, or no JSON value; the message names `where`, line and column.
     """
     begins = text.lstrip()[:1]
     if not begins or begins not in '{["':
@@ -95,13 +94,13 @@ def parse_document(text: str, *, where: str) -> Json:
     except _DuplicateKey:
         broken = ToolkitError(f"{where}: a key appears twice")
     try:
-        return _parse_yaml(text, where)  # which also knows the place of a key
+        return _parse_yaml(text, where)  # the YAML parser also reports a key's position
     except ToolkitError as error:
         raise (error if begins == '"' or "appears twice" in str(error) else broken) from None
 
 
 def format_document(value: Json, suffix: str) -> str:
-    """Return a JSON value as YAML that `parse_document` reads back, for the suffixes .yaml and .yml; else as JSON."""
+    """Return a JSON value as YAML for the suffixes .yaml and .yml, else as JSON; `parse_document` reads both."""
     if suffix not in (".yaml", ".yml"):
         return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
     return str(
@@ -110,7 +109,7 @@ def format_document(value: Json, suffix: str) -> str:
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """Long texts line by line; in quotes what YAML 1.2 reads as a number and PyYAML, with its YAML 1.1, does not."""
+    """Writes long texts line by line, and quotes texts that only YAML 1.2 (not PyYAML's 1.1) reads as numbers."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -124,7 +123,7 @@ _Dumper.add_representer(str, _Dumper.represent_text)
 
 
 def find_line(file: Path | str, tokens: Sequence[str | int]) -> int | None:
-    """Return the line, from 1, of a value in a YAML or JSON file, or of what is around it; None if it is unknown."""
+    """Return the line, from 1, of a value in a YAML or JSON file, or of its nearest container; None if unknown."""
     try:
         node: Any = yaml.compose(Path(file).read_text(encoding="utf-8-sig"), Loader=_LOADER)
     except (OSError, ValueError, yaml.YAMLError):
@@ -161,7 +160,7 @@ def _parse_json(text: str, where: str) -> Json:
     except json.JSONDecodeError:
         raise
     except UnicodeEncodeError:
-        raise ToolkitError(f"{where}: a text contains half of a surrogate pair (\\ud800 to \\udfff)") from None
+        raise ToolkitError(f"{where}: a text contains a lone surrogate (\\ud800 to \\udfff)") from None
     except (ValueError, RecursionError) as error:
         why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise ToolkitError(f"{where}: {why}") from None
@@ -176,7 +175,7 @@ def _build_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 
 def reject_constant(word: str) -> Json:
-    """Refuse what JSON's readers take and JSON has not: `NaN`."""
+    """Raise ValueError for NaN and Infinity, which Python's JSON parser accepts."""
     raise ValueError(f"{word} is not a JSON number")
 
 
@@ -204,7 +203,7 @@ def _members(value: Json) -> Collection[Json]:
 
 def _parse_yaml(text: str, where: str) -> Json:
     reader, collects = _YamlReader(text), gc.isenabled()
-    gc.disable()  # 170,000 nodes of a large document make it look through them again and again: two thirds of the time
+    gc.disable()  # the collector would scan the 170,000 nodes of a large document repeatedly: two thirds of the time
     try:
         node = reader.get_single_node()
         if node is None:
@@ -225,9 +224,9 @@ def _parse_yaml(text: str, where: str) -> Json:
 
 
 class _YamlReader(_LOADER):  # type: ignore[misc]
-    """Composes nodes in Python, to a bounded depth (PyYAML's C part crashes on deep nesting), and makes values of them.
+    """Composes nodes in Python, with bounded depth (PyYAML's C code crashes on deep nesting), and builds values.
 
-    A tag is empty if the document gives none and the value is not in quotes.
+    A tag is "" if the document gives none and the value is not quoted.
     """
 
     get_single_node, compose_document = Composer.get_single_node, Composer.compose_document
@@ -254,7 +253,7 @@ class _YamlReader(_LOADER):  # type: ignore[misc]
         return _TAG + "str" if isinstance(implicit, tuple) and not implicit[0] else ""
 
     def build(self, node: Any) -> Json:
-        """Return the value of a node; one that an alias names is another copy. Raises MarkedYAMLError."""
+        """Return a node's value; each alias gets a copy of its own. Raises MarkedYAMLError."""
         self._left -= 1
         if self._left < 0:
             raise _refuse(
@@ -292,7 +291,7 @@ class _YamlReader(_LOADER):  # type: ignore[misc]
 
 
 class _Refused(yaml.MarkedYAMLError):
-    """YAML, but no JSON value."""
+    """Valid YAML, but no JSON value."""
 
 
 def _refuse(at: Any, why: str) -> _Refused:
@@ -316,7 +315,7 @@ def _read_plain(node: yaml.ScalarNode) -> Json:
     try:
         if _INT.fullmatch(text):
             number = int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
-            str(number)  # raises for more digits than JSON can be written with
+            str(number)  # raises if there are more digits than JSON can write
             return number
         if _FLOAT.fullmatch(text):
             return _parse_finite(text.lower().replace(".inf", "inf").replace(".nan", "nan"))

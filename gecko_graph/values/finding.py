@@ -1,12 +1,12 @@
-"""Whether a value is found again in texts and values: one engine for validator, provenance, answers and claims.
+"""Search values in texts and values: one implementation for validator, provenance, answers and claims.
 
-How strictly is an argument. `verbatim`: as whole words and numbers; letter case, white space, the form of quotes and
-`1,240.50` for 1240.5 aside. `normal`: in any normal form, so that `May 15, 2024` is 2024-05-15, `3 pm` is 15:00 and
-`two` is 2. `loose`: also rounded, without its sign, as one of two readings of a date, or with digits grouped
-otherwise. Whether a value follows from others is `derived`'s.
+The strictness is an argument. `verbatim`: as whole words and numbers, ignoring letter case, white space, the form of
+quotes, and `1,240.50` for 1240.5. `normal`: in any normal form, so that `May 15, 2024` is 2024-05-15, `3 pm` is 15:00
+and `two` is 2. `loose`: also rounded, without sign, as one of two readings of a date, or with digits grouped
+differently. Whether a value follows from others is tested in `derived`.
 
-Sign and scale count: 12.50 is not 1250, and -50 not 50. Forms with a sign before them say less: `#77` a group of digits
-in an identifier or date, `±50` a number without its sign, `|2026~5-12` one of two ways to read a date, `~5` a month.
+Sign and scale count: 12.50 is not 1250, and -50 not 50. Forms with a prefix are weaker: `#77` is a group of digits in
+an identifier or date, `±50` a number without its sign, `|2026~5-12` one of two readings of a date, `~5` a month.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from ..state import Json
 from .places import scalars_of
 
 TEXT_CHARS = 50_000
-"""Characters read of one text, half from its start and half from its end."""
+"""Most characters read of one text: half from its start, half from its end."""
 
 SHORT_CHARS = 80
-"""Texts up to this length are also found as a whole, as are those of which only a part is read; their forms are cached,
-since names repeat in every result."""
+"""Longest text that is also found as a whole (as are partially read texts).
 
-_PLAIN = re.IGNORECASE | re.ASCII  # else "ſep" is a month too
+Its forms are cached, since names recur in every result.
+"""
+
+_PLAIN = re.IGNORECASE | re.ASCII  # without ASCII, "ſep" would be a month too
 _ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "hundred")
 _NUMERALS = {
@@ -58,7 +60,7 @@ _DATES = [
     (re.compile(needed), [re.compile(each, _PLAIN) for each in patterns])
     for needed, patterns in ((r"[0-9][-/.][0-9]", _DATES_IN_FIGURES), ("|".join(_MONTHS), _DATES_IN_WORDS))
 ]
-"""What a text in small letters holds that any date of a kind needs, and the dates of that kind."""
+"""For each kind of date: a pattern that every text with such a date matches in lower case, and the date patterns."""
 _MONTH_NAME = re.compile(rf"\b{_MONTH}\b", _PLAIN)
 _TIME = re.compile(r"(?<![\d:.,])(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d)(?::\d\d)?)?(?P<half> ?[ap]\.?m\b)?", _PLAIN)
 _GROUPED = r"(?<![\d.\[(])\d{1,3}(?:,\d{3}){1,6}(?:\.\d+)?(?!\d)"
@@ -81,12 +83,12 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+|\d+")
 
 
 NUMBERING = re.compile(r"(?m)^[^\S\n]*+\d{1,2}[.)]\s")
-"""The numbers of a list's items in a text."""
+"""The numbers of list items in a text."""
 
 _MOMENT = re.compile(r"(\d{4})?\??~(\d{1,2})-(\d{1,2})")
 
 _Moment: TypeAlias = tuple[tuple[str, str], int, int]
-"""A date or number as compared (its year, and the rest), with its start and end in the text."""
+"""A date or number for comparison (its year, and the rest), with start and end in the text."""
 
 
 _CARDINALS = {**dict(zip(_ONES, range(13), strict=True)), **{word: 10 * n for n, word in enumerate(_TENS, 2)}}
@@ -101,37 +103,36 @@ _CARDINAL = re.compile(
 
 @lru_cache(maxsize=64)
 def number_words(text: str) -> str:
-    """Return a text with cardinal numbers in figures: 12 for twelve, 25 for twenty-five; `one` is a pronoun too."""
+    """Return a text with cardinal numbers as digits: 12 for twelve, 25 for twenty-five; but `one` is also a pronoun."""
     return _CARDINAL.sub(lambda found: str(sum(_CARDINALS[each.lower()] for each in found.groups() if each)), text)
 
 
 class Atom(NamedTuple):
-    """A part of a value that is looked up on its own: a number, a date, an identifier, a word."""
+    """A part of a value that is searched separately: a number, a date, an identifier, a word."""
 
     wholes: tuple[str, ...]
-    """Alternative forms of the whole."""
+    """Alternative forms of the whole part."""
     digits: tuple[str, ...] = ()
     """The digit groups of an identifier, as forms."""
     words: tuple[str, ...] = ()
-    """The words in it."""
     text: str = ""
-    """As it is written."""
+    """The original text."""
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """Every form that finds it."""
+        """All forms by which it is found."""
         return *self.wholes, *self.digits, *self.words
 
     @property
     def is_specific(self) -> bool:
-        """True for what cannot be guessed: numbers, dates, identifiers, addresses; False for plain words."""
+        """True for parts that cannot be guessed (numbers, dates, identifiers, addresses), False for plain words."""
         return not self.words or bool(self.digits) or "@" in self.wholes[0]
 
 
 def canonical(number: float | str) -> str:
-    """Return the same spelling for equal numbers: 1240.5 for `1,240.50`, 30 for 30.0, 7 for `007`."""
+    """Return a number's canonical spelling: 1240.5 for `1,240.50`, 30 for 30.0, 7 for `007`."""
     text = str(number)
-    if text.isdecimal() and text[0] != "0":  # as most are
+    if text.isdecimal() and text[0] != "0":  # the most common case
         return text
     text = text.replace(",", "")
     if not text.lstrip("-").replace(".", "", 1).isdecimal():
@@ -142,14 +143,14 @@ def canonical(number: float | str) -> str:
 
 
 def forms_of(value: Json) -> Iterable[str]:
-    """Return the forms that find a scalar or its parts, for a number also its roundings; none for a bool."""
+    """Return the forms of a scalar or of its parts, for a number also its roundings; none for a bool."""
     if isinstance(value, str):
         return (_forms_of_short if len(value) <= SHORT_CHARS else _forms_of_long)(value)
     return () if value is None or isinstance(value, bool) else _forms_of_number(canonical(value))
 
 
 def atoms_of(value: Json) -> list[Atom]:
-    """Return the parts of a scalar to look up: dates, times and long numbers first, then identifiers and words."""
+    """Return the parts of a scalar to search: first dates, times and long numbers, then identifiers and words."""
     if not isinstance(value, str) or _FIGURE.fullmatch(value):
         return [Atom((canonical(str(value).lstrip("+")),), text=str(value))]
     return [*(_atoms_of_text if len(value) <= SHORT_CHARS else _atoms_of_text.__wrapped__)(value)]
@@ -160,7 +161,7 @@ def _atoms_of_text(value: str) -> list[Atom]:
     atoms, text = [], value[:TEXT_CHARS]
     for find in (_dates, _times, _long_numbers) if any(map(str.isdigit, text)) else ():
         places: dict[tuple[int, int], tuple[str, ...]] = {}
-        for (year, rest), start, end in find(text):  # 04/10/2023 may be either of two dates
+        for (year, rest), start, end in find(text):  # 04/10/2023 may be two dates
             places[start, end] = (*places.get((start, end), ()), year + rest)
         left = list(text)
         for (start, end), forms in places.items():
@@ -173,12 +174,12 @@ def _atoms_of_text(value: str) -> list[Atom]:
 
 
 def whole_form(text: str) -> str:
-    """Return a short text as one form, which differs from those of its words."""
+    """Return a short text as one form, distinct from the forms of its words."""
     return "=" + " ".join(text.split()).casefold()
 
 
 def spell(whole: str) -> str:
-    """Return an atom's form as people write it; empty for what is no whole value."""
+    """Return an atom's form as people write it; "" if it is no complete value."""
     if date := _MOMENT.fullmatch(whole):
         year, month, day = date.groups()
         return f"{year}-{int(month):02}-{int(day):02}" if year else f"{_MONTH_NAMES[int(month) - 1].title()} {day}"
@@ -186,7 +187,7 @@ def spell(whole: str) -> str:
 
 
 def durations_of(text: str) -> set[int]:
-    """Return the durations that a text names, in minutes: `30 minutes`, `half an hour`, `an hour and a half`."""
+    """Return the durations in a text, in minutes: `30 minutes`, `half an hour`, `an hour and a half`."""
     found: set[int] = set()
     for match in _DURATION.finditer(text[:TEXT_CHARS]):
         number, half, unit = match["number"].lower(), match["half"], match["unit"].lower()
@@ -210,7 +211,7 @@ def _forms_of_short(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_forms_of_text(text)))
 
 
-_forms_of_long = lru_cache(maxsize=64)(_forms_of_short.__wrapped__)  # the same conversation is traced again
+_forms_of_long = lru_cache(maxsize=64)(_forms_of_short.__wrapped__)  # the same conversation is traced repeatedly
 
 
 def _forms_of_text(text: str) -> list[str]:
@@ -225,7 +226,10 @@ def _forms_of_text(text: str) -> list[str]:
 
 @lru_cache(maxsize=16_384)
 def _forms_of_token(token: str) -> Sequence[str]:
-    """Return the forms of a word or identifier: texts share most of theirs. Those of a figure depend on the text."""
+    """Return the forms of a word or identifier; cached, because texts share most of them.
+
+    Numbers depend on the text.
+    """
     if _FIGURE.fullmatch(token):
         return ()
     parts, found = [part.casefold() for part in _PART.findall(token)], [token.casefold()]
@@ -256,7 +260,7 @@ def _forms_of_figures(text: str) -> Iterator[str]:
 
 
 def _blank(found: re.Match[str]) -> str:
-    """Return signs for an identifier, whose digits are no number."""
+    """Return a placeholder for an identifier, whose digits are no number."""
     return found[0] if _WITH_UNIT.fullmatch(found[0]) else "_" * len(found[0])
 
 
@@ -290,13 +294,13 @@ def _long_numbers(text: str) -> Iterator[_Moment]:
 Strictness: TypeAlias = Literal["verbatim", "normal", "loose"]
 
 MAX_VALUES = 5_000
-"""Values read of one document."""
+"""Most values read of one document."""
 
 SHORT_TEXT = 200
-"""Characters of a text whose folded form is cached."""
+"""Longest text whose folded form is cached."""
 
 LEAST_DIGITS = 7
-"""A number with so many digits is found however they are grouped, as in telephone numbers."""
+"""Fewest digits of a number that is found with any grouping, as in telephone numbers."""
 
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 _FIGURES = re.compile(r"(?<![\w.])[-+]?\d[\d,]{0,20}(?:\.\d{1,20})?(?!\w)")
@@ -304,10 +308,10 @@ _NO_DIGIT = re.compile(r"\D")
 
 
 class Leaves:
-    """The leaves of documents, in which values are looked for."""
+    """The scalars of documents, in which values are searched."""
 
     def __init__(self, documents: Iterable[Json], *, keys: bool = True) -> None:
-        """Read the values, with `keys` also the names of members."""
+        """Collect the scalars, with `keys` also the names of members."""
         self._leaves: list[Any] = []
         for each in (each for each in documents if each is not None):
             if isinstance(each, dict | list | tuple):
@@ -318,9 +322,9 @@ class Leaves:
         self._digits = ""
 
     def holds(self, value: Json, strictness: Strictness) -> bool:
-        """Return whether every scalar in a value stands in one of the leaves.
+        """Return whether every scalar of a value occurs in one of the leaves.
 
-        Verbatim, booleans, null and texts without a letter or digit never do: finding them would prove nothing.
+        With `verbatim`, booleans, null and texts without a letter or digit never do: a match would prove nothing.
         """
         scalars = list(islice(scalars_of(value), MAX_VALUES))
         if strictness == "verbatim":
@@ -362,7 +366,7 @@ def _stands(value: Json, leaves: Iterable[Json]) -> bool:
 
 
 def fold(text: str) -> str:
-    """Return a text as it is compared verbatim."""
+    """Return a text in the form for verbatim comparison."""
     return _fold_short(text) if len(text) <= SHORT_TEXT else _fold_long(text[:TEXT_CHARS])
 
 

@@ -1,6 +1,6 @@
-"""Work on many items by one seam, `map(work, items)`, results in order: here, in threads, in processes, on Ray.
+"""Parallel work behind one interface, `map(work, items)` with ordered results: serial, threads, processes, Ray.
 
-Python's own `map` is one. What takes a `map=` neither forks nor counts, and keeps no journal.
+Python's own `map` is one implementation. Functions with a `map=` argument start no processes themselves.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from ..errors import GeckoError, install
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Map: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
-"""From work and items to the results of the items, in their order."""
+"""Maps work and items to the items' results, in order."""
 
 QUEUED, AHEAD = 2, 16
-"""Items that a worker is given at once; items a worker that are under way, or done before it is their turn."""
+"""Items queued at a worker; most items per worker that are running or finished out of order."""
 STILLBORN, _SHOWN = 20, 200
 _CANNOT_BEGIN = (
     """workers die before they begin: see what they print; processes() belongs below `if __name__ == "__main__":`"""
@@ -38,18 +38,18 @@ _BEGINNING = RLock()
 
 
 class Work(ABC, Generic[Item, Result]):
-    """What is done with each item. It crosses processes: whatever it holds can be pickled."""
+    """The work on each item. It is sent to other processes, so its attributes must be picklable."""
 
     @abstractmethod
     def begin(self) -> Callable[[Item], Result]:
-        """Build what a worker keeps (toolkit, world, models), and return the function that does an item with it."""
+        """Build the worker's objects (toolkit, world, models), and return the function for one item."""
 
     def __call__(self, item: Item) -> Result:
-        """Do an item; the first one in a process begins the work."""
+        """Process an item; the first one in a process begins the work."""
         return self.begun()(item)
 
     def begun(self) -> Callable[[Item], Result]:
-        """Return the function that does an item; the work begins once in a process."""
+        """Return the function for one item; the work begins once per process."""
         with _BEGINNING:
             do: Callable[[Item], Result] = self.__dict__.get("_do") or self.__dict__.setdefault("_do", self.begin())
         return do
@@ -58,16 +58,16 @@ class Work(ABC, Generic[Item, Result]):
         return {key: each for key, each in self.__dict__.items() if key != "_do"}
 
     def split(self, item: Item) -> list[Item]:
-        """Return the parts of an item whose worker died, done one by one; their results are lists, and put together."""
+        """Return the parts of an item whose worker died, to repeat one by one; their list results are concatenated."""
         return [item]
 
     def lost(self, item: Item) -> Result:
-        """Return the result for an item whose worker died twice. Raises GeckoError, which names it."""
+        """Return the result for an item whose worker died twice. Raises GeckoError with the item."""
         raise GeckoError(f"its worker died twice: {repr(item)[:_SHOWN]}")
 
 
 def threads(count: int) -> Map:
-    """Return a `map` in so many threads of this process: for work that waits for models."""
+    """Return a `map` with so many threads: for work that waits for models."""
 
     def run(work: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         left, pool = iter(items), ThreadPoolExecutor(count, thread_name_prefix="gecko-graph")
@@ -83,22 +83,23 @@ def threads(count: int) -> Map:
 
 
 def processes(count: int) -> Map:
-    """Return a `map` in so many processes of this machine; a program calls it below `if __name__ == "__main__":`.
+    """Return a `map` with so many processes; call it below `if __name__ == "__main__":`.
 
-    They are spawned. An item whose process died is done once more, then it is named (`Work.lost`).
+    Processes are spawned. An item whose process died is repeated once, then `Work.lost` decides.
     """
     return lambda work, items: _run(lambda packed: _Process(packed), work, items, count)
 
 
 def on_ray(address: str | None = None, count: int | None = None, **options: Any) -> Map:
-    """Return a `map` in actors on a Ray cluster (extra `ray`); they hold what the work has begun.
+    """Return a `map` with actors on a Ray cluster (extra `ray`).
 
-    An item whose actor or node died is done once more, then it is named (`Work.lost`).
+    An item whose actor or node died is repeated once, then `Work.lost` decides.
 
     Args:
-        address: The cluster's; `auto` finds one, None begins one on this machine, unless this program is in one.
-        count: How many actors; as many as there are processors but one, where left out.
-        options: Of each actor, as Ray's `num_cpus`, `memory`, `resources`, `runtime_env`.
+        address: The cluster's address; `auto` finds one, None starts one on this machine, unless the program runs in
+            one.
+        count: Number of actors; by default the number of processors minus one.
+        options: Options of each actor, such as Ray's `num_cpus`, `memory`, `resources`, `runtime_env`.
 
     Raises:
         GeckoError: Ray is not installed, or the cluster does not answer.
@@ -117,7 +118,7 @@ def on_ray(address: str | None = None, count: int | None = None, **options: Any)
 
 
 class Died(Exception):
-    """A worker has died, perhaps before it began."""
+    """A worker died, possibly before it began."""
 
     def __init__(self, *, has_begun: bool = True) -> None:
         super().__init__()
@@ -125,13 +126,13 @@ class Died(Exception):
 
 
 class _Done:
-    """Work in another process; packed items to packed results."""
+    """Work in another process: maps pickled items to pickled results."""
 
     def __init__(self, packed: bytes) -> None:
         self._packed, self._work = packed, None
 
     def begin(self) -> None:
-        """Begin the work; what that raises, each item raises."""
+        """Begin the work; an exception is raised again by each item."""
         with suppress(Exception):
             self._read()
 
@@ -151,7 +152,7 @@ def _pack_error(error: Exception) -> bytes:
     try:
         packed = pickle.dumps(_Raised(error))
         pickle.loads(packed)
-    except Exception:  # noqa: BLE001 - some errors cannot be packed, or not be read again
+    except Exception:  # noqa: BLE001 - some errors cannot be pickled, or not unpickled
         return pickle.dumps(_Raised(GeckoError(f"{type(error).__name__}: {error}")))
     return packed
 
@@ -163,7 +164,7 @@ class _Raised:
 
 @dataclass(eq=False)
 class _Job:
-    """An item, or a part of one, by its place in the order."""
+    """An item or a part of one, with its position."""
 
     at: int
     part: int
@@ -172,7 +173,7 @@ class _Job:
 
 
 class _Process:
-    """A process that does what it is given in order."""
+    """A process that does its jobs in order."""
 
     def __init__(self, packed: bytes) -> None:
         context = get_context("spawn")
@@ -186,7 +187,7 @@ class _Process:
         try:
             self._pipe.send_bytes(pickle.dumps(item))
         except OSError:
-            return  # it has died, which `take` tells
+            return  # the process died; `take` reports it
 
     def take(self) -> Any:
         """Return the first result. Raises Died."""
@@ -208,7 +209,7 @@ class _Process:
 
     @staticmethod
     def wait(workers: Sequence[_Process]) -> list[_Process]:
-        """Return workers whose first item is done, or that have died."""
+        """Return the workers whose first job is done, or that died."""
         known = {worker._pipe: worker for worker in workers}
         return [known[pipe] for pipe in connection.wait([*known]) if known[pipe]._can_take()]  # type: ignore[index]
 
@@ -223,7 +224,7 @@ def _serve(packed: bytes, pipe: connection.Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends the others
     items, done = SimpleQueue[bytes](), _Done(packed)
 
-    def read() -> None:  # always, or both processes might wait until the other reads
+    def read() -> None:  # reads continuously, else both processes might wait for each other
         try:
             while True:
                 items.put(pipe.recv_bytes())
@@ -239,7 +240,7 @@ def _serve(packed: bytes, pipe: connection.Connection) -> None:
 
 
 class _Actor:
-    """A Ray actor that does what it is given in order."""
+    """A Ray actor that does its jobs in order."""
 
     def __init__(self, ray: Any, kind: Any, packed: bytes) -> None:
         self.queue, self._ray, self._has_begun = deque[_Job](), ray, False
@@ -267,7 +268,7 @@ class _Actor:
 
     @staticmethod
     def wait(workers: Sequence[_Actor]) -> list[_Actor]:
-        """Return workers whose first item is done, or that have died."""
+        """Return the workers whose first job is done, or that died."""
         known = {worker._refs[0]: worker for worker in workers}
         return [known[ref] for ref in workers[0]._ray.wait([*known])[0] if known[ref]._can_take()]
 
@@ -276,7 +277,7 @@ class _Actor:
 
 
 class _Order:
-    """Results by the place of their items, until it is their turn."""
+    """Results by position, until their turn."""
 
     def __init__(self, work: Any) -> None:
         self._work, self._parts, self._done = work, dict[int, int](), dict[tuple[int, int], Any]()
@@ -286,7 +287,7 @@ class _Order:
         self._done[job.at, job.part] = result
 
     def died(self, job: _Job) -> list[_Job]:
-        """Return the items to do again: the parts of one whose worker died; the second time it is named."""
+        """Return the jobs to repeat after a worker died: the parts of its item; after the second time none."""
         if not job.is_again:
             parts = self._work.split(job.item)
             self._parts[job.at] = len(parts)
@@ -298,7 +299,7 @@ class _Order:
         return []
 
     def ready(self) -> Iterator[Any]:
-        """Yield the results whose turn it is; what the work raised is raised."""
+        """Yield the results whose turn it is; raise the exceptions of the work."""
         while all((self.turn, part) in self._done for part in range(self._parts.get(self.turn, 1))):
             found = [self._done.pop((self.turn, part)) for part in range(self._parts.pop(self.turn, 1))]
             self.turn += 1
@@ -308,18 +309,18 @@ class _Order:
             yield found[0] if len(found) == 1 else [*chain.from_iterable(found)]
 
 
-def _run(hire: Callable[[bytes], Any], work: Any, items: Iterable[Any], count: int) -> Iterator[Any]:
-    """Yield the results of workers in order; what is under way is bounded."""
+def _run(start: Callable[[bytes], Any], work: Any, items: Iterable[Any], count: int) -> Iterator[Any]:
+    """Yield the results of workers in order; the number of running jobs is bounded."""
     packed, order, jobs = _pack(work), _Order(work), _Jobs(items)
-    crew = list[Any]()
+    workers = list[Any]()
     try:
-        crew += (hire(packed) for _ in range(count))
+        workers += (start(packed) for _ in range(count))
         while True:
-            for number, worker in product(range(QUEUED), crew):
+            for number, worker in product(range(QUEUED), workers):
                 if len(worker.queue) == number and (job := jobs.next(most=order.turn + AHEAD * count)):
                     worker.queue.append(job)
                     worker.give(job.item)
-            if not (busy := [worker for worker in crew if worker.queue]):
+            if not (busy := [worker for worker in workers if worker.queue]):
                 return
             for worker in busy[0].wait(busy):
                 job = worker.queue.popleft()
@@ -328,21 +329,21 @@ def _run(hire: Callable[[bytes], Any], work: Any, items: Iterable[Any], count: i
                 except Died as died:
                     worker.dismiss()
                     jobs.put_back(order.died(job) if died.has_begun else [job], worker.queue, died.has_begun)
-                    crew[crew.index(worker)] = hire(packed)
+                    workers[workers.index(worker)] = start(packed)
             yield from order.ready()
     finally:
-        for worker in crew:
+        for worker in workers:
             worker.dismiss()
 
 
 class _Jobs:
-    """What is to be done: what is done again first."""
+    """The remaining jobs; repeated ones come first."""
 
     def __init__(self, items: Iterable[Any]) -> None:
         self._again, self._left, self._given, self._stillborn = deque[_Job](), enumerate(items), 0, 0
 
     def next(self, *, most: int) -> _Job | None:
-        """Return a job; None if there is none, or so many items were given out."""
+        """Return a job; None if there is none, or `most` items were given out."""
         if self._again:
             return self._again.popleft()
         found = next(self._left, None) if self._given < most else None
@@ -350,7 +351,7 @@ class _Jobs:
         return _Job(found[0], 0, found[1]) if found else None
 
     def put_back(self, first: Iterable[_Job], others: Iterable[_Job], has_begun: bool) -> None:
-        """Take back what a dead worker was given. Raises GeckoError where workers die again and again at once."""
+        """Put back the jobs of a dead worker. Raises GeckoError if workers repeatedly die before they begin."""
         self._stillborn = 0 if has_begun else self._stillborn + 1
         if self._stillborn > STILLBORN:
             raise GeckoError(_CANNOT_BEGIN)
@@ -358,8 +359,8 @@ class _Jobs:
 
 
 def _pack(work: object) -> bytes:
-    """Return work as it crosses a process. Raises GeckoError where something in it cannot."""
+    """Pickle the work. Raises GeckoError if a part cannot be pickled."""
     try:
         return pickle.dumps(work)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise GeckoError(f"{type(work).__name__}: it cannot go to another process: {error}") from error
+        raise GeckoError(f"{type(work).__name__}: it cannot be sent to another process: {error}") from error

@@ -1,8 +1,8 @@
-"""Images, sounds and files in results: their bytes are kept apart, by their digest, and a reference stands for them.
+"""Images, sounds and files in results: the bytes are stored by digest, and a reference replaces them.
 
-A reference is JSON: `{"type": "image", "mime_type": "image/png", "bytes": 6800, "digest": "sha256:..."}`. It is what
-state, records and prompts hold. `show_media` gives the blocks themselves for the planner and a page, as long as this
-process keeps them.
+A reference is JSON: `{"type": "image", "mime_type": "image/png", "bytes": 6800, "digest": "sha256:..."}`. State,
+records and prompts contain references only. `show_media` returns the stored blocks for the planner and for a page, as
+long as this process has them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from langchain_core.messages import ToolMessage
 from ..state import Json, JsonObject
 
 MOST_BYTES = 4_000_000
-"""Bytes of one image, sound or file that is kept; of a larger one the reference says that it is left out."""
+"""Most bytes of one stored image, sound or file; the reference of a larger one has `left_out`."""
 KEPT_BYTES = 64_000_000
-"""Bytes that are kept in this process; what was used longest ago goes first."""
+"""Most bytes stored in this process; the least recently used are dropped."""
 MOST_SHOWN = 20
-"""Media of one result that a planner is shown."""
+"""Most media of one result that the planner sees."""
 
 _TYPES = ("image", "audio", "video", "file", "document", "resource", "image_url", "input_audio", "media")
 _NAMES = ("name", "title", "filename", "uri", "alt")
@@ -35,10 +35,9 @@ _LOCK = Lock()
 
 
 def set_media_aside(value: Json, *, simulated: bool = False) -> Json:
-    """Return a result with a reference in the place of each content block that holds bytes; one without as it is.
+    """Return a result with references instead of content blocks with bytes; without any it is returned unchanged.
 
-    In a `simulated` result, which a model or a schema has made up, a named placeholder stands there: its bytes are no
-    picture.
+    In a `simulated` result a named placeholder replaces them: made-up bytes are no picture.
     """
     if not _has_media(value):
         return value
@@ -70,7 +69,7 @@ def _has_media(value: Json) -> bool:
 
 
 def show_media(value: Json) -> list[JsonObject]:
-    """Return the content blocks that a result refers to, in its order: as the tool gave them, MCP's as LangChain's."""
+    """Return the stored content blocks that a result refers to, in order, MCP's in LangChain's form."""
     digests = dict.fromkeys(str(each["digest"]) for each in list_references(value) if "digest" in each)
     with _LOCK:
         found = [digest for digest in digests if digest in _KEPT][:MOST_SHOWN]
@@ -80,7 +79,7 @@ def show_media(value: Json) -> list[JsonObject]:
 
 
 def picture_of(reference: Json) -> str:
-    """Return a reference's picture as a `data:` address for a page; empty if it is none, or is not kept."""
+    """Return a reference's picture as a `data:` URL; "" if it is no picture, or is not stored."""
     mime, text = next(map(_find_bytes, show_media(reference)), None) or ("", "")
     is_picture = mime in ("image/png", "image/jpeg", "image/gif", "image/webp")
     return f"data:{mime};base64,{text}" if is_picture else ""
@@ -94,7 +93,7 @@ def as_mcp(block: JsonObject) -> JsonObject:
 
 
 def list_references(value: Json) -> Iterator[JsonObject]:
-    """Return the references and placeholders in a result, in its order."""
+    """Yield the references and placeholders in a result, in order."""
     if isinstance(value, dict) and isinstance(value.get("mime_type"), str) and {"digest", "placeholder"} & value.keys():
         yield value
     for each in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
@@ -118,10 +117,10 @@ def _keep(block: JsonObject, kind: str, mime: str, text: str) -> JsonObject:
 
 
 def _find_bytes(block: JsonObject) -> tuple[str, str] | None:
-    """Return the media type and the base64 of a content block; None if it has none, as of a web address."""
+    """Return the media type and base64 text of a content block, None if it has no bytes, as with a web address."""
     part: Any = block["resource"] if isinstance(block.get("resource"), dict) else block
     mime, text = part.get("mimeType", part.get("mime_type")), part.get("blob", part.get("data"))
-    if text is None or (mime is None and "blob" not in part):  # LangChain reads the nested ones of all providers
+    if text is None or (mime is None and "blob" not in part):  # LangChain parses the nested forms of all providers
         with suppress(KeyError):
             (part,) = ToolMessage([block], tool_call_id="").content_blocks
         mime, text = part.get("mime_type"), part.get("base64")

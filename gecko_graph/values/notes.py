@@ -1,6 +1,6 @@
-"""Notes: the one record of doubt on an outcome, a verdict, a planned call or a real one, and the closed list of kinds.
+"""Notes: the record of doubts about an outcome, a verdict, a planned or a real call, and the closed list of kinds.
 
-A note is plain JSON. Code branches on its `kind` and reads its `data`; its `text` is for people and models alone.
+A note is plain JSON. Code branches on its `kind` and reads its `data`; its `text` is only for people and models.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from .places import bare
 
 
 class KindOfNote(NamedTuple):
-    """A kind of note, as faces show it and the documentation explains it."""
+    """A kind of note, as shown by faces and explained in the documentation."""
 
     label: str
     noun: str
-    """Its name in a count: `1 point`; empty if a verdict's line does not count it."""
+    """Its name in a count, `1 point`; "" if a verdict's line does not count it."""
     rest: str
     """The words after the noun in a count: `1 point could not be checked`."""
     inside: str
-    """The value that `where` points into: `arguments`, `result`, `state`; empty if it is always ""."""
+    """The value that `where` points into: `arguments`, `result`, `state`; "" if `where` is always ""."""
     means: str
     do: str
 
 
 KINDS: Mapping[NoteKind, KindOfNote] = MappingProxyType({
     "made_up": KindOfNote("made up", "made-up value", "", "arguments",
-        "Nothing real holds this argument: planner, model or simulation chose it (`value`, `origin`).",
+        "This argument has no real source: planner, model or simulation chose it (`value`, `origin`).",
         "State the value in the task, or check it."),
     "may_refuse": KindOfNote("may be refused", "rule", " for which a call may be refused", "",
         "The real tool may refuse the call for this `rule`.",
@@ -41,37 +41,37 @@ KINDS: Mapping[NoteKind, KindOfNote] = MappingProxyType({
         "A condition could not be evaluated, or a decision model is unsure of an argument.",
         "Complete the state or the contract, or check the point."),
     "unsimulated": KindOfNote("unsimulated", "write", " that nothing simulates", "",
-        "The changes of a write are not known, or the simulator failed.",
+        "The changes of a write are unknown, or the simulator failed.",
         "Give the tool a contract, or `simulate`."),
     "undocumented": KindOfNote("undocumented", "undocumented answer", "", "",
-        "A real or written answer breaks its schema, or that of the state.",
+        "A real answer, or one of a contract, violates its schema or that of the state.",
         "Correct the document, or tell the service's owner."),
     "stale": KindOfNote("stale", "stale read", "", "",
         "A real read may lack earlier changes of the attempt.",
         "Read again after the real writes, as an agent does."),
     "race": KindOfNote("race", "race", "", "state",
         "Another `call` of the message changes the same place.",
-        "Use `parallel_calls=\"strict\"`, or one call a message."),
+        "Use `parallel_calls=\"strict\"`, or one call per message."),
     "refused": KindOfNote("refused", "refused change", "", "",
-        "The change was not committed: it breaks a postcondition, an invariant or its patch.",
-        "Correct the call, or what answered it."),
+        "The change was not committed: it violates a postcondition or an invariant, or its patch does not apply.",
+        "Correct the call, or the source of its answer."),
     "unasked": KindOfNote("unasked", "unasked change", "", "state",
-        "The plan changes what nobody asked for, or makes one write twice.",
+        "The plan makes a change that nobody asked for, or the same write twice.",
         "Reject it, or add the change to the checklist."),
     "unsupported": KindOfNote("unsupported", "unsupported value", " in the answer", "",
-        "The answer states something (`value`, `origin`) that nothing real holds.",
+        "The answer states a value (`value`, `origin`) without a real source.",
         "Trust it only after a real call."),
     "simulated": KindOfNote("simulated", "", "", "",
-        "A sentence of the answer rests on made-up results of `calls`.",
+        "A sentence of the answer is based on made-up results of `calls`.",
         "Trust it only after the real calls."),
     "ambiguous": KindOfNote("ambiguous", "ambiguous date", "", "arguments",
         "A date of the task can be read in two ways.",
         "Ask which one is meant."),
     "unanswered": KindOfNote("unanswered", "", "", "",
-        "The model for checklist or judgement did not answer.",
+        "The model of the checklist or the judge did not answer.",
         "Check its address, key and name; run again."),
 })  # fmt: skip
-"""The closed list of kinds, in the order in which faces show them."""
+"""The closed list of kinds, in display order."""
 
 STALE = "run for real: its result may lack the attempt's earlier changes"
 Noted = TypeVar("Noted", bound=Mapping[str, Any])
@@ -82,12 +82,12 @@ def note(kind: NoteKind, text: str, where: str = "", **data: Any) -> Note:
 
 
 def warning(rule: str) -> Note:
-    """Return the note on a rule for which the tool may refuse a call."""
+    """Return the note on a rule by which the tool may refuse a call."""
     return note("may_refuse", rule, rule=rule)
 
 
 def notes_of(record: Mapping[str, Any] | Sequence[Note], *kinds: NoteKind) -> list[Note]:
-    """Return the notes of a record, or of a list, all of them or those of these kinds."""
+    """Return the notes of a record or list: all, or those of the given kinds."""
     found = record.get("notes", ()) if isinstance(record, Mapping) else record
     return [each for each in found if each["kind"] in kinds] if kinds else [*found]
 
@@ -98,14 +98,14 @@ def gather_notes(steps: Iterable[Step], *kinds: NoteKind) -> list[Note]:
 
 
 def with_notes(record: Noted, notes: Iterable[Note]) -> Noted:
-    """Return a record with the notes that it does not have yet; the record itself if there are none at all."""
+    """Return a record with further notes, without duplicates; without any notes the record itself."""
     found = [*record.get("notes", ())]
     found += [each for each in notes if each not in found]
     return cast("Noted", {**record, "notes": found}) if found else record
 
 
 def join(record: Noted, more: Mapping[str, Any]) -> Noted:
-    """Return a record with the keys of another one; its notes are those of both."""
+    """Return a record with the keys of another one, and the notes of both."""
     beside = {key: value for key, value in more.items() if key != "notes"}
     return with_notes(cast("Noted", {**record, **beside}), notes_of(more))
 
@@ -115,24 +115,24 @@ def by_kind(notes: Iterable[Note]) -> list[Note]:
 
 
 def without_change(outcome: Outcome, reason: str) -> Outcome:
-    """Return an outcome whose change was not committed, and why."""
+    """Return an outcome whose change was not committed, with the reason."""
     unchanged: Outcome = {**outcome, "patch": []}
     return with_notes(unchanged, [note("refused", reason)])
 
 
 def on_call(found: Note, call: Mapping[str, Any]) -> Note:
-    """Return a note of an outcome as one of a verdict, which names the call."""
+    """Return an outcome's note as a note of a verdict, which names the call."""
     return {**found, "data": {**found.get("data", {}), "call": call["id"], "tool": call["name"]}}
 
 
 def place_of(found: Note) -> str:
-    """Return the argument of a note as people write it, `order/id` of `/order/id`; empty if it is on no argument."""
+    """Return a note's argument as people write it, `order/id` for `/order/id`; "" if it concerns no argument."""
     is_argument = KINDS[found["kind"]].inside == "arguments"
     return bare(found["where"]) if is_argument else ""
 
 
 def tell(found: Note, *, named: bool = True) -> str:
-    """Return a note as every face shows it: its tool, if it is `named`, the argument, and its text."""
+    """Return a note as every face shows it: its tool (if `named`), the argument, and its text."""
     tool = found.get("data", {}).get("tool", "") if named else ""
     about = f"{tool} {place_of(found)}".strip()  # a text on the state names the place itself
     return f"{about}: {found['text'].strip() or KINDS[found['kind']].label}".removeprefix(": ")

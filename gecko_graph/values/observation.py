@@ -1,4 +1,4 @@
-"""Observations: what a real call came to, one JSON line each; written masked, read without losing the rest."""
+"""Observations: the outcome of real calls, one JSON line each, written masked; unusable rows do not stop a reader."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .places import as_text, scalars_of
 
 LOG = logging.getLogger(__name__)
 Observe: TypeAlias = "str | Path | Callable[[JsonObject], Any] | None"
-"""Where the rows of real calls go: a file, to which each is added, or a function that is given it, masked."""
+"""The target of rows of real calls: a file, to which each is appended, or a function that receives each, masked."""
 
 ROW_VERSION = 1
 HOLE = "…"
 NAMED = 20
-"""Bad rows of each cause that are named; the others are counted."""
+"""Most bad rows per cause that are listed; the others are counted."""
 
 _KINDS = {"tool": str, "args": dict, "status": str, "source": str, "versions": dict, "shown": list, "later": list}
 _KINDS |= {"before": dict, "change": list, "lessons": list}
@@ -36,21 +36,22 @@ _FIELDS = ("tool", "args", "status", "result", "before", "change", "shown", "lat
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One call that was really made.
+    """One real call.
 
     Args:
         tool: The tool's name.
-        args: The arguments as they were sent.
+        args: The arguments as sent.
         status: `ok` or `error`.
         result: The result, or the error.
-        before: The trusted part of the task state before; None if nothing is known of it.
-        change: The JSON Patch by which `before` is known to have changed; None if that is not known.
-        shown: The reads of the same thread before it, each `{"name", "args", "result"}`.
-        later: Those after it, until something was written.
-        source: Where the row comes from: a file, a thread.
-        versions: What answered, such as `{"api": "1.2"}`: rows of different versions may contradict one another.
-        lessons: What the agent that made it took from it, each `{"part", "says", "status"}`: what is proposed of which
-            part of the tool's contract, or which rule it has closed or refuted.
+        before: The trusted part of the task state before the call; None if nothing is known.
+        change: The JSON Patch of `before` by the call; None if unknown.
+        shown: Earlier reads of the same thread, each `{"name", "args", "result"}`.
+        later: Later reads, up to the next write.
+        source: The row's origin: a file, a thread.
+        versions: The versions that answered, such as `{"api": "1.2"}`; rows of different versions may contradict each
+            other.
+        lessons: The agent's conclusions, each `{"part", "says", "status"}`: a proposal for a part of the tool's
+            contract, or a rule that was closed or refuted.
     """
 
     tool: str
@@ -67,7 +68,7 @@ class Observation:
 
     @property
     def after(self) -> JsonObject | None:
-        """The state after the call; None if it is not known."""
+        """The state after the call, None if unknown."""
         if self.before is None or self.change is None:
             return None
         after: JsonObject = apply_patch(self.before, self.change)
@@ -75,16 +76,16 @@ class Observation:
 
     @property
     def digest(self) -> str:
-        """The same for two observations of the same call in the same state with the same answer."""
+        """Equal for two observations of the same call in the same state with the same answer."""
         return digest([self.tool, self.args, self.before, self.status, self.result, self.change])
 
     @property
     def question(self) -> str:
-        """The same for two observations of the same call in the same state."""
+        """Equal for two observations of the same call in the same state."""
         return digest([self.tool, self.args, self.before])
 
     def to_row(self, *, masked: bool = True) -> JsonObject:
-        """Return the row, masked unless it stays in this process; keys that say nothing are left out."""
+        """Return the row, masked unless it stays in this process; empty keys are omitted."""
         row = {key: getattr(self, key) for key in _FIELDS}
         known = (*_FIELDS[:4], *(key for key in ("before", "change") if row[key] is not None))
         kept = {key: value for key, value in row.items() if key in known or value}
@@ -93,7 +94,7 @@ class Observation:
 
     @classmethod
     def from_row(cls, row: Any) -> Observation:
-        """Return the observation of a row. Raises ValueError with the cause if it is none."""
+        """Return a row's observation. Raises ValueError with the cause if it is invalid."""
         if not isinstance(row, dict) or row.get("v") != ROW_VERSION:
             raise ValueError("no observation of this version")
         for key, kind in _KINDS.items():
@@ -112,7 +113,7 @@ class Observation:
 
 
 def kind_of(error: Json, args: Mapping[str, Any]) -> str:
-    """Return a text that errors of one kind share: without what is quoted, words with digits, its arguments."""
+    """Return a text that errors of one kind share: without quoted text, words with digits, and argument values."""
     text = as_text(error)
     for value in sorted(
         {str(each) for each in args.values() if isinstance(each, str | int | float)}, key=len, reverse=True
@@ -123,7 +124,7 @@ def kind_of(error: Json, args: Mapping[str, Any]) -> str:
 
 
 def mask_values(value: Json) -> Json:
-    """Return JSON with `…` in place of what looks like a secret, also by its name."""
+    """Return JSON with `…` in place of likely secrets, also by their key."""
     if isinstance(value, dict):
         return {key: _mask_member(key, each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -140,12 +141,12 @@ def _mask_member(key: str, value: Json) -> Json:
 
 
 def is_masked(value: Json) -> bool:
-    """Return whether something in a value was masked, so that equal values may have been different ones."""
+    """Return whether a part of a value was masked, so that equal values may have been different."""
     return any(isinstance(each, str) and MASK in each for each in scalars_of(value))
 
 
 def without_masked(value: Any) -> Any:
-    """Return JSON whose objects are without the members that were masked: nothing is known of them."""
+    """Return JSON without the masked members of objects, whose values are unknown."""
     if isinstance(value, list):
         return [without_masked(each) for each in value]
     if not isinstance(value, dict):
@@ -155,7 +156,7 @@ def without_masked(value: Any) -> Any:
 
 @dataclass(slots=True)
 class BadRows:
-    """Rows that cannot be used: how many by cause, and the first of each by name."""
+    """Unusable rows: counts by cause, and the first names of each cause."""
 
     counts: Counter[str] = field(default_factory=Counter)
     named: dict[str, list[str]] = field(default_factory=dict)
@@ -166,7 +167,7 @@ class BadRows:
             known.append(where)
 
     def merge(self, other: BadRows) -> None:
-        """Take what another one has counted."""
+        """Add another one's counts."""
         self.counts.update(other.counts)
         for cause, names in other.named.items():
             self.named[cause] = [*self.named.get(cause, ()), *names][:NAMED]
@@ -180,7 +181,7 @@ class BadRows:
 
 
 def write_rows(file: str | Path, rows: Iterable[Observation], *, add: bool = False) -> int:
-    """Write observations, or add them to a file; return how many. Raises OSError."""
+    """Write observations, or append them to a file; return their number. Raises OSError."""
     count = 0
     with Path(file).open("a" if add else "w", encoding="utf-8") as target:
         for row in rows:
@@ -190,27 +191,27 @@ def write_rows(file: str | Path, rows: Iterable[Observation], *, add: bool = Fal
 
 
 class Observer:
-    """Takes the rows of real calls as they end. It never raises: what is observed does not depend on it.
+    """Receives the rows of real calls. It never raises, so that observed calls do not depend on it.
 
     Raises:
-        GeckoError: The target is neither a file's name nor a function.
+        GeckoError: The target is neither a file name nor a function.
     """
 
     everywhere: ClassVar[Observer | None] = None
-    """Takes the rows if none is named: pytest's."""
+    """The default observer of the process, set by the pytest plugin."""
 
     def __init__(self, target: Observe) -> None:
         if not (callable(target) or isinstance(target, str | Path)):
-            raise GeckoError(f"observe: expected a file, or a function that takes a row, got {type(target).__name__}")
+            raise GeckoError(f"observe: expected a file or a function, got {type(target).__name__}")
         self.target = target
 
     @classmethod
     def of(cls, given: Observe) -> Observer | None:
-        """Return the observer of what a user has named, or that of the whole process; None if there is neither."""
+        """Return the observer for a user's argument, else that of the process; None if there is none."""
         return cls.everywhere if given is None else cls(given)
 
     def __call__(self, make: Callable[[], Observation]) -> None:
-        """Take the row that a function makes; in a file it is there, in one write, when this returns."""
+        """Write the row that a function makes; a file row is written in one write and synced."""
         try:
             written = make().to_row()
             if callable(self.target):
@@ -233,15 +234,15 @@ def observe_step(
     taught: bool = False,
     **more: Any,
 ) -> Observation:
-    """Return the observation of a step that was really made.
+    """Return the observation of a real step.
 
     Args:
-        step: The step, which has an outcome.
+        step: The step, with an outcome.
         done: The steps before it.
         start: The task state before these.
-        reads: Whether a tool, by its name, only reads.
-        supposed: JSON Pointers into `start` of what is only supposed.
-        taught: True if what it changed is what a learned contract says, which is no evidence.
+        reads: Whether a tool, by name, only reads.
+        supposed: JSON Pointers to the supposed parts of `start`.
+        taught: True if a learned contract determined the change, which is then no evidence.
         more: Further fields of the observation.
     """
     outcome, call = step["outcome"], step["call"]

@@ -1,12 +1,11 @@
-"""Where values come from: one record of an origin, and the ledger of a task state, folded from the steps' patches.
+"""Origins of values: the record of an origin, and the origins of a task state, folded from the steps' patches.
 
-A change marks what it adds or replaces; what has no step was there before. What a change moves or copies keeps its
-marks, and so do items that it shifts in a list. What it takes out of an object leaves a mark if nothing stands any
-more; out of a list it marks the list itself, whose length comes from it. What a doubtful change moves, copies or leaves
-is doubtful as well.
+A change marks the values that it adds or replaces; values without a step existed before. Moved, copied and shifted
+values keep their marks. A value removed from an object leaves a mark of its absence; one removed from a list marks the
+list, whose length has changed. Everything that a doubtful change touches is doubtful.
 
-Trusted is what a caller, a contract, a function, an example or a real tool has established (ToolGate, section 3.2); not
-what an inventing rung or a model wrote.
+Trusted values were established by a caller, a contract, a function, an example or a real tool (ToolGate, section 3.2),
+and not written by an inventing rung or a model.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ from .patch import apply_patch, find, tokens
 from .places import Place, pointer
 
 Untrusted = Callable[[], Sequence[str]]
-"""Returns JSON Pointers to the parts of a task state that are only supposed, found when they are asked for."""
+"""Returns JSON Pointers to the supposed parts of a task state, computed on demand."""
 
 Key = str | int
 NOT_KNOWN = "(not known)"
 
 
 class Mark(NamedTuple):
-    """An origin that is not written out yet, as `state.Origin`: most never are."""
+    """The compact form of an origin (`state.Origin`): most are never written out."""
 
     kind: str = "stated"
     source: str = "state"
     place: Place | str = ""
-    """In a result or a state its place, or a JSON Pointer, or the id of a message."""
+    """A place or JSON Pointer in a result or state, or the id of a message."""
     step: int = 0
     rung: str = ""
     attempt: int = 0
@@ -47,11 +46,11 @@ class Mark(NamedTuple):
 
     @property
     def doubtful(self) -> bool:
-        """Return whether nothing real supports it."""
+        """Return whether the value has no real source."""
         return self.kind == "chosen"
 
     def origin(self) -> Origin:
-        """Return the record, without what is not known."""
+        """Return the record, without unknown fields."""
         path = self.place if isinstance(self.place, str) else pointer(self.place)
         known: Any = {name: value for name, value in zip(self._fields[3:], self[3:], strict=True) if value}
         return {"kind": self.kind, "from": self.source, "path": path, **known}  # type: ignore[typeddict-item]
@@ -61,13 +60,13 @@ GIVEN, SUPPOSED = Mark(), Mark("chosen")
 
 
 def is_supposed(outcome: Outcome) -> bool:
-    """Return whether a model has made up what an outcome changes, or it follows from a document alone."""
+    """Return whether a model made up an outcome's change, or it follows from a document alone."""
     return bool(outcome.get("invented") or outcome.get("supposed") or outcome.get("evidence") == "derived")
 
 
 @dataclass(slots=True)
 class _MarkNode:
-    """The mark of a value, of all below it that is not listed, and those below it that differ."""
+    """The mark of a value, of all its members that are not listed, and its listed members with other marks."""
 
     own: Mark
     rest: Mark
@@ -77,20 +76,20 @@ class _MarkNode:
         return self.kids.get(key) or _MarkNode(self.rest, self.rest)
 
     def shift(self, place: int, by: int) -> None:
-        """Let items of a list from a place on move up or down."""
+        """Shift the items of a list from a position on."""
         self.kids = {key + by * (key >= place): kid for key, kid in self.kids.items() if isinstance(key, int)}
 
 
 class OriginMap:
-    """A task state, which is not changed, with the origin of each of its values."""
+    """An immutable task state with the origin of each value."""
 
     def __init__(self, document: Json, first: Mark = GIVEN) -> None:
         self.document = document
         self._root = _MarkNode(first, first)
-        self.has_doubts = first.doubtful  # most never have one, and are not walked through then
+        self.has_doubts = first.doubtful  # without doubts, as in most cases, the tree is not searched
 
     def mark(self, path: str, mark: Mark) -> None:
-        """Mark the value at a JSON Pointer and below; with `-` as its last token only the object or list itself."""
+        """Mark the value at a JSON Pointer and all below; with `-` as last token only the container itself."""
         self.has_doubts = self.has_doubts or mark.doubtful
         *above, last = ["", *tokens(path)]
         if last == "-" and above:
@@ -99,7 +98,7 @@ class OriginMap:
             self._put(tokens(path), _MarkNode(mark, mark), is_new=False)
 
     def apply(self, patch: Patch, mark: Mark) -> None:
-        """Apply a change, and mark what it changes. Raises PatchConflict, with the operations before it applied."""
+        """Apply a patch, and mark its changes. Raises PatchConflict, with the operations before it applied."""
         self.has_doubts = self.has_doubts or mark.doubtful
         for operation in patch:
             after = apply_patch(self.document, [operation])
@@ -115,7 +114,7 @@ class OriginMap:
         node = deepcopy(self._node(source)) if keeps else _MarkNode(mark, mark)
         if name in ("remove", "move"):
             self._take(source, mark)
-            # where an item goes to, its index counts without what was taken
+            # the target index of a move does not count the removed item
             self.document = apply_patch(self.document, [{"op": "remove", "path": pointer(source)}])
         if name != "remove":
             self._put(path, node, is_new=name != "replace")
@@ -139,14 +138,14 @@ class OriginMap:
         parent.own = parent.own if parent.own.doubtful else mark
 
     def _key(self, path: Sequence[str]) -> Key:
-        """Return the last token of a path as the key of its parent: in a list the index."""
+        """Return the last token of a path as a key of its parent: in a list the index."""
         parent = find(self.document, list(path[:-1]))
         if not isinstance(parent, list):
             return path[-1]
         return len(parent) if path[-1] == "-" else int(path[-1])
 
     def _open(self, path: Sequence[str]) -> _MarkNode:
-        """Return the node at a path, put there where there is none yet."""
+        """Return the node at a path, created if necessary."""
         node = self._root
         for depth in range(len(path)):
             key = self._key(path[: depth + 1])
@@ -163,7 +162,7 @@ class OriginMap:
         return node
 
     def suppose(self, places: Iterable[str]) -> OriginMap:
-        """Mark places as supposed, and return the ledger; what is not there, or is known to be supposed, stays."""
+        """Mark places as supposed, and return self; missing and already doubtful places are skipped."""
         for place in places:
             with suppress(PatchConflict, LookupError, ValueError, TypeError):
                 if not self.at(place.removesuffix("/-")).doubtful:
@@ -171,7 +170,7 @@ class OriginMap:
         return self
 
     def book(self, steps: Sequence[Step], *, first: int = 1, attempt: int = 0, turn: int = 0) -> OriginMap:
-        """Apply what steps of an attempt have written, and return the ledger. Raises PatchConflict."""
+        """Apply the changes of an attempt's steps, and return self. Raises PatchConflict."""
         for number, step in enumerate(steps, first):
             if outcome := step.get("outcome"):
                 rung = "model" if outcome.get("supposed") and not outcome.get("invented") else outcome["rung"]
@@ -182,7 +181,7 @@ class OriginMap:
         return self
 
     def at(self, path: str) -> Mark:
-        """Return the mark of the value at a JSON Pointer, or of its absence there.
+        """Return the mark of the value at a JSON Pointer, or of its absence.
 
         Raises:
             PatchConflict: It is not a JSON Pointer.
@@ -191,7 +190,7 @@ class OriginMap:
         return self._node(tokens(path)).own
 
     def origin_at(self, path: str) -> Origin | None:
-        """Return the origin of the value at a JSON Pointer, or of the last one there; None if there never was one.
+        """Return the origin of the current or last value at a JSON Pointer; None if there never was one.
 
         Raises:
             StateError: It is not a JSON Pointer.
@@ -213,19 +212,19 @@ class OriginMap:
     def doubtful(self) -> list[str]:
         """Return JSON Pointers to the parts that are doubtful as a whole.
 
-        Of an object or list that is doubtful only by itself, not in what it holds, the pointer ends in `/-`. An object
-        with a doubtful member of the name `-` counts as doubtful as a whole: the two pointers would be the same.
+        If only a container itself is doubtful, not its members, the pointer ends in `/-`. An object with a doubtful
+        member named `-` counts as doubtful as a whole, because both would have the same pointer.
         """
         return list(_doubtful(self._root, self.document, ())) if self.has_doubts else []
 
 
 def find_untrusted(start: JsonObject, supposed: Sequence[str], steps: Sequence[Step]) -> list[str]:
-    """Return JSON Pointers to what is only supposed of the state that the steps have made of `start`.
+    """Return JSON Pointers to the supposed parts of the state that the steps have made from `start`.
 
-    `supposed` are places of it that a model made up.
+    `supposed` are the parts of `start` that a model made up.
 
     Returns:
-        The pointers; `[""]`, all of it, if the steps do not apply: the state was edited in between.
+        The pointers; `[""]` (the whole state) if the steps do not apply because the state was edited in between.
     """
     changed = [step["outcome"] for step in steps if "outcome" in step and step["outcome"]["patch"]]
     if not supposed and not any(map(is_supposed, changed)):
@@ -258,13 +257,13 @@ def _is_any(node: _MarkNode) -> bool:
 
 
 def is_doubtful(path: Sequence[Key], parts: Sequence[str]) -> bool:
-    """Return whether something at a path, above it or below it is among the doubtful parts."""
+    """Return whether a place at, above or below a path is doubtful."""
     place = f"{pointer(path)}/"
     return any(place.startswith(f"{part}/") or part.startswith(place) for part in parts)
 
 
 def trusted_part(state: JsonObject, untrusted: Iterable[str]) -> JsonObject:
-    """Return a copy of a task state without what `find_untrusted` found; an item of a list leaves its place behind."""
+    """Return a copy of a task state without the parts of `find_untrusted`; list items are replaced by a placeholder."""
     kept = clone(state)
     for path in untrusted:
         if not path:
@@ -273,7 +272,7 @@ def trusted_part(state: JsonObject, untrusted: Iterable[str]) -> JsonObject:
         owner = find(kept, parents)
         if isinstance(owner, dict):
             owner.pop(last, None)
-        elif last != "-":  # else of the list only its length is supposed
+        elif last != "-":  # else only the list's length is supposed
             owner[int(last)] = NOT_KNOWN
     return kept
 
@@ -284,32 +283,34 @@ def blame(
     """Return where a value of the task state comes from.
 
     Args:
-        rehearsals: The record of a rehearsal, or of all turns in order: the accepted ones have changed the state.
-        path: JSON Pointer of the value at the end: `/orders/7/status`.
-        state: The task state that the first turn was given.
-        attempt: Which attempt of the last turn; the chosen one if None.
+        rehearsals: The record of a rehearsal, or of all turns in order; accepted ones have changed the state.
+        path: JSON Pointer to the value in the final state: `/orders/7/status`.
+        state: The task state at the start of the first turn.
+        attempt: Number of the last turn's attempt; by default the chosen one.
 
     Returns:
-        Its origin `from` the state: with turn, attempt, step, call, tool and rung of the call that wrote it, or took
-        away what stood there; without a step where it was there before. None if nothing ever stood.
+        The origin, `from` the state, with turn, attempt, step, call, tool and rung of the call that wrote or removed
+        the value; without a step if the value existed before. None if there never was a value.
 
     Raises:
-        StateError: The path is not a JSON Pointer, there is no such attempt, or a turn began from another state.
+        StateError: The path is no JSON Pointer, there is no such attempt, or a turn started from another state.
     """
     turns = [rehearsals] if isinstance(rehearsals, Mapping) else list(rehearsals)
-    ledger = OriginMap(state)
+    origins = OriginMap(state)
     for turn, record in enumerate(turns, 1):
         if made_up := record.get("supposed_state"):
-            whole = {RUNTIME: {}, **made_up["state"], **ledger.document}  # no variables: they stand in no record
-            new = [{"op": "add", "path": pointer([key]), "value": whole[key]} for key in whole.keys() - ledger.document]
-            ledger.apply(new, SUPPOSED)
-            ledger.suppose(made_up["paths"])
+            whole = {RUNTIME: {}, **made_up["state"], **origins.document}  # runtime variables are in no record
+            new = [
+                {"op": "add", "path": pointer([key]), "value": whole[key]} for key in whole.keys() - origins.document
+            ]
+            origins.apply(new, SUPPOSED)
+            origins.suppose(made_up["paths"])
         is_last = turn == len(turns)
         if is_last or record["verdict"]["status"] == "accepted":
             number = attempt if is_last and attempt is not None else record["chosen"]
             chosen = next((each for each in record["attempts"] if each["number"] == number), None)
-            if chosen is None or digest(ledger.document) != chosen["start_digest"]:
+            if chosen is None or digest(origins.document) != chosen["start_digest"]:
                 why = "began from another task state than `state` gives" if chosen else f"has no attempt {number}"
                 raise StateError(f"blame: turn {turn} {why}")
-            ledger.book(chosen["steps"], turn=turn, attempt=number)
-    return ledger.origin_at(path)
+            origins.book(chosen["steps"], turn=turn, attempt=number)
+    return origins.origin_at(path)

@@ -1,7 +1,7 @@
 """JSON Patch (RFC 6902) and JSON Pointer (RFC 6901) for task states.
 
-Applying is copy-on-write: a patch copies the containers on its own paths, shares everything else with the document that
-it was given, and changes neither document nor patch.
+Patches are applied copy-on-write: containers on the patch's paths are copied, everything else is shared with the given
+document; neither document nor patch is changed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..values.places import pointer, pointer_tokens, shorten
 from .digest import MAX_DEPTH
 
 COPY_LIMIT = 4_000_000
-"""Characters of JSON that one patch may copy: forty copies that each double a document would fill every memory."""
+"""Most characters of JSON that one patch may copy: forty copies that each double a document would exhaust memory."""
 
 _INDEX = re.compile(r"0|[1-9][0-9]*")
 _BAD_ESCAPE = re.compile(r"~(?![01])")
@@ -26,16 +26,16 @@ _SHOWN = 120
 def apply_patch(document: Json, patch: Patch) -> Json:
     """Return the document with the whole patch applied.
 
-    As RFC 6902 has it, with three limits of our own: the whole document cannot be removed, nothing is nested deeper
-    than 100 levels, and a patch copies at most `COPY_LIMIT` characters. In `test`, numbers of the same value are equal,
-    1 and 1.0 too, as the RFC says; true is not a number.
+    As in RFC 6902, with three limits: the whole document cannot be removed, nothing is nested deeper than 100 levels,
+    and a patch copies at most `COPY_LIMIT` characters. As in the RFC, `test` compares numbers by value (1 equals 1.0);
+    true is no number.
 
     Args:
         document: Any JSON value; it is not changed.
         patch: A list of operations; the result shares their values.
 
     Raises:
-        PatchConflict: Names the first operation that does not apply, and why.
+        PatchConflict: The first operation that does not apply, with the reason.
     """
     if not isinstance(patch, (list, tuple)):
         raise PatchConflict(f"expected a patch as a list of operations, got {_name_type(patch)}")
@@ -54,7 +54,7 @@ def fold_patches(document: JsonObject, patches: Sequence[Patch]) -> JsonObject:
     Batching-invariant: `fold(fold(d, a), b) == fold(d, a + b)`.
 
     Raises:
-        PatchConflict: A patch does not apply. Patches are tried before they are written, so that this does not happen.
+        PatchConflict: A patch does not apply; patches are tested before they are written.
     """
     for patch in patches:
         document = apply_patch(document, patch)
@@ -62,12 +62,12 @@ def fold_patches(document: JsonObject, patches: Sequence[Patch]) -> JsonObject:
 
 
 def booked_patch(outcome: Outcome) -> Patch:
-    """Return all that an outcome has written to the task state: its change, and what it has observed."""
+    """Return all writes of an outcome to the task state: its change and its observations."""
     return [*(outcome["patch"] or ()), *outcome.get("observed", ())]
 
 
 def tokens(pointer: str) -> list[str]:
-    """Return the tokens of a JSON Pointer: `/a~1b/0` has `["a/b", "0"]`.
+    """Return the tokens of a JSON Pointer: `["a/b", "0"]` for `/a~1b/0`.
 
     Raises:
         PatchConflict: It is not a JSON Pointer.
@@ -84,7 +84,7 @@ def tokens(pointer: str) -> list[str]:
 
 
 def equal(a: Json, b: Json, same: Callable[[Json, Json], bool]) -> bool:
-    """Return True if both have the same containers, and scalars that are the `same`."""
+    """Return True if both have the same structure, and scalars that are equal by `same`."""
     if a is b:
         return True
     if isinstance(a, dict) and isinstance(b, dict):
@@ -95,23 +95,23 @@ def equal(a: Json, b: Json, same: Callable[[Json, Json], bool]) -> bool:
 
 
 def same_value(a: Json, b: Json) -> bool:
-    """Return True if two values are equal by value: 5 and 5.0 are, 1 and true are not."""
+    """Return True if two values are equal by value: 5 equals 5.0, but 1 does not equal true."""
     return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
 
 
 def overlap(a: Patch, b: Patch, *, document: Json = None) -> list[str]:
-    """Return pointers to the places where one patch changes what the other touches, sorted.
+    """Return pointers to the places where one patch changes a place that the other touches, sorted.
 
-    Touched is what an operation changes, copies or tests. Places overlap if they are the same or one is inside the
-    other, and where an item put into a list or taken from it shifts the other's items: two appends, for one.
+    An operation touches the places that it changes, copies or tests. Places overlap if they are equal or nested, or if
+    inserting or removing a list item shifts the other's items (for example two appends).
 
     Args:
         a: A patch.
-        b: A patch made for the same document.
-        document: What both were made for. Without it, only a "-" shows that `/x/0` and `/x/1` are items of a list.
+        b: A patch for the same document.
+        document: The document of both. Without it, `/x/0` and `/x/1` are known as list items only from a "-".
 
     Raises:
-        PatchConflict: An operation has no path, or one that is not a JSON Pointer.
+        PatchConflict: An operation has no path, or an invalid one.
     """
     ours = [use for operation in a for use in _uses(operation)]
     theirs = [use for operation in b for use in _uses(operation)]
@@ -146,7 +146,7 @@ def _clash(x: _PathUse, y: _PathUse, document: Json) -> bool:
 
 
 def _shifts(mover: _PathUse, other: _PathUse, depth: int, document: Json) -> bool:
-    """Return True where `mover` changes which item `other` is about; up to this depth their paths are the same."""
+    """Return True if `mover` shifts the item of `other`; their paths are equal up to this depth."""
     here, there = mover.path[depth], other.path[depth]
     if not (mover.puts or mover.takes) or len(mover.path) != depth + 1 or not (_is_item(here) and _is_item(there)):
         return False
@@ -169,8 +169,8 @@ def _is_list(document: Json, path: list[str]) -> bool:
 class _Patching:
     """One application of a patch.
 
-    `owned` has the containers that this application has copied, each of them in one place of the document only: those,
-    and no others, are changed in place. Keeping them also keeps their ids from being reused.
+    `owned` contains the containers that were copied, each used in one place only; only these are changed in place.
+    Keeping them also prevents their ids from being reused.
     """
 
     def __init__(self, document: Json) -> None:
@@ -179,7 +179,7 @@ class _Patching:
         self.copied = 0
 
     def run(self, operation: Operation) -> None:
-        if not isinstance(operation, (dict, Mapping)):  # a dict is found at once
+        if not isinstance(operation, (dict, Mapping)):  # the check for dict is faster
             raise PatchConflict(f"expected an operation as an object, got {_name_type(operation)}")
         name = operation.get("op")
         step = _STEPS.get(name) if isinstance(name, str) else None
@@ -242,7 +242,7 @@ class _Patching:
             parent.insert(position, value)
 
     def _open(self, path: list[str]) -> Any:
-        """Return the container at the path, ready to be changed, as are those on the way to it."""
+        """Return the container at the path; it and the containers above are copied if necessary."""
         self.document = container = self._own(self.document)
         for token in path:
             key = _key(container, token)
@@ -299,10 +299,10 @@ def _beyond(digits: str, last: int) -> bool:
 
 
 def _measure(value: Json, room: int) -> int:
-    """Estimate how many characters of JSON the value has.
+    """Estimate the number of characters of a value as JSON.
 
     Raises:
-        PatchConflict: Its containers are nested more than `room` levels deep.
+        PatchConflict: It is nested more than `room` levels deep.
     """
     if not isinstance(value, (dict, list)):
         return len(value) if isinstance(value, str) else 8
@@ -348,7 +348,7 @@ _STEPS: dict[str, Callable[[_Patching, list[str], Operation], None]] = {
 
 
 def apply_fitting(state: JsonObject, patch: Patch) -> JsonObject:
-    """Return the state with a patch; unchanged if that does not fit it."""
+    """Return the state with a patch applied, unchanged if the patch does not apply."""
     try:
         return fold_patches(state, [patch])
     except PatchConflict:

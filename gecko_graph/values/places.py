@@ -1,4 +1,4 @@
-"""Plain JSON values: their scalars and places, JSON Pointers (RFC 6901) and excerpts, the state's clock."""
+"""Plain JSON values: scalars and places, JSON Pointers (RFC 6901), excerpts, the state's clock."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any, TypeAlias
 from ..state import Json
 
 Place: TypeAlias = tuple[str | int, ...]
-"""Keys and indices that lead to a part of a value."""
+"""The keys and indices that lead to a part of a value."""
 
 
 def as_text(value: Any) -> str:
-    """Return a value as a message has it: a text as it is, all else as JSON."""
+    """Return a text as it is, other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def scalars(value: Any, *, keys: bool = False) -> Iterator[tuple[Place, Any]]:
-    """Yield the scalars in a value with their places, in order; with `keys` the names of members as well."""
+    """Yield the scalars of a value with their places, in order; with `keys` also the names of members."""
     waiting: list[tuple[Place, Any]] = [((), value)]
     while waiting:
         place, each = waiting.pop()
-        if type(each) is str:  # as most are
+        if type(each) is str:  # the most common case
             yield place, each
         elif isinstance(each, dict):
             if keys:
@@ -36,7 +36,7 @@ def scalars(value: Any, *, keys: bool = False) -> Iterator[tuple[Place, Any]]:
 
 
 def scalars_of(value: Any, *, keys: bool = False) -> Iterator[Any]:
-    """Yield the scalars in a value, in order; with `keys` the names of members as well."""
+    """Yield the scalars of a value, in order; with `keys` also the names of members."""
     if isinstance(value, dict):
         yield from value if keys else ()
     if isinstance(value, dict | list | tuple):
@@ -47,7 +47,7 @@ def scalars_of(value: Any, *, keys: bool = False) -> Iterator[Any]:
 
 
 def map_scalars(value: Any, change: Callable[[Any], Any], *, keys: bool = False) -> Any:
-    """Return a copy with each scalar in it changed; with `keys` the names of members as well, which stay texts."""
+    """Return a copy with each scalar changed; with `keys` also the names of members, which stay text."""
     if isinstance(value, Mapping):
         return {str(change(key)) if keys else key: map_scalars(each, change, keys=keys) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -56,7 +56,7 @@ def map_scalars(value: Any, change: Callable[[Any], Any], *, keys: bool = False)
 
 
 def map_texts(value: Any, change: Callable[[str], Any], *, keys: bool = False) -> Any:
-    """Return a copy with each text in it changed; with `keys` the names of members as well."""
+    """Return a copy with each text changed; with `keys` also the names of members."""
     return map_scalars(value, lambda each: change(each) if isinstance(each, str) else each, keys=keys)
 
 
@@ -65,38 +65,38 @@ _INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 def pointer(tokens: Sequence[str | int]) -> str:
-    """Return the JSON Pointer (RFC 6901) of these tokens: `["a/b", 0]` is `/a~1b/0`, none is an empty text."""
+    """Return the JSON Pointer (RFC 6901) of tokens: `/a~1b/0` for `["a/b", 0]`, "" for none."""
     return "".join(map(pointer_step, tokens))
 
 
 def pointer_step(token: str | int) -> str:
-    """Return one token of a JSON Pointer, escaped, with the slash before it."""
+    """Return one escaped token of a JSON Pointer, with its slash."""
     return "/" + str(token).replace("~", "~0").replace("/", "~1")
 
 
 def short_pointer(tokens: Sequence[str | int]) -> str:
-    """Return a JSON Pointer for a message: of a long name only the beginning, without line ends."""
+    """Return a JSON Pointer for a message: long names are shortened, line ends escaped."""
     return pointer([printable(shorten(str(token), EXCERPT_CHARS)) for token in tokens])
 
 
 def printable(text: str) -> str:
-    """Return a text for one line: as it is, or as in JSON if it has line ends or other signs that nobody sees."""
+    """Return a text for one line: unchanged, or escaped as in JSON if it has unprintable characters."""
     return text if text.isprintable() else json.dumps(text)[1:-1]
 
 
 def pointer_tokens(pointer: str) -> list[str]:
-    """Return the tokens of a JSON Pointer made by `pointer`: `/a~1b/0` has `["a/b", "0"]`."""
+    """Return the tokens of a JSON Pointer made by `pointer`: `["a/b", "0"]` for `/a~1b/0`."""
     found = pointer.split("/")[1:]
     return [token.replace("~1", "/").replace("~0", "~") for token in found] if "~" in pointer else found
 
 
 def bare(pointer: str) -> str:
-    """Return a JSON Pointer for a message, as people write it: `order_id` of `/order_id`, `items/0/id`."""
+    """Return a JSON Pointer as people write it: `order_id` for `/order_id`, `items/0/id`."""
     return "/".join(pointer_tokens(short_pointer(pointer_tokens(pointer)))) or pointer
 
 
 def place_at(value: Json, pointer: str) -> Place:
-    """Return the place of a JSON Pointer in a value: positions in its lists are numbers. What it lacks stays text."""
+    """Return a JSON Pointer as a place in a value: list indices become numbers, missing parts stay text."""
     place: list[str | int] = []
     for token in pointer_tokens(pointer):
         is_index = isinstance(value, list) and _INDEX.fullmatch(token)
@@ -106,7 +106,7 @@ def place_at(value: Json, pointer: str) -> Place:
 
 
 def value_at(value: Json, pointer: str) -> Json:
-    """Return the value at a JSON Pointer; None if there is none."""
+    """Return the value at a JSON Pointer, None if there is none."""
     for token in pointer_tokens(pointer):
         value = _member(value, int(token) if isinstance(value, list) and _INDEX.fullmatch(token) else token)
     return value
@@ -120,7 +120,7 @@ def _member(value: Json, token: str | int) -> Json:
 
 
 def excerpt(value: Json) -> str:
-    """Return the beginning of a value as JSON, at most `EXCERPT_CHARS` characters."""
+    """Return the start of a value as JSON, at most `EXCERPT_CHARS` characters."""
     members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     is_large = len(members) > EXCERPT_CHARS or any(isinstance(each, dict | list) for each in members)
     text = ""
@@ -133,11 +133,11 @@ def excerpt(value: Json) -> str:
 
 _ENCODER = json.JSONEncoder(
     ensure_ascii=False, default=lambda each: f"({type(each).__name__})", check_circular=False
-)  # in C where it writes all at once
+)  # for a single chunk the encoder runs in C
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return text for a message: at most `limit` characters of it, and a mark if there are more."""
+    """Return at most `limit` characters of a text, and a mark if there are more."""
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
@@ -148,7 +148,7 @@ def _head(value: Json) -> Json:
 
 
 def places(value: Json, here: str = "") -> Iterator[tuple[str, Json]]:
-    """Yield each value within a value, with its JSON Pointer."""
+    """Yield each nested value with its JSON Pointer."""
     yield here, value
     members: Any = value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else {}
     for key, each in members.items():
@@ -156,7 +156,7 @@ def places(value: Json, here: str = "") -> Iterator[tuple[str, Json]]:
 
 
 def clock(state: Any) -> str | None:
-    """Return the task state's clock: its `now`, or its runtime state's; None if it has none."""
+    """Return the task state's clock: its `now`, or that of its runtime state; None if it has none."""
     if not isinstance(state, dict):
         return None
     runtime = state.get("runtime_state")

@@ -121,10 +121,10 @@ def _without_nulls(value: Json) -> Any:
 def read_json(text: str, *, what: str) -> Any:
     """Return the value of JSON text. Raises ValueError, also for what JSON has no word for."""
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         raise ValueError(f"{what}: no JSON") from None
 
 
-def _refuse(word: str) -> Any:
+def refuse_constant(word: str) -> Any:
     raise ValueError(word)

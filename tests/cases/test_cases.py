@@ -115,7 +115,7 @@ def test_no_case_is_written_over(folder, capsys):
 def test_ctrl_c_says_that_the_same_command_goes_on(folder, capsys, monkeypatch):
     monkeypatch.setattr("gecko_graph.cli.test.build_report", raise_interrupt)
     assert main(["test", "cases", "--agent", "my_agents:good", "--save", "done.jsonl"]) == 130
-    assert "the same command goes on" in capsys.readouterr().err
+    assert "rerun the same command to resume" in capsys.readouterr().err
 
 
 def raise_interrupt(records):
@@ -130,7 +130,7 @@ def test_augmentations_and_trials(folder, capsys):
     held = [(one["file"], one["augmentation"], one["trial"]) for one in report["conversations"]]
     assert held == sorted(held)
     assert main(["test", "cases", "--agent", "my_agents:good", "--augment", "al_tools"]) == 2
-    assert "known are no_distraction_tools" in capsys.readouterr().err
+    assert "expected no_distraction_tools" in capsys.readouterr().err
 
 
 def test_a_model_for_simulated_tools_is_named(folder, capsys):
@@ -164,10 +164,10 @@ def test_a_stopped_run_goes_on(folder, capsys):
     (folder / "done.jsonl").write_text(lines[0] + "\n" + lines[1][:50], encoding="utf-8")
     assert len(read_finished(folder / "done.jsonl")) == 1
     assert main(arguments) == 0
-    assert "1 conversations were held before" in capsys.readouterr().out
+    assert "1 conversations are already finished" in capsys.readouterr().out
     (folder / "done.jsonl").write_text("no json\n{}\n", encoding="utf-8")
     assert main(arguments) == 2
-    assert "line 1 is no finished conversation" in capsys.readouterr().err
+    assert "line 1 is not a finished conversation" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_a_paused_turn_shows_what_it_asks_and_a_finished_one_what_was_done(run, 
         assert "accepted, 1 of 1" in told
         assert told.count("asks         ") == 3
         assert "carried out" not in told
-        assert "1 turn, not over" in shown(run, tmp_path)
+        assert "1 turn, not finished" in shown(run, tmp_path)
         out = agent.invoke(APPROVED, THREAD)
         told = shown(run, tmp_path, "t")
     assert told.startswith("Turn 1  Order 3 pens")

@@ -73,7 +73,7 @@ def test_the_file_is_named_as_contracts_are(run, tmp_path):
     assert run("learn", "api.yaml", "calls.jsonl", "-o", tmp_path / "x.txt")[0] == 2
 
 
-@pytest.mark.parametrize(("text", "cause"), [("", "there are no rows"), ("no row\n", "calls.jsonl:1")])
+@pytest.mark.parametrize(("text", "cause"), [("", "no rows"), ("no row\n", "calls.jsonl:1")])
 def test_rows_of_which_none_can_be_used_leave_what_is_there(run, tmp_path, text, cause):
     calls, target = tmp_path / "calls.jsonl", tmp_path / "shop.contracts.yaml"
     calls.write_text(text, encoding="utf-8")

@@ -33,7 +33,7 @@ MISTAKES = {
     ("run", SHOP, "--model", "opnai:gpt-5-mini"): ("unknown provider 'opnai'", "did you mean openai?"),
     ("run", SHOP, "--resume"): ("--resume needs --save FILE",),
     ("run", SHOP, "--set", "retries=1"): ("--set retries=1", "did you mean max_retries?", *KNOBS),
-    ("run", SHOP, "--set", "max_retries=-1"): ("--set max_retries=-1", "greater than or equal to 0", "Rounds after"),
+    ("run", SHOP, "--set", "max_retries=-1"): ("--set max_retries=-1", "greater than or equal to 0", "Retries after"),
     ("run", SHOP, "--json", "/no/such/folder.json"): (
         "--json /no/such/folder.json",
         "cannot be written",

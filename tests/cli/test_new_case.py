@@ -105,7 +105,7 @@ def test_what_is_invented_is_said_and_the_case_can_be_made_again(folder, says, r
     assert code == 0
     assert "the answers of book_slot, free_slots are invented" in out
     text = (folder / "a.gecko.yaml").read_text()
-    assert "# The milestones only say which calls are made: the answers of book_slot, free_slots" in text
+    assert "# The milestones only name the calls: the answers of book_slot, free_slots" in text
     assert [each.id for each in Scenario.load("a.gecko.yaml").goal.milestones] == ["free_slots_1", "book_slot_2"]
     assert run("test", "a.gecko.yaml", "--agent", "slot_agents:hasty")[0] == 1
     assert run(*NEW, "--from", "a.gecko.yaml", "-o", "b.gecko.yaml")[0] == 0
@@ -171,7 +171,7 @@ def test_what_goes_wrong_is_said_and_nothing_is_lost(folder, says):
         (["slot_tools:NUMBER"], "expected a list of tools, got int"),
         (["slot_tools:book_slot"], "put it into brackets"),
         (["slot_tools:TOOLS"], "no lines were piped in"),
-        (["slot_tools:TOOLS", "-o", "case.yaml"], "a case's file is named *.gecko.yaml"),
+        (["slot_tools:TOOLS", "-o", "case.yaml"], "the name of a case must match *.gecko.yaml"),
         (["slot_tools:TOOLS", "--from", FILES], "it has no user with a script"),
     ],
 )
@@ -196,7 +196,7 @@ def test_a_person_plays_the_user_of_a_case(folder, says, run):
     assert f"goal: {LINES[0]}" in out
     assert out.index(f"you: {LINES[0]}") < out.index("agent: Done.") < out.index("you: Thank you very much.")
     refused = says([""], "test", "a.gecko.yaml", "--agent", "slot_agents:build", "--play")
-    assert "--play: there is no terminal to type at" in mistake(refused)
+    assert "--play: no terminal, and no lines were piped in" in mistake(refused)
 
 
 def test_a_person_at_a_terminal_ends_by_ctrl_d(folder, monkeypatch, capsys):

@@ -163,7 +163,7 @@ def test_killed_in_a_call_the_same_command_makes_each_once(run, service, typed, 
     if not keys:
         assert (code, len(service.log())) == (4, 1 + after), "--yes does not say what became of it"
         assert "in doubt" in out
-        assert "it is not known whether it took effect" in out
+        assert "it is unknown whether it took effect" in out
         typed("what?", f"happened {json.dumps(service.log()[1]['result'])}" if after else "make_now")
         code, out, _ = run(*command)
     assert (code, done(service)) == (0, WRITES), out
@@ -184,7 +184,7 @@ def test_what_cannot_be_carried_out_is_said_with_what_can(run, service, saved, t
     run("run", SHOP, "--save", other, "--thread", "monday")
     assert "rehearsed without real calls" in mistake(run("do", other, "monday"))
     assert "--server URL" in mistake(run("do", other, "monday"))
-    assert f"it holds '{THREAD}'" in mistake(run("do", saved, "monday"))
+    assert f"it has '{THREAD}'" in mistake(run("do", saved, "monday"))
     assert "gecko-graph do" in mistake(run("run", ORDER, "--save", saved, "--resume"))
     assert "no such file" in mistake(run("do", tmp_path / "gone.sqlite", "x"))
 
@@ -281,6 +281,6 @@ def test_undo_carries_out_no_plan_that_waits(run, service, saved, tmp_path):
     assert (code, service.log()) == (2, [])
     assert f"gecko-graph do {saved} {THREAD}" in err
     assert "no such file" in mistake(run("undo", tmp_path / "none.sqlite", THREAD))
-    assert f"it holds '{THREAD}'" in mistake(run("undo", saved, "monday"))
+    assert f"it has '{THREAD}'" in mistake(run("undo", saved, "monday"))
     assert run("do", saved, THREAD, "--yes")[0] == 0
     assert done(service) == WRITES

@@ -36,7 +36,7 @@ def test_a_failed_turn_counts_however_often_the_run_is_resumed(command, interrup
     interrupt(2)
     assert command()[0] == 130
     interrupt(0)
-    for expected in ("task     Put the pen away.", "t was finished before"):
+    for expected in ("task     Put the pen away.", "t is already finished"):
         code, out, _ = command("--resume")
         assert code == 1
         assert "result       accepted" in out

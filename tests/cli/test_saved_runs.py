@@ -49,9 +49,9 @@ def test_history_says_which_call_a_value_comes_from(run, tmp_path):
     given = json.loads(run("history", file, "file-the-report", "--blame", folder)[1].partition(": ")[2])
     assert ("call" in json.loads(found), "call" in given, given["from"]) == (True, False, "state")
     no_place = mistake(run("history", file, "file-the-report", "--blame", "/no"))
-    assert no_place == "--blame /no: nothing ever stood there"
+    assert no_place == "--blame /no: no value was ever there"
     assert mistake(run("history", file, "file-the-report", "--blame", "tree")).startswith("blame: the path")
-    assert mistake(run("history", file, "--blame", "/tree")) == "--blame needs THREAD: the run that it is about"
+    assert mistake(run("history", file, "--blame", "/tree")) == "--blame needs THREAD, the run's name"
 
 
 def test_history_shows_what_the_run_showed(run, tmp_path):
@@ -64,7 +64,7 @@ def test_a_thread_is_not_overwritten(run, tmp_path):
     words = ("run", SHOP, "--save", tmp_path / "runs.sqlite", "--thread", "monday")
     assert run(*words)[0] == 0
     message = mistake(run(*words))
-    assert all(part in message for part in ("'monday'", "already holds a run", "--resume", "--thread"))
+    assert all(part in message for part in ("'monday'", "already contains a run", "--resume", "--thread"))
 
 
 def test_another_programs_database_is_left_alone(run, tmp_path):
@@ -97,7 +97,7 @@ def test_ctrl_c_says_how_to_go_on_and_history_shows_how_far_it_came(run, tmp_pat
     assert code == 0
     assert "[1] verdict  failed, 0 of 3" in told
     assert "[2] change   mkdir: + /tree/workspace/contents/document/contents/temp" in told
-    assert told.endswith("not over: `gecko-graph run ... --resume` continues here\n")
+    assert told.endswith("not finished: `gecko-graph run ... --resume` continues here\n")
     code, out, _ = run("run", FILES, "--save", file, "--thread", "t", "--resume")
     assert code == 0
     assert "[1] " not in out, "an attempt that is done is not done again"
@@ -123,7 +123,7 @@ def test_a_run_that_is_killed_is_resumed_to_the_same_end(run, tmp_path):
     killed = forked.run([sys.executable, "-c", dies, *words], timeout=60, env=ENVIRONMENT, check=False)
     assert killed.returncode == 9
     assert not (tmp_path / "out.json").exists()
-    assert "not over" in run("history", tmp_path / "runs.sqlite", "file-the-report")[1]
+    assert "not finished" in run("history", tmp_path / "runs.sqlite", "file-the-report")[1]
     assert run(*words, "--resume")[0] == 0
     resumed = json.loads((tmp_path / "out.json").read_text())
     assert run("run", FILES, "--json", tmp_path / "whole.json")[0] == 0

@@ -226,7 +226,7 @@ def test_on_the_command_line(tmp_path, run):
     state.write_text(json.dumps(STATES["shop"]))
     code, out, _ = run("tools", spec, "--state", state)
     assert code == 0
-    assert "6 contracts examined on" in out
+    assert "6 contracts evaluated on" in out
     spec.write_text(source("shop").read_text().replace("order.status ==", "order.staus =="))
     code, out, _ = run("tools", spec, "--state", state)
     assert code == 1

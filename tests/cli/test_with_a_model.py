@@ -42,7 +42,7 @@ def test_another_task_goes_on_with_the_conversation(run, server, tmp_path):
     assert run(*begun, "--state", tmp_path / "state.yaml")[0] == 0
     asked = len(server.asked)
     code, out, _ = run(*begun, "--resume")
-    assert out.startswith("task was finished before\nresult       accepted")
+    assert out.startswith("task is already finished\nresult       accepted")
     assert (code, len(server.asked)) == (0, asked), "the same task is not done again"
     code, out, _ = run("run", SHOP_API, "--task", "Is it in?", *saved, "--resume", "--json", tmp_path / "out.json")
     assert code == 0
@@ -101,7 +101,7 @@ def test_a_dead_endpoint_has_its_own_exit_code_and_resume_asks_again(run, server
         hint = out.splitlines()[-1]
         assert hint.startswith("hint ")
         assert WORDS[how] in hint
-        assert hint.endswith("To ask again: the same command with --resume")
+        assert hint.endswith("To retry: the same command with --resume")
     assert KEY not in out + err
     assert run(*words, "--resume")[0] == 3
     server.fails = None

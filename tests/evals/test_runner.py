@@ -52,7 +52,7 @@ def test_only_is_of_ids_and_of_groups():
     cases = some_cases(6)
     assert [case.id for case in select(cases, only=["a_*", "b_1"]).cases] == ["a_0", "b_1", "a_2", "a_4"]
     assert [case.id for case in select(cases, only=["b"]).cases] == ["b_1", "b_3", "b_5"]
-    with pytest.raises(EvalError, match="no case fits --only c: patterns are of ids"):
+    with pytest.raises(EvalError, match="no case matches --only c: patterns are for ids"):
         select(cases, only=["c"])
 
 
@@ -98,14 +98,14 @@ def test_processes_run_the_same_cases(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--planner", "openai:gpt"], "knows no planner openai:gpt; it knows: ground-truth, recorded"),
+        (["--planner", "openai:gpt"], "has no planner openai:gpt; it has: ground-truth, recorded"),
         (["--planner", "nonsense"], "write ground-truth, recorded:FILE or provider:model"),
         (["--planner", "recorded:nowhere.jsonl"], "there is no file nowhere.jsonl"),
         (["--role-model", "cook=openai:x"], "write ROLE=provider:model; roles: planner"),
         (["--role-model", "planner=openai:x"], "given with --planner"),
         (["--role-model", "judge=openai:x"], "set OPENAI_API_KEY"),
         (["--model", "x"], "write 'provider:name'"),
-        (["--only", "nothing"], "no case fits --only nothing"),
+        (["--only", "nothing"], "no case matches --only nothing"),
         (["--file", "bfcl_nothing.jsonl.gz"], "no data set bfcl_nothing.jsonl.gz"),
     ],
 )

@@ -112,7 +112,7 @@ def test_a_file_of_verdicts_may_lose_its_last_line_and_no_other(tmp_path):
     assert Scenario.load(file).verdicts == {"k": ["holds", "", ""]}
     for line in ("[1]", '{"key": "k", "verdict": "perhaps", "sentence": "", "reason": ""}', "x"):
         verdicts.write_text(f"{line}\n\n", encoding="utf-8")
-        with pytest.raises(GeckoError, match="line 1 is no verdict"):
+        with pytest.raises(GeckoError, match="line 1 is not a verdict"):
             Scenario.load(file)
 
 

@@ -140,7 +140,7 @@ FAULTS = {
     ),
     "empty": (lambda body: {"content": ""}, "empty"),
     "prose": (lambda body: {"content": "I would rather talk."}, "no JSON"),
-    "cut off": (lambda body: {"content": '{"problems": [', "finish": "length"}, "cut off"),
+    "cut off": (lambda body: {"content": '{"problems": [', "finish": "length"}, "truncated"),
     "wrong shape": (lambda body: {"content": '{"problems": 3}'}, "problems: Input should be a valid list"),
     "huge": (lambda body: {"content": '{"problems": "' + "x" * 1_000_001 + '"}'}, "1,000,01"),
     "refusal": (lambda body: {"content": None, "refusal": "I must not"}, "refused: I must not"),

@@ -59,11 +59,11 @@ async def test_the_judge_has_one_reply_an_attempt_and_other_roles_one_a_question
 @pytest.mark.parametrize(
     ("role", "where", "words"),
     [
-        ("planner", Where(0, 3, 0), "the planner's attempt 3 of turn 1: 2 are"),
-        ("planner", Where(0, 1, 2), "the planner's reply 3 in attempt 1 of turn 1: 2 are"),
-        ("planner", Where(2, 1, 0), "nothing recorded for turn 3: 2 are"),
-        ("judge", Where(0, 3, 0), "the judge's question 3 of turn 1: 2 are"),
-        ("simulator", Where(0, 1, 0), "the simulator's question 1 of turn 1: 0 are"),
+        ("planner", Where(0, 3, 0), "the planner's attempt 3 of turn 1: only 2 replies"),
+        ("planner", Where(0, 1, 2), "the planner's reply 3 in attempt 1 of turn 1: only 2 replies"),
+        ("planner", Where(2, 1, 0), "nothing recorded for turn 3: only 2 replies"),
+        ("judge", Where(0, 3, 0), "the judge's question 3 of turn 1: only 2 replies"),
+        ("simulator", Where(0, 1, 0), "the simulator's question 1 of turn 1: only 0 replies"),
     ],
 )
 async def test_what_is_not_recorded_is_a_clear_failure(models, ask_for, plan_for, answer_all, role, where, words):

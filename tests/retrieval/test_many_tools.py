@@ -205,7 +205,7 @@ def test_an_index_of_another_kind_is_refused():
 
 
 def test_an_index_of_other_tools_is_refused():
-    with pytest.raises(GeckoError, match="index: built of other tools, without"):
+    with pytest.raises(GeckoError, match="index: built from other tools, without"):
         create([DONE], index=ToolIndex.build(toolkit().select(names=toolkit().names[1:])))
 
 

@@ -289,7 +289,7 @@ def test_what_is_recorded_is_learned_from(place, more):
         history = client.get("/_gecko/sessions/default/history").json()["history"]
     process.send_signal(signal.SIGTERM)
     process.wait(20)
-    assert f"32 calls passed on to {place.url}" in process.stderr.read()
+    assert f"32 calls forwarded to {place.url}" in process.stderr.read()
     assert len(history) == 32
     folder = place.folder
     given = ["learn", str(folder / "api.json"), str(folder / "rows.jsonl")]

@@ -96,7 +96,7 @@ def test_a_lambda_or_a_closure_is_named():
         return x
 
     for one in (Tool(meet, name="far", simulate=lambda state, day: day), Tool(near)):
-        with pytest.raises(GeckoError, match=r"^(far|near): it cannot go to another process: .*def at the top"):
+        with pytest.raises(GeckoError, match=r"^(far|near): it cannot be sent to another process: .*def at the top"):
             pickle.dumps(Toolkit.from_tools([one]))
 
 

@@ -231,7 +231,7 @@ class TestTrl:
 
         names = ["reset", "class", "get-it", "get_it", "_hidden", "2fast", "get_reward"]
         tools = Toolkit.from_tools([tool(each, "from", "self", "a-b") for each in names])
-        with pytest.warns(UserWarning, match="another name") as warned:
+        with pytest.warns(UserWarning, match="renamed for Python") as warned:
             kind = trl_environment(tools, tasks())
         assert all(each in str(warned[0].message) for each in names if each != "get_it")
         public = [name for name, _ in inspect.getmembers(kind, inspect.isfunction) if not name.startswith("_")]

@@ -212,7 +212,7 @@ def test_commands_train_and_files_of_outputs_probe(tmp_path):
     command = 'python -c "import sys, pathlib; pathlib.Path(sys.argv[2]).mkdir(); '
     command += "(pathlib.Path(sys.argv[2]) / 'w').write_text(sys.argv[1])\" {model} {out} {data}"
     loop = build(tmp_path / "out", iterations=2, trainer=command, given=tmp_path / "said-{iteration}.jsonl")
-    with pytest.raises(GeckoError, match=r"said-1.jsonl is not there.*goes on"):
+    with pytest.raises(GeckoError, match=r"said-1.jsonl does not exist.*run the same command again"):
         loop.invoke({})
     assert (tmp_path / "out/iteration-1/model/w").read_text() == "tiny"
     probe(tmp_path / "out/iteration-1/data.jsonl", str(tmp_path / "iteration-1/model"), tmp_path / "said-1.jsonl")
@@ -243,7 +243,7 @@ def test_the_command_runs_it_and_goes_on(tmp_path, capsys):
     command = ["data", "loop", str(file), "-o", str(out), "--base", "tiny", "--iterations", "2", "--toolkit", SHELF]
     command += ["--train", "cp -r {data} {out}", "--probe", str(tmp_path / "said-{iteration}.jsonl")]
     assert main(command) == 1
-    assert "said-1.jsonl is not there" in capsys.readouterr().err
+    assert "said-1.jsonl does not exist" in capsys.readouterr().err
     probe(out / "iteration-1/data.jsonl", str(tmp_path / "iteration-1/model"), tmp_path / "said-1.jsonl")
     assert main(command) == 0
     assert "6 mastered" in capsys.readouterr().out

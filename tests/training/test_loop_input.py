@@ -30,7 +30,7 @@ def test_a_function_that_fails_for_a_file_of_its_own_is_told_as_that(tmp_path):
     ("command", "said"),
     [
         ("false {data} {out}", "ended with 1"),
-        ("true {data} {out}", "has written nothing"),
+        ("true {data} {out}", "nothing was written"),
         ("no-such-program {data} {out}", "no-such-program"),
         ("mkdir {out} {data}", "ended with 1"),
     ],
@@ -55,7 +55,7 @@ def test_nothing_left_to_train_on_is_told(tmp_path):
 
     file = tmp_path / "seeds.jsonl"
     file.write_text(json.dumps(row("r1")))
-    with pytest.raises(GeckoError, match="iteration 2: there are no rows"):
+    with pytest.raises(GeckoError, match="iteration 2: no rows"):
         build(tmp_path / "out", seeds=file, given=unsure).invoke({})
 
 
@@ -92,11 +92,11 @@ def test_seeds_that_cannot_be_read_are_told_with_file_and_line_and_others_used(t
     told = state["counts"]["seed"]
     assert (told["rows"], told["unreadable"]) == (4, 8)
     assert [where for where, _ in told["examples"]] == [f"{file}:{at}" for at in (5, 6, 8)]
-    assert "a second time" in told["examples"][1][1]
+    assert "duplicate id" in told["examples"][1][1]
     file.write_text("{broken")
     with pytest.raises(GeckoError, match=r"nothing in .*seeds.jsonl:1"):
         build(tmp_path / "out", seeds=file, iterations=1).invoke({})
-    with pytest.raises(GeckoError, match="is not there"):
+    with pytest.raises(GeckoError, match="does not exist"):
         build(tmp_path / "out", seeds=tmp_path / "none", iterations=1).invoke({})
 
 
@@ -105,7 +105,7 @@ def test_a_full_disk_is_told_and_gone_on_from(tmp_path, monkeypatch):
 
     def write(self, *given):
         if next(left, None) is None:
-            raise cache.Unkept("cannot be written: No space left on device; the same command goes on")
+            raise cache.Unkept("cannot be written: No space left on device; rerun the same command to resume")
         return real(self, *given)
 
     real = cache.ReplyCache.update

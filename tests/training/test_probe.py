@@ -38,8 +38,8 @@ def test_outputs_are_read_in_whatever_form_and_others_are_refused(tmp_path):
     file = tmp_path / "said.jsonl"
     for lines, said in (
         ([], "1 rows of the data have no output, for example 'a'"),
-        ([{"id": "a", "output": ""}, {"id": "b", "output": ""}], ":2: the id 'b' is of no row"),
-        ([{"id": "a", "output": ""}] * 2, ":2: the id 'a' a second time"),
+        ([{"id": "a", "output": ""}, {"id": "b", "output": ""}], ":2: the id 'b' is not in the data"),
+        ([{"id": "a", "output": ""}] * 2, ":2: the id 'a' occurs twice"),
         ([7], ":1: unknown shape"),
     ):
         file.write_text("".join(json.dumps(each) + "\n" for each in lines))

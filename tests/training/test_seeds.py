@@ -225,7 +225,7 @@ def test_half_a_surrogate_pair_is_kept_out_of_the_files(tmp_path: Path) -> None:
 
 
 def test_stopped_when_costs_are_known_it_goes_on_later(tmp_path: Path) -> None:
-    with pytest.raises(GeckoError, match="goes on"):
+    with pytest.raises(GeckoError, match="resume"):
         _make(tmp_path / "a", 3, costs=lambda spent: False)
     resumed, rows = _make(tmp_path / "a", 3)
     assert (resumed, rows) == _make(tmp_path / "b", 3)
@@ -370,7 +370,7 @@ def test_the_commands_write_tell_costs_and_go_on(
     before = content(folder)
     file.write_text(format_document(toolkit().select(names=["find_free_table"]).to_openapi(), ".yaml"))
     assert main(asked) == 2
-    assert "give another folder" in capsys.readouterr().err
+    assert "use another folder" in capsys.readouterr().err
     assert content(folder) == before
     for bad in (["tools", "nowhere"], ["dialogues", str(tmp_path / "none.yaml")]):
         assert main(["data", *bad, "--model", "any", "-o", str(tmp_path / "x")]) == 2

@@ -82,7 +82,7 @@ def test_bfcls_answers_are_in_a_second_file():
         ({"query": "", "answers": "3", "tools": "[]"}, "no list"),
         ({"messages": [ASKED, calling({})], "tools": [3]}, "tool"),
         ({"messages": [ASKED, calling({})], "tools": "{"}, "no JSON"),
-        ({"id": "x", "question": [[ASKED]], "function": []}, "second file"),
+        ({"id": "x", "question": [[ASKED]], "function": []}, "file of answers"),
         ({"tools": [], "messages": [], "label": [{"name": "a"}], "results": []}, "0 results for 1"),
         ({"tools": [], "messages": [], "label": [], "state": 3}, "state"),
     ],

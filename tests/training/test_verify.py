@@ -119,7 +119,7 @@ def test_files_folders_and_globs_go_to_shards_with_a_manifest(tmp_path):
     known = json.loads((tmp_path / "out" / "manifest.json").read_text())["files"]
     assert [each["counts"]["rows"] for each in known] == [8, 8, 8, 6]
     assert known[0]["sha256"] == hashlib.sha256((tmp_path / "out" / files[1]).read_bytes()).hexdigest()
-    with pytest.raises(GeckoError, match="no rows there"):
+    with pytest.raises(GeckoError, match="no files of rows"):
         verify_samples(f"{folder}/*.csv", tmp_path / "out")
 
 
@@ -152,7 +152,7 @@ def test_an_id_twice_and_rows_that_cannot_be_read_are_named(tmp_path):
     summary = verify_samples(file, tmp_path / "out.jsonl", toolkit=TOOLKIT)
     assert [row["id"] for row in read(tmp_path / "out.jsonl")] == ["0", "1", "4"]
     assert [each.where for each in summary.bad] == [f"{file}:3", f"{file}:4"]
-    assert ["second time" in summary.bad[0].reason, "unknown shape" in summary.bad[1].reason] == [True, True]
+    assert ["duplicate id" in summary.bad[0].reason, "unknown shape" in summary.bad[1].reason] == [True, True]
 
 
 def test_half_a_surrogate_pair_is_a_bad_row():

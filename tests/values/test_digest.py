@@ -167,7 +167,7 @@ FAULTS = [
     ("enum", {"a": Colour.RED}, "/a ", "Colour"),
     ("class", {"a": object()}, "/a ", "object"),
     ("ordered dict", {"a": OrderedDict(x=1)}, "/a ", "OrderedDict"),
-    ("number as key", {"a": {"b": 0, 1: 2}}, "/a is the name 1", "names that are texts"),
+    ("number as key", {"a": {"b": 0, 1: 2}}, "/a is the key 1", "text keys"),
     ("long integer", {"a": 2**64}, "/a ", "64 bits"),
     ("half a surrogate pair", {"a": "x\ud800"}, "/a ", "surrogate"),
     ("too deep, lists", nested(MAX_DEPTH + 1, lambda value: [value]), "/0" * MAX_DEPTH, "100 levels"),

@@ -42,7 +42,7 @@ def test_what_is_under_way_is_bounded(tmp_path):
 def test_what_cannot_go_to_another_process_is_told(tmp_path):
     work = Tens(str(tmp_path))
     work.folder = lambda: None
-    with pytest.raises(GeckoError, match="Tens: it cannot go to another process"):
+    with pytest.raises(GeckoError, match="Tens: it cannot be sent to another process"):
         list(processes(2)(work, [[1]]))
 
 

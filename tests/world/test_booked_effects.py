@@ -158,7 +158,7 @@ def test_effects_that_the_contract_does_not_know_are_told():
     ):
         one = world(contract)
         (why,) = texts(record(one, {"paid": 60}), "unclear")
-        assert "its changes are not known" in why
+        assert "its changes are unknown" in why
         assert one.state == {"balance": 100}
         assert texts(one.log[0]["outcome"], "unclear") == [why]
 

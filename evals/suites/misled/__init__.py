@@ -1,4 +1,4 @@
-"""`misled`: trajectories in which a rehearsal could be fooled, beside legitimate ones that differ by one step."""
+"""`misled`: trajectories that could fool a rehearsal, and legitimate ones that differ by one step."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ BELIEVES_ALL = (
 
 
 class Misled(Suite):
-    """Trajectories in which a rehearsal could be fooled, beside legitimate ones that differ by one step.
+    """Trajectories that could fool a rehearsal, and legitimate ones that differ by one step.
 
-    Planner and simulator are recorded, and so is a judge who believes everything. What misleads must be refused by a
-    rule or carry its mark (made_up, unasked, unclear) all the same; its twin must be accepted without a mark.
-    What only a good judge can see is listed as such. With --model or --role-model judge=MODEL that model judges in the
-    place of the recorded judge, and is measured: how much it sees, and how often it is right to believe.
+    Planner and simulator are recorded, and so is a judge that believes everything. A misleading trajectory must still
+    be refused by a rule or get its mark (made_up, unasked, unclear); its twin must be accepted without a mark. What
+    only a good judge can see is listed as such. With --model or --role-model judge=MODEL that model replaces the
+    recorded judge, and is measured: how much it sees, and how often it rightly believes.
     """
 
     name = "misled"
@@ -38,19 +38,19 @@ class Misled(Suite):
 
     def __init__(self, options: Options) -> None:
         if others := sorted(options.role_models.keys() - {"judge"}):
-            raise EvalError(f"--role-model {others[0]}=...: only the judge is measured here, the others are recorded")
+            raise EvalError(f"--role-model {others[0]}=...: only the judge is measured, the other roles are recorded")
         model = options.model_names().get("judge")
         super().__init__(replace(options, model=None, role_models={"judge": model} if model else {}))
         self._judge: dict[Role, BaseChatModel] = {"judge": options.chat(model)} if model else {}
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per trajectory; a twin and the one that it is a twin of count as one for --limit."""
+        """Yield a case per trajectory; a twin and its original count as one for --limit."""
         for one in trajectories():
             facts = {"legitimate": one.legitimate, "expected": expected(one)}
             yield Case(one.id, one, group=one.kind, facts=facts, unit=one.id.removesuffix(":twin"))
 
     def run_case(self, case: Case) -> JsonObject:
-        """Play a trajectory and return by what it was detected."""
+        """Play a trajectory and return how it was detected."""
         one: Trajectory = case.data
         *_, turn = (each["rehearsal"] for each in run_scenario(one.scenario, model=Models().replace(**self._judge)))
         values = rehearsed(turn)
@@ -67,7 +67,7 @@ class Misled(Suite):
         return f"{record.facts['expected']}; {record.values['verdict']}{f' ({marks})' if marks else ''}"
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return what is detected, kind by kind."""
+        """Return what is detected, by kind."""
         table = Table("Misled rehearsals", [
             "kind", "misled", "judge fooled", "of these refused by a rule", "of these marked by a rule",
             "found out by rules, whoever judged", "only a good judge sees it", "legitimate, accepted without a mark",
@@ -78,7 +78,7 @@ class Misled(Suite):
         return Summary([table, self._judged(records)], self._expectations(records), [BELIEVES_ALL, *_listed(records)])
 
     def _judged(self, records: Sequence[Record]) -> Table:
-        """Return the judge's own table: how much it sees of what misleads, and whether it believes what is true."""
+        """Return the judge's table: how many misleading trajectories it sees, and whether it believes true ones."""
         asked = [record for record in records if not record.done or record.values["asked"]]
         misled = [record for record in asked if not record.facts["legitimate"]]
         hard = [record for record in misled if record.facts["expected"] == JUDGE_ONLY]
@@ -111,12 +111,12 @@ def expected(one: Trajectory) -> str:
 
 
 def found(turn: Rehearsal, one: Trajectory) -> JsonObject:
-    """Return by what a misled rehearsal was detected.
+    """Return how a misleading rehearsal was detected.
 
     Returns:
-        `marks`: those that its verdict carries; `refused`: the items that a rule found failed; `asked`: whether a judge
-        was; `fooled`: whether the judge called every item that it decided a success, and named no change;
-        `as_expected`: whether the item failed, or the mark contains the expected text.
+        `marks`: the marks of its verdict; `refused`: the items that a rule found failed; `asked`: whether a judge was
+        asked; `fooled`: whether the judge called all its items successes and named no change; `as_expected`: whether
+        the expected item failed, or the mark contains the expected text.
     """
     verdict = turn["verdict"]
     marks = [mark for mark in MARKS if notes_of(verdict, mark)]
@@ -154,7 +154,7 @@ def _harmed(record: Record) -> bool:
     """Return whether a rule refuses or marks a legitimate trajectory."""
     if not record.facts["legitimate"] or not record.done:
         return bool(record.facts["legitimate"])
-    named = {"unasked"} if record.values["asked"] else set()  # by the judge: a rule reads checks alone
+    named = {"unasked"} if record.values["asked"] else set()  # set by the judge: a rule only reads checks
     return bool(record.values["refused"] or {*record.values["marks"]} - named)
 
 

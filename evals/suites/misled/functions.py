@@ -1,4 +1,4 @@
-"""The Python tools of the worlds in settings.yaml: some of them are as careless as real ones are."""
+"""The Python tools of the worlds in settings.yaml; some are as careless as real ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ State = dict[str, Any]
 
 
 def set_valve(state: State, bed: str, minutes: int) -> Any:
-    """Return `accepted`, and open nothing while the pump stands still."""
+    """Return `accepted`, but open nothing while the pump is off."""
     if state["pump"]["running"]:
         state["beds"][bed]["open"] = minutes
         state["beds"][bed]["moisture"] += minutes
@@ -27,7 +27,7 @@ def moisture(state: State, bed: str) -> Any:
 
 
 def rename_bed(state: State, bed: str, name: str) -> Any:
-    """Return `ok` also where there is no such bed."""
+    """Return `ok` even if there is no such bed."""
     if bed in state["beds"]:
         state["beds"][name] = state["beds"].pop(bed)
     return {"status": "ok"}
@@ -53,7 +53,7 @@ def set_program(state: State, program: dict[str, int]) -> Any:
 
 
 def set_stock(state: State, what: str, kilos: float) -> Any:
-    """Write the given number over any value."""
+    """Overwrite any value with the given number."""
     state["store"][what] = kilos
     return {"status": "set"}
 
@@ -70,7 +70,7 @@ def put_page(state: State, page: str, text: str) -> Any:
 
 
 def schedule(state: State, bed: str, day: str) -> Any:
-    """Schedule an entry, and keep an earlier one of the day without an error."""
+    """Schedule an entry; if the day has one already, keep that without an error."""
     state["schedule"].setdefault(day, bed)
     return {"scheduled": day}
 
@@ -126,6 +126,6 @@ def revoke(state: State, permit: str) -> Any:
 
 
 def list_prices() -> Any:
-    """Return the prices of an article each."""
+    """Return the prices of articles."""
     prices = [14, 19, 23, 35, 48, 57, 66, 72.5, 85, 99, 120, 135]
     return {"items": [{"sku": f"S-{number}", "price": price} for number, price in enumerate(prices, 10)]}

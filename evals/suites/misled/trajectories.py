@@ -51,10 +51,10 @@ class Trajectory:
         id: Its name; a twin's ends in `:twin`.
         kind: How it misleads.
         refused: The item that a rule must find failed; empty for none.
-        marked: The verdict's mark that it must carry; empty for none.
+        marked: The mark that the verdict must have; empty for none.
         names: The text that the mark must contain.
-        legitimate: True for a twin: it must be accepted without a mark.
-        scenario: What is played.
+        legitimate: Whether it is a twin, which must be accepted without a mark.
+        scenario: The scenario to play.
     """
 
     id: str
@@ -139,7 +139,7 @@ EXAMPLES = ROOT / "examples"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Tools and the task state that cases begin from."""
+    """Tools, and the task state at the start of cases."""
 
     toolkit: Toolkit
     state: JsonObject

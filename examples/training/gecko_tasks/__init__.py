@@ -1,12 +1,11 @@
 """Tasks of `gecko-graph data tasks` as a taskset of verifiers 0.4.
 
-    gecko-graph data tasks api.yaml --state state.json -n 200 -o tasks
+gecko-graph data tasks api.yaml --state state.json -n 200 -o tasks
     pip install verifiers '.[training]'
     cd examples/training
     PYTHONPATH=. vf-validate gecko_tasks --taskset.folder TASKS --runtime.type subprocess
 
-In an environment of its own: verifiers needs openai 2. `validate` plays each solution; untouched tasks are worth
-nothing.
+Use a separate environment: verifiers needs openai 2. `validate` plays each solution; doing nothing is worth 0.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class GeckoState(vf.State):
 
 
 class GeckoTools(vf.Toolset[vf.ToolsetConfig, GeckoState]):
-    """The task's tools, as methods that act on a world of the rollout's own."""
+    """The task's tools, as methods that act on the rollout's own world."""
 
     TOOL_PREFIX = None
 

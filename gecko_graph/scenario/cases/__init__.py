@@ -1,1 +1,1 @@
-"""Conversations as test cases: found in files, run several at once, reported."""
+"""Conversations as test cases: found in files, run in parallel, reported."""

@@ -1,4 +1,4 @@
-"""Many conversations: found, held by a `map`, each kept in a file once done, so that a stopped run goes on."""
+"""Run many conversations through a `map`; each finished one is saved, so that a stopped run can be resumed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PATTERN = "*.gecko.yaml"
 
 
 def find_cases(places: Sequence[str | Path]) -> list[Path]:
-    """Return the scenario files of folders (`*.gecko.yaml`, also in folders below) and files, each once, in order.
+    """Return the scenario files among files and folders (`*.gecko.yaml`, recursively), each once, in order.
 
     Raises:
         GeckoError: A place does not exist, or a folder has none.
@@ -39,7 +39,7 @@ def find_cases(places: Sequence[str | Path]) -> list[Path]:
             raise GeckoError(f"{place}: no such file or folder")
         files = sorted(place.rglob(PATTERN)) if place.is_dir() else [place]
         if not files:
-            raise GeckoError(f"{place}: no {PATTERN} in it: a case is a scenario with a user (docs/conversations.md)")
+            raise GeckoError(f"{place}: no {PATTERN} inside: a case is a scenario with a user (docs/conversations.md)")
         found += [file for file in files if file not in found]
     return found
 
@@ -47,10 +47,10 @@ def find_cases(places: Sequence[str | Path]) -> list[Path]:
 def load_agent(name: str) -> AgentLike:
     """Return the agent of a name: `module:factory`, `provider:name`, or the address of a server.
 
-    `module` may be a file beside the caller: the working folder is searched first.
+    The working folder is searched first, so `module` may be a file there.
 
     Raises:
-        GeckoError: It is none of these; the module cannot be imported, or has no such attribute.
+        GeckoError: The name is none of these, or the module cannot be imported or has no such attribute.
     """
     module, _, attribute = name.partition(":")
     if written := find_module(name) or (f"{name}:NAME" if name.replace(".", "").isidentifier() else ""):
@@ -61,8 +61,8 @@ def load_agent(name: str) -> AgentLike:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """A conversation to be held."""
+class PlannedCase:
+    """A conversation to run."""
 
     scenario: Scenario
     content: str
@@ -70,24 +70,24 @@ class Planned:
     trial: int
 
     def key(self, setting: str) -> str:
-        """Return its key in a file of finished conversations: its content, and the settings of its run."""
+        """Return its key in a file of finished conversations: a digest of its content and settings."""
         return digest([self.scenario.where, self.content, self.augmentation, self.trial, setting])
 
 
-def plan_cases(files: Sequence[Path], augmentations: Sequence[str], trials: int) -> list[Planned]:
+def plan_cases(files: Sequence[Path], augmentations: Sequence[str], trials: int) -> list[PlannedCase]:
     """Return all conversations, trial by trial.
 
     Raises:
-        ScenarioError: A file is no scenario, or has no user.
+        ScenarioError: A file is not a scenario, or has no user.
         GeckoError: There are milestones, and the extra `milestones` is not installed.
     """
     loaded = [(Scenario.load(file), file.read_text(encoding="utf-8")) for file in files]
     if without := next((scenario for scenario, _ in loaded if scenario.user is None), None):
-        raise GeckoError(f"{without.where}: it has turns and no user: to rehearse it, gecko-graph run")
+        raise GeckoError(f"{without.where}: it has turns but no user: rehearse it with gecko-graph run")
     if any(scenario.goal.milestones or scenario.goal.minefields for scenario, _ in loaded):
         check_installed()
     return [
-        Planned(scenario, content, augmentation, trial)
+        PlannedCase(scenario, content, augmentation, trial)
         for trial in range(trials)
         for scenario, content in loaded
         for augmentation in augmentations
@@ -95,10 +95,10 @@ def plan_cases(files: Sequence[Path], augmentations: Sequence[str], trials: int)
 
 
 def read_finished(file: Path | None) -> dict[str, JsonObject]:
-    """Return the finished conversations of a file by key; a line that was cut off is left out.
+    """Return the finished conversations of a file by key, without a truncated last line.
 
     Raises:
-        GeckoError: The file holds something else.
+        GeckoError: The file contains something else.
     """
     if file is None or not file.exists():
         return {}
@@ -110,55 +110,55 @@ def read_finished(file: Path | None) -> dict[str, JsonObject]:
             found[entry["key"]] = entry["record"]
         except (ValueError, TypeError, KeyError):
             if number < len(lines):
-                raise GeckoError(f"{file}: line {number} is no finished conversation: give another file") from None
+                raise GeckoError(f"{file}: line {number} is not a finished conversation: choose another file") from None
     return found
 
 
 @dataclass
-class HoldCase(Work[Planned, JsonObject]):
-    """The work: a conversation to be held to its record; an error becomes a record too.
+class CaseWork(Work[PlannedCase, JsonObject]):
+    """Runs a conversation and returns its record; an error also gives a record.
 
     Args:
-        agent: An agent, or its name as `load_agent` takes it.
+        agent: An agent, or its name for `load_agent`.
         models: The models by role.
-        user: Who plays the user; the scenario's script where left out.
-        greet: Called before each conversation: with a person as its user.
+        user: Who plays the user; by default the scenario's script.
+        greet: Called before each conversation with a human user.
     """
 
     agent: AgentLike
     models: Models
     user: UserLike | None = None
-    greet: Callable[[Planned], None] | None = None
+    greet: Callable[[PlannedCase], None] | None = None
 
-    def begin(self) -> Callable[[Planned], JsonObject]:
+    def begin(self) -> Callable[[PlannedCase], JsonObject]:
         """Load the agent."""
         agent = read_agent(load_agent(self.agent) if isinstance(self.agent, str) else self.agent, self.models)
         return partial(self._hold, self.models.keeping(agent))
 
-    def _hold(self, agent: AgentLike, one: Planned) -> JsonObject:
+    def _hold(self, agent: AgentLike, one: PlannedCase) -> JsonObject:
         if self.greet:
             self.greet(one)
         more: Any = {"augmentation": one.augmentation or None, "trial": one.trial}
         try:
             with of_item(one.key("")):
                 return run_case(one.scenario, agent, user=self.user, model=self.models, **more).record
-        except LeftWorld:  # so will all others
+        except LeftWorld:  # all other cases would fail alike
             raise
-        except Exception as error:  # noqa: BLE001 - the boundary to agents
+        except Exception as error:  # noqa: BLE001 - agents may raise anything
             return failed_record(one, error)
 
-    def lost(self, item: Planned) -> JsonObject:
-        """Return the record of a conversation that has killed two workers."""
-        return failed_record(item, GeckoError("its process died, twice"))
+    def lost(self, item: PlannedCase) -> JsonObject:
+        """Return the record of a conversation that killed two worker processes."""
+        return failed_record(item, GeckoError("its process died twice"))
 
 
 def run_cases(
-    planned: Sequence[Planned], work: HoldCase, *, setting: str, file: Path | None, map: Map = map
+    planned: Sequence[PlannedCase], work: CaseWork, *, setting: str, file: Path | None, map: Map = map
 ) -> Iterator[JsonObject]:
-    """Yield the record of each conversation, those of the file first.
+    """Yield the record of each conversation, those already in the file first.
 
-    Records are added to the file, if any, one JSON object a line; replies of models are kept beside it until all are
-    there. Finished ones of another setting are held again.
+    Records are appended to the file, if any, one JSON object per line. Model replies are cached beside it until all
+    conversations are finished. Conversations that finished with other settings run again.
     """
     finished = read_finished(file)
     yield from (finished[key] for each in planned if (key := each.key(setting)) in finished)
@@ -178,8 +178,8 @@ def run_cases(
     forget_replies(replies)
 
 
-def failed_record(planned: Planned, error: Exception) -> JsonObject:
-    """Return the record of a conversation that could not be held."""
+def failed_record(planned: PlannedCase, error: Exception) -> JsonObject:
+    """Return the record of a conversation that could not be run."""
     score: JsonObject = {
         "v": VERSION,
         "similarity": 0.0,

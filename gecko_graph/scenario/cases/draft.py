@@ -1,4 +1,4 @@
-"""A case from one conversation: its user, its result as milestones, and a sentence on each."""
+"""Draft a case from one conversation: its user, its result as milestones, and a sentence about each."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from ...values.places import map_texts
 from ...world.provenance import is_planned
 
 INVENTED = ("schema", "model")
-"""Rungs whose answers nothing stands behind."""
+"""Rungs whose answers have no source."""
 
 _UNKNOWN = (
-    "the answers of {names} are invented.\nLet their own functions answer (gecko_graph.tools.with_data, "
-    "docs/conversations.md), or give them a contract\nor simulate=; then make the case again, with --from THIS FILE."
+    "the answers of {names} are invented.\nLet the tools' own functions answer (gecko_graph.tools.with_data, "
+    "docs/conversations.md), or give them a contract\nor simulate=; then create the case again with --from THIS FILE."
 )
 
 
 class CaseDraft(NamedTuple):
-    """A case that can be written: `head` is all but its milestones, `obstacle` why these do not say more."""
+    """A case to write: `head` is all but its milestones, `obstacle` says why these are missing or weak."""
 
     head: JsonObject
     milestones: list[JsonObject]
     obstacle: str
 
     def format(self) -> str:
-        """Return the file's text: each milestone below the sentence that explains it."""
-        notes = ["From one conversation, by gecko-graph new-case. It is yours: edit it.", *self.obstacle.splitlines()]
+        """Return the file's text, each milestone below a sentence that explains it."""
+        notes = ["From one conversation, by gecko-graph new-case. Edit it freely.", *self.obstacle.splitlines()]
         text = "".join(f"# {_plain(line)}\n" for line in notes) + _format(self.head)
         text += "milestones:\n" if self.milestones else ""
         return text + "".join(f"# {_plain(explain(entry))}\n{_format([entry])}" for entry in self.milestones)
@@ -48,15 +48,15 @@ def _format(value: Json) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text that a comment can hold."""
+    """Return a text without characters that a YAML comment cannot contain."""
     return mask("".join(letter if letter.isprintable() else " " for letter in text))
 
 
 def draft_case(toolkit: Toolkit, conversation: Mapping[str, Any], *, goal: str, tools: Json) -> CaseDraft:
-    """Return a conversation (as `create_conversation` returns it) as a case: the user's lines, and its result.
+    """Return a conversation (an output of `create_conversation`) as a case: the user's messages and the result.
 
-    `goal` is the user's goal, by default the first message; `tools` is how the file names the tools. Raises GeckoError
-    if the user has said nothing.
+    `goal` is the user's goal, by default the first message; `tools` is the file's `tools` entry. Raises GeckoError if
+    the user has said nothing.
     """
     if not (said := find_user_texts(conversation["messages"])):
         raise GeckoError("no case: the user has said nothing")
@@ -69,7 +69,7 @@ def draft_case(toolkit: Toolkit, conversation: Mapping[str, Any], *, goal: str, 
     try:
         return CaseDraft(head, _derive(toolkit, conversation), "")
     except GeckoError as error:
-        return CaseDraft(head, [*_find_calls(conversation)], f"The milestones only say which calls are made: {error}")
+        return CaseDraft(head, [*_find_calls(conversation)], f"The milestones only name the calls: {error}")
 
 
 def _derive(toolkit: Toolkit, conversation: Mapping[str, Any]) -> list[JsonObject]:
@@ -85,7 +85,7 @@ def _derive(toolkit: Toolkit, conversation: Mapping[str, Any]) -> list[JsonObjec
 
 
 def _find_calls(conversation: Mapping[str, Any]) -> Iterator[JsonObject]:
-    """Yield a milestone for each call that worked, without arguments that come from results alone."""
+    """Yield a milestone for each successful call, without arguments that only results mention."""
     said, results = find_user_texts(conversation["messages"]), list[Json]()
     for number, step in enumerate(conversation["world"]["log"], 1):
         name, args = step["call"]["name"], step["call"]["args"]

@@ -1,4 +1,4 @@
-"""A scenario's conversation as a test."""
+"""Run a scenario's conversation as a test."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def run_case(
     augmentation: str | None = None,
     trial: int = 0,
 ) -> CaseResult:
-    """Run a scenario's conversation; the verdicts of the role `claim_judge` are kept beside the scenario's file.
+    """Run a scenario's conversation; new verdicts of the role `claim_judge` are saved beside the scenario's file.
 
     Args:
         scenario: The case, with a user.
         agent: As for `create_conversation`.
-        user: In the place of the scenario's.
-        model: Of the other roles; or `Models`, by role.
+        user: Replaces the scenario's user.
+        model: The model of the other roles; or `Models`, by role.
         augmentation: One of `AUGMENTATIONS` or `FAULTS`; the needed tools are the scenario's `needs`.
         trial: Added to the seed.
 
@@ -54,7 +54,7 @@ def run_case(
 
 
 def describe_case(scenario: Scenario, augmentation: str, trial: int) -> JsonObject:
-    """Return the head of a conversation's record: its scenario and settings."""
+    """Return the first fields of a conversation's record: its scenario and settings."""
     named = {"case": scenario.name, "file": scenario.where, "categories": list(scenario.categories)}
     tools = {"tools": sorted(scenario.tools.names), "invents": []}
     changed = dict.fromkeys(filter(None, (augmentation, *scenario.faults)))
@@ -62,7 +62,7 @@ def describe_case(scenario: Scenario, augmentation: str, trial: int) -> JsonObje
 
 
 def find_invented(toolkit: Toolkit, model: ModelsLike) -> list[str]:
-    """Return the tools whose answers are made up to fit a schema: they have no rules, and no model simulates."""
+    """Return the tools whose answers are made up to fit a schema: without rules, and no model simulates them."""
     if Models.of(model).only_named("simulator").has("simulator"):
         return []
     known = {each.name for each in toolkit if each.contract or each.simulate or each.examples or each.opened}
@@ -70,7 +70,7 @@ def find_invented(toolkit: Toolkit, model: ModelsLike) -> list[str]:
 
 
 def score_idle(scenario: Scenario) -> float | None:
-    """Return the score of an agent that does nothing and answers nothing."""
+    """Return the score of an agent that makes no calls and writes no messages."""
     tables = find_names(scenario.state, scenario.goal.tables)
     opening = {"sender": "user", "recipient": "agent", "content": "", "calls": [], "attempts": []}
     start = {**{name: find_table(scenario.state, name) for name in tables}, MESSAGE: [opening]}

@@ -12,14 +12,14 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from typing import Any
 from urllib.parse import unquote, unquote_plus
 
 from ...schemas.complaints import find_faults
 from ...schemas.reading import Said
-from ...schemas.rules import Same
 from ...state import Json, JsonObject
+from ...values.identity import cache_by_identity
 from ..spec import HttpBinding, ToolSpec
 from .request import DELIMITERS, FORMS, JSON_MEDIA, PATH_STYLES, SEQUENCES, field_style, format_scalar, is_text
 from .spellings import SpelledNode, tokens_of
@@ -191,14 +191,9 @@ class Field:
         )
 
 
+@cache_by_identity(4096)
 def fields_of(tool: ToolSpec, place: str) -> list[tuple[str, Field]]:
     """Return the arguments that travel in a place, by their names there; not to be changed."""
-    return _fields_of(Same(tool), place)
-
-
-@lru_cache(maxsize=4096)
-def _fields_of(key: Same, place: str) -> list[tuple[str, Field]]:
-    tool: ToolSpec = key.schema
     binding, found = tool.binding or HttpBinding("post", "/"), list[tuple[str, Field]]()
     for name, schema in tool.parameters.get("properties", {}).items():
         where, wire = binding.places.get(name, ("body", name))
