@@ -1,4 +1,4 @@
-"""Gaps, contradictions and unused parts of a source of tools; and choosing some of too many tools."""
+"""Report gaps, contradictions and ineffective parts of tools, and select some of too many tools."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .openapi.simplify import PREFIX
 from .spec import ToolSpec, format_names
 
 _BARE = re.compile(r"(?:state|before|args|call|result)(?:\.[A-Za-z_]\w*|\['[^']*'\])+")
-"""A text that is an expression in all but its braces."""
+"""Text that would be an expression inside braces."""
 
 MAX_TOOLS = 128
-"""Tools that OpenAI takes in one request; others take about as many."""
+"""Most tools in one request to OpenAI; other providers have about the same limit."""
 SHOWN_TOOLS = 64
-"""Of more, a planner with the extra `retrieval` is shown those that fit: the default of `max_tools`."""
+"""Default of `max_tools`: a planner with the extra `retrieval` sees at most this many tools."""
 WINDOW_TOKENS = 128_000
 CHARS_PER_TOKEN = 4
 
@@ -38,15 +38,15 @@ ProblemKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that a tool's source leaves open, contradicts, or writes in vain.
+    """A gap, contradiction or ineffective part in a source of tools.
 
     Args:
-        tool: Name of the tool; also of one that is left out because it is broken.
+        tool: Name of the tool, also of one that is left out as broken.
         kind: `result` (no result schema), `description` (none), `parameter` (one without a description), `effect`
-            (neither read nor write), `default` (outside its own enum), `pattern` (cannot be read, so decides nothing),
-            `example` (does not fit the schemas), `contract` (a part comes to nothing, or contradicts a schema) or
-            `broken` (a part of the document cannot be read, or contradicts another, and is left out), or `size` (of
-            all tools: more than a provider takes, or a prompt holds).
+            (neither read nor write), `default` (outside its own enum), `pattern` (unreadable, so it is not checked),
+            `example` (does not fit the schemas), `contract` (a part without effect, or against a schema), `broken` (a
+            part of the document is unreadable or contradictory, and left out), or `size` (of all tools: more than a
+            provider accepts or a prompt holds).
         message: The missing part, and the consequence.
     """
 
@@ -120,7 +120,7 @@ def _example_notes(tool: ToolSpec) -> Iterator[str]:
 
 
 def _contract_notes(tool: ToolSpec, contract: Contract) -> Iterator[str]:
-    """Yield messages for the parts of a contract that load, but differ from their writer's intention."""
+    """Yield messages for parts of a contract that are valid but probably not what their author meant."""
     if tool.reads and "effects" in contract.data:
         yield "its effects are dropped: a read changes nothing"
     if not tool.reads and "observes" in contract.data:
@@ -132,7 +132,7 @@ def _contract_notes(tool: ToolSpec, contract: Contract) -> Iterator[str]:
 
 
 def _texts(data: Any) -> Iterator[str]:
-    """Return the texts of a contract's part in which only `{{ }}` is filled in."""
+    """Yield the texts of a contract in which only `{{ }}` is evaluated."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, dict | list | tuple):
@@ -143,7 +143,7 @@ def _texts(data: Any) -> Iterator[str]:
 
 
 def _result_notes(contract: Contract, schema: JsonObject | None) -> Iterator[str]:
-    """Yield messages for results of the contract that the result schema does not know, or does not allow."""
+    """Yield messages for contract results that the result schema does not name or allow."""
     if schema is None or contract.returned is None:
         return
     known = schema.get("properties")
@@ -161,9 +161,9 @@ def _result_notes(contract: Contract, schema: JsonObject | None) -> Iterator[str
 def select_tools(
     tools: Sequence[ToolSpec], patterns: Mapping[str, Iterable[str] | str], broken: Iterable[Problem] = ()
 ) -> list[ToolSpec]:
-    """Return the tools that match a pattern of every kind that is given, in order; see `Toolkit.select`.
+    """Return the tools that match a pattern of every given kind, in order; see `Toolkit.select`.
 
-    `broken` are the omitted parts of the source: an error for its name gives the reason.
+    `broken` are omitted parts of the source; the error for such a name gives the reason.
     """
     chosen = list(tools)
     for kind, given in patterns.items():
@@ -174,7 +174,7 @@ def select_tools(
         for pattern in wanted:
             if not isinstance(pattern, str):
                 raise ToolkitError(f"select: {kind}: expected text, got {type(pattern).__name__}")
-            wild = {*"*?["} & {*pattern}  # others are looked up: there may be thousands
+            wild = {*"*?["} & {*pattern}  # plain names are looked up: there may be thousands
             found = {each for each in known if matches(each, pattern)} if wild else {pattern} & known.keys()
             if not found:
                 reason = next((f"; {problem.message}" for problem in broken if problem.tool == pattern), "")
@@ -190,7 +190,7 @@ def select_tools(
 
 
 def _matches_path(path: str, pattern: str) -> bool:
-    """Return whether a path template matches: `*` is within a segment, `**` any number of segments."""
+    """Return whether a path template matches: `*` is part of a segment, `**` any number of segments."""
     parts = re.split(r"(/\*\*|\*\*|\*)", pattern)
     wild = {"/**": r"(?:/.*)?", "**": ".*", "*": "[^/]*"}
     return re.fullmatch("".join(wild.get(part, re.escape(part)) for part in parts), path) is not None
@@ -205,9 +205,9 @@ _KINDS: dict[str, tuple[Callable[[ToolSpec], Sequence[str]], Callable[[str, str]
 
 
 def find_size_problems(tools: Sequence[ToolSpec]) -> Iterator[Problem]:
-    """Yield a problem if there are more tools than providers take, half of a window holds, or a prompt should show.
+    """Yield a problem if there are more tools than a provider accepts, or half a window or a prompt holds.
 
-    With the extra `retrieval` there is none: the planner is shown those that fit.
+    With the extra `retrieval` there is none, since the planner sees only fitting tools.
     """
     if find_spec("bm25s") is not None:
         return
