@@ -308,9 +308,7 @@ def find_computed(answer: str, known: Sequence[Json]) -> list[Json]:
     """Return the numbers of an answer that are in no known value, so that it has computed them."""
     before = _read(known)
     for phone in (each.text for each in find_figures(answer) if each.kind == "phone"):
-        answer = (
-            answer.replace(phone, " ") if before.holds(phone, "loose") else answer
-        )  # its groups of digits are no numbers
+        answer = answer.replace(phone, " ") if before.holds(phone, "loose") else answer  # its groups are no numbers
     parts = (spell(atom.wholes[0]) for atom in atoms_of(answer) if atom.is_specific)
     numbers = (part for part in parts if part and part.replace(".", "", 1).isdecimal())
     return [number for number in dict.fromkeys(numbers) if not before.holds(number, "loose")]

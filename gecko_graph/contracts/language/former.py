@@ -1,4 +1,4 @@
-"""What is not of the language, for messages: above all forms of Jinja, each with its form here for a value `x`."""
+"""Explain constructs that are not part of the language, above all Jinja's, and how to write them for a value `x`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SIGNS = re.compile(r"~|\bis\s+(?:not\s+)?(?:containing|in|startingwith)\b")
 
 
 def _explain(construct: str) -> str:
-    """Return the form here; a filter without one of its own is a function of its name."""
+    """Return how to write a construct here; a filter without a form of its own becomes a function."""
     form = _FORMS.get(construct) or f"{construct.removeprefix('| ')}(x)"
     return f"`{construct}` is not part of the language: write {form}"
 
@@ -47,7 +47,7 @@ def explain_source(source: str, why: str) -> str:
 
 
 def explain_node(node: ast.AST) -> str:
-    """Return why a tree is not of the language."""
+    """Return why a tree is not part of the language."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         right: ast.AST = node.right
         while isinstance(right, ast.BinOp | ast.Call):  # `x | f + 1`, `x | f(y)`
@@ -62,13 +62,13 @@ def explain_node(node: ast.AST) -> str:
 
 
 def explain_is(right: ast.expr) -> str:
-    """Return how a test after `is` is written here; `is` itself compares with None alone."""
+    """Return how to write a test after `is` here; `is` itself compares only with None."""
     test = f"is {getattr(right.func if isinstance(right, ast.Call) else right, 'id', '')}"
     return _explain(test) if test in _FORMS else "`is` compares with None alone: write =="
 
 
 def explain_loop(name: str, node: ast.Call) -> str | None:
-    """Return how `all(x in list, condition)` is written here; None for another call."""
+    """Return how to write `all(x in list, condition)` here; None for another call."""
     is_loop = len(node.args) > 1 and isinstance(node.args[0], ast.Compare)
     construct = f"{name}(x in list, ...)"
     return _explain(construct) if is_loop and construct in _FORMS else None

@@ -251,8 +251,7 @@ class Comparison:
         return {topic_of(found[1].lower())} if named else set()
 
     def _is_of_request(self, clause: SentenceClause) -> bool:
-        """Return whether a clause states the requested fact, and names the thing by the requested code or not at all.
-        """
+        """Return whether a clause states the requested fact, and names the thing by the requested code or not."""
         codes = any(each.kind == "code" and is_given(each, self.asked) for each in find_figures(clause.text))
         agrees = self.part.signs.keys() & clause.signs.keys() & self.requests[0].signs.keys()
         return bool(agrees and (codes or not clause.words))
