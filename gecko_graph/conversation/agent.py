@@ -92,7 +92,7 @@ def factory_agent(
     if isinstance(reply.error, LeftWorld):
         raise reply.error
     if desk.outside:
-        raise LeftWorld(f"agent: it has run {', '.join(sorted(desk.outside))}, which are not the given tools: {HOW}")
+        raise LeftWorld(f"agent: it has called {', '.join(sorted(desk.outside))}, which are not the given tools: {HOW}")
     update: dict[str, Any] = {"races": desk.races, "usage": {"planner": add_all(desk.asked)} if desk.asked else {}}
     if len(here.log) > first:
         update["world"] = record_calls(here, first)
@@ -152,7 +152,7 @@ def _check_runnable(made: object, tools: Sequence[BaseTool], *, checkpointed: bo
         model = made.bind_tools(tools) if isinstance(made, BaseChatModel) else made
         return RunnableLambda(lambda given: given["messages"]) | model
     if checkpointed and getattr(made, "checkpointer", None):
-        raise GeckoError("agent: it has a checkpointer of its own: leave it out, the conversation's keeps the messages")
+        raise GeckoError("agent: remove its own checkpointer: the conversation's checkpointer stores the messages")
     return made
 
 
@@ -234,7 +234,7 @@ def _count_silence(
     text = text_of(last).strip() if last is not None else ""
     silent = state.get("silent", 0) + 1 if not text or (text == before and not _has_worked(state, log)) else 0
     if silent >= spec.max_failures:
-        return {"silent": silent, "end": "failures", "reason": f"{silent} turns of the agent in a row came to nothing"}
+        return {"silent": silent, "end": "failures", "reason": f"{silent} turns of the agent in a row had no result"}
     empty = [] if last is not None else [address(AIMessage(""), "agent", "user", steps=len(log))]
     return {"silent": silent, **({"messages": empty} if empty else {})}
 

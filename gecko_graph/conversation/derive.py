@@ -78,7 +78,7 @@ def _derive(
     score = score_conversation(goal, toolkit, conversation)
     if missed := next((each for each in score["milestones"] if each["similarity"] < SUCCESS), None):
         parts = "; ".join(each["place"] or each["part"] for each in missed.get("missed", ()))
-        raise GeckoError(f"milestones: the conversation itself does not come to {missed['id']} ({parts}): take another")
+        raise GeckoError(f"milestones: the conversation itself does not reach {missed['id']} ({parts}): take another")
     return written, goal
 
 
@@ -108,7 +108,7 @@ class _Derivation:
         made_up = (step for step in made_up if is_supposed(step["outcome"]))
         if failed := self._same.find_failed() or next(made_up, None):
             name = failed["call"]["name"]
-            raise GeckoError(f"milestones: {name} comes to something else when it is called again; give it a contract")
+            raise GeckoError(f"milestones: {name} has another result when it is called again; write a contract for it")
         self._drawn = Rerun(toolkit, self._start, self._log, seed=1).run()
         later = Rerun(toolkit, self._start, self._log, seed=1, minutes=0 if clock_stands else 1).run()
         self._other = self._drawn if later.find_failed() else later
@@ -157,9 +157,7 @@ class _Derivation:
             before = [ids[other] for other in sorted(writes) if enabled.get(other, set()) & numbers]
             made.append({"id": f"answer_{count}", "after": before, **entry, "unchanged": []})
         if not made:
-            raise GeckoError(
-                "milestones: the agent has changed and answered nothing: take a conversation that went well"
-            )
+            raise GeckoError("milestones: the agent has changed and answered nothing: use a successful conversation")
         if "mentions" not in made[-1].get("message", {"mentions": []}):
             made[-1]["after"] = [each["id"] for each in made[:-1]]
         return [*made, self._describe_end(changes, free)]

@@ -21,7 +21,7 @@ from .desk import ConversationTool, Desk
 MOST = 20_000
 """Most objects of an agent that are searched."""
 
-HOW = "build it with the tools that it is given: def build(tools): return create_agent(model, tools)"
+HOW = "build it with the given tools: def build(tools): return create_agent(model, tools)"
 
 _LIBRARIES = ("langchain", "langgraph", "langsmith", "pydantic")
 _CODE = (type, ModuleType, CodeType, FrameType, TracebackType, GeneratorType, CoroutineType)
@@ -61,7 +61,7 @@ def check_built(made: object, desk: Desk) -> None:
         others |= {each.name for each in found if isinstance(each, BaseTool)} & desk.names
         others |= {real[id(each)] for each in found if id(each) in real}
     if others:
-        raise LeftWorld(f"agent: it has tools of its own in the place of the given {', '.join(sorted(others))}: {HOW}")
+        raise LeftWorld(f"agent: it uses its own tools instead of the given {', '.join(sorted(others))}: {HOW}")
     desk.held |= called.keys()
     desk.wrapped |= {name for name, tool in called.items() if not isinstance(tool, ConversationTool)}
 
@@ -115,6 +115,6 @@ def find_aside(messages: Sequence[BaseMessage], desk: Desk) -> set[str]:
             continue
         answer = answers.get(str(call["id"]))
         if call["name"] not in desk.held and not (answer and answer.status == "error"):
-            raise LeftWorld(f"agent: a call of {call['name']} was not answered by the tool that it is given: {HOW}")
+            raise LeftWorld(f"agent: a call of {call['name']} was not answered by the given tool: {HOW}")
         aside.add(str(call["id"]))
     return aside

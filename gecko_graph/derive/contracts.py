@@ -52,7 +52,7 @@ class Derived:
         lines = {
             f"a state was derived from the document (--no-derive leaves it out): {words}": bool(counts),
             f"empty until something is made: {empty}": bool(empty),
-            f"no operation makes these, so what is read of them is made up: {others}": bool(others),
+            f"no operation creates these, so reads of them return made-up data: {others}": bool(others),
         }
         return [line for line, is_told in lines.items() if is_told]
 
@@ -86,7 +86,7 @@ def derive_contracts(toolkit: Toolkit, state: JsonObject | None = None) -> Deriv
             because |= ({"by": "name"} if one.by_name else {}) | writer.shows()
             contracts[name] = {"evidence": because, **data}
         elif kind.word in STATEFUL:
-            left[name] = "the document does not say enough of its answer"
+            left[name] = "the document does not describe its response sufficiently"
     return Derived(kinds, left, {"contracts": contracts})
 
 
@@ -119,8 +119,8 @@ def _find_hindrance(kind: Kind, shaped: Mapping[str, bool]) -> str:
     if things is None or kind.word == "action":
         return ""
     if not shaped.get(things.root, True):
-        return f"the state keeps {things.root} otherwise than as objects by their keys"
-    return "" if things.key else "no member of an item names it"
+        return f"the state keeps {things.root} in another form than objects by key"
+    return "" if things.key else "no member of an item identifies it"
 
 
 def _text(expression: str) -> str:

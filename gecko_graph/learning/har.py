@@ -192,7 +192,7 @@ def _answer(response: JsonObject, method: str) -> tuple[Any, Any]:
     if status <= 0:
         raise ValueError("it was not answered")
     if not (200 <= status < 300 or refuses(status) or status == _CONFLICT) or status in _NO_RULE:
-        raise ValueError(f"answered with HTTP {status}, which is not the tool's word")
+        raise ValueError(f"answered with HTTP {status}, so it is not the tool's own answer")
     headers = _lowered(_pairs(response, "headers"))
     kind, _, rest = (headers.get("content-type") or str(content.get("mimeType", ""))).partition(";")
     media = f"{kind};{rest}" if content.get("encoding") == "base64" else kind  # text was decoded
@@ -203,7 +203,7 @@ def _answer(response: JsonObject, method: str) -> tuple[Any, Any]:
     if kind.strip().endswith("json") and isinstance(answer[1], dict) and answer[1].keys() == {"content_type", "bytes"}:
         raise ValueError("the answer's JSON is broken or cut off")
     if status == _CONFLICT and answer[1].keys() & {"http_status", "bytes"}:
-        raise ValueError(f"answered with HTTP {status} and no JSON object, which is not the tool's word")
+        raise ValueError(f"answered with HTTP {status} and not a JSON object, so it is not the tool's own answer")
     return answer
 
 

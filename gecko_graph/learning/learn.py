@@ -169,7 +169,7 @@ def learn_contracts(
         learned.notes.extend(_missing_reads(toolkit, tool, [row for _, row in some], unknown))
     learned.contracts.update(_observing(toolkit, learned.contracts))
     if unsaid := [name for name in names if toolkit[name].effect is None]:
-        learned.notes.append(f"nobody says what only reads: give {', '.join(unsaid)} an `effect`, read or write")
+        learned.notes.append(f"unknown whether they only read: give {', '.join(unsaid)} an `effect`, read or write")
     if sampler.left_out > 0:
         learned.notes.append(f"{sampler.left_out:,} rows repeat others, or are beyond the sample of each branch")
     return learned

@@ -62,7 +62,7 @@ def mine(
     evidence: JsonObject = {"rows": len(found), "lawful": seen, "refusals": refusals, "touches": sorted(touched)}
     if seen < PROPOSED:
         doubts = ["False"]
-        unknown.append(f"only {seen} lawful calls were seen")
+        unknown.append(f"only {seen} successful calls were seen")
         refusing += _never(whole) if not seen and len(found) >= PROPOSED else ()
         parts: JsonObject = {}
     else:

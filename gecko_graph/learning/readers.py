@@ -105,7 +105,7 @@ def _calls(message: JsonObject, source: str, bad: BadRows | None) -> Iterator[tu
         if isinstance(args, dict) and isinstance(name, str):
             yield str(call.get("id")), name, args
         elif bad:
-            bad.add("arguments are no JSON object", source)
+            bad.add("arguments are not a JSON object", source)
 
 
 def fails(result: Json) -> bool:

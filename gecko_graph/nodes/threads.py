@@ -19,7 +19,7 @@ from ..models.ask import FunctionCall
 OTHER_RUN = (
     "another run has written to this thread since this one began: both began from the same state, and one would lose "
     "the other's results. Nothing was written back. Let the runs of a thread follow each other (on a LangGraph "
-    "server: multitask_strategy='enqueue'), and start this turn again, or go on from where the thread stands: "
+    "server: multitask_strategy='enqueue'), and start this turn again, or continue from the thread's current state: "
     "invoke(None, graph.get_state(config).config)"
 )
 MOST_READ = 400

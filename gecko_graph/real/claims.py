@@ -58,12 +58,12 @@ UNDER_WAY = (
     "{left:.0f} s (invoke(None)): then it has a result or is a doubt"
 )
 NOT_DURABLE = (
-    "{tool} changes something, and nothing would remember that it was called: give the agent, or the graph around it, "
+    "{tool} changes something, and the call would not be recorded: give the agent, or the graph around it, "
     "a checkpointer, and run it with durability='sync' or 'async'"
 )
 BEGUN_AGAIN = (
     "a retry policy around the agent, or a node that runs it twice, has begun this task again after it had made real "
-    "calls: take the policy away, and go on with invoke(None)"
+    "calls: remove the policy, and continue with invoke(None)"
 )
 
 _paths: dict[tuple[str, str], str] = {}

@@ -35,7 +35,7 @@ IN_DOUBT = (
     "make_now: it did not; make the call now. skip: leave it as it is.\n{call}"
 )
 DELETED = (
-    "{tool} was called for this message before the thread was deleted; in the thread that there is now it was not. "
+    "{tool} was called for this message before the thread was deleted; in the current thread it was not. "
     "happened: that call counts, with its result or the one in your message. make_now: make the call. skip: leave it "
     "as it is.\n{call}"
 )

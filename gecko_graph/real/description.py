@@ -158,7 +158,7 @@ def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Ite
         yield f"- {bare(argument)}: {describe_parts(parts, place)}."
     for each in planned["ambiguous"]:
         sources = ", or ".join(map(place, each["sources"]))
-        yield f"- {bare(each['argument'])}: not certain where it comes from: {sources}. Edit it to give its value."
+        yield f"- {bare(each['argument'])}: its source is not certain: {sources}. Edit it to give its value."
     for binding in planned.get("expects") or ():
         yield f"- {bare(binding['argument'])}: holds only if the real {place(binding)}, is the same."
     yield from (f"- {source}." for source in planned.get("sources", ()))

@@ -121,7 +121,7 @@ class ReviewPolicy(Strict):
         if word != "allow":
             return word, reason
         if planned["ambiguous"]:
-            return "ask", "where an argument comes from is not certain"
+            return "ask", "the source of an argument is not certain"
         if not self._rules and not tool.trusted and (doubt := find_doubt(planned, derived=not self.may_ask)):
             return ("ask" if self.may_ask else "refuse"), doubt
         return "allow", ""

@@ -73,7 +73,7 @@ def by_name(tools: Iterable[ToolSpec]) -> dict[str, ToolSpec]:
     found: dict[str, ToolSpec] = {}
     for tool in tools:
         if not isinstance(tool, ToolSpec):
-            raise ToolkitError(f"expected a ToolSpec, got {type(tool).__name__}; Toolkit.from_tools takes others")
+            raise ToolkitError(f"expected a ToolSpec, got {type(tool).__name__}; convert it with Toolkit.from_tools")
         if not tool.name.strip():
             raise ToolkitError("a tool has no name")
         if tool.name in found:

@@ -78,7 +78,7 @@ def _problems_of(tool: ToolSpec) -> Iterator[tuple[ProblemKind, str]]:
     if tool.result is None:
         yield "result", "no result schema: any JSON passes as its result"
     if not tool.description.strip():
-        yield "description", "no description: the planner has only its name to go by"
+        yield "description", "no description: the planner sees only its name"
     if tool.effect is None:
         yield "effect", "neither read nor write: treated as a write"
     for name, schema in tool.parameters.get("properties", {}).items():
@@ -104,11 +104,11 @@ def _schema_problems(schema: JsonObject) -> Iterator[tuple[ProblemKind, str]]:
         values = (schema["default"], *schema["enum"])
         default, *choices = (json.dumps(one, sort_keys=True, ensure_ascii=False) for one in values)
         if default not in choices:
-            yield "default", f"the default {default[:60]} is outside its own enum: it is never filled in"
+            yield "default", f"the default {default[:60]} is not in its enum, so it is never used"
     named = schema.get("patternProperties")
     for pattern in (schema.get("pattern"), *(named if isinstance(named, dict) else ())):
         if isinstance(pattern, str) and compile_pattern(pattern) is None:
-            yield "pattern", f"the pattern {pattern[:60]!r} cannot be read: it decides nothing"
+            yield "pattern", f"the pattern {pattern[:60]!r} cannot be read, so it is ignored"
 
 
 def _example_notes(tool: ToolSpec) -> Iterator[str]:
@@ -124,7 +124,7 @@ def _contract_notes(tool: ToolSpec, contract: Contract) -> Iterator[str]:
     if tool.reads and "effects" in contract.data:
         yield "its effects are dropped: a read changes nothing"
     if not tool.reads and "observes" in contract.data:
-        yield "its `observes` is never looked at: only a read observes"
+        yield "its `observes` is ignored: only reads observe"
     parts = {key: contract.data[key] for key in ("let", "effects", "returns", "observes") if key in contract.data}
     for text in _texts(parts):
         if _BARE.fullmatch(text):
@@ -216,7 +216,7 @@ def find_size_problems(tools: Sequence[ToolSpec]) -> Iterator[Problem]:
     if tags := Counter(tag for tool in tools for tag in tool.tags).most_common(5):
         hint += f": the largest tags are {', '.join(f'{tag} ({number})' for tag, number in tags)}"
     if len(tools) > MAX_TOOLS:
-        yield Problem("all tools", "size", f"{len(tools)} tools, and providers take {MAX_TOOLS} at most; {hint}")
+        yield Problem("all tools", "size", f"{len(tools)} tools, and providers accept at most {MAX_TOOLS}; {hint}")
     if tokens > WINDOW_TOKENS // 2 or SHOWN_TOOLS < len(tools) <= MAX_TOOLS:
         share = f"{100 * tokens // WINDOW_TOKENS} % of a context window of {WINDOW_TOKENS // 1000}k"
         estimate = f"about {tokens // 1000}k tokens (estimated: characters / {CHARS_PER_TOKEN})"

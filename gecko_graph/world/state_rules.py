@@ -51,7 +51,7 @@ class StateRules(NamedTuple):
             StateError: It violates the schema or an invariant; the message names them.
         """
         if broken := self.broken(state, is_whole=is_whole):
-            raise StateError(f"{what}: {'; '.join(broken)}. No run begins from such a state: mend it")
+            raise StateError(f"{what}: {'; '.join(broken)}. A run cannot begin from such a state: correct it")
 
     def broken(self, state: JsonObject, *, is_whole: bool = True, is_strict: bool = False) -> list[str]:
         """Return the rules that a state violates.

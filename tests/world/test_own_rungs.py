@@ -68,7 +68,7 @@ async def waits(request):
 
 
 def test_an_async_answer_is_refused_with_what_to_do():
-    with pytest.raises(GeckoError, match=r"must not be async: yield \[Work"):
+    with pytest.raises(GeckoError, match=r"must not be async: yield \[FunctionCall"):
         Rung("a", waits)
 
 

@@ -54,7 +54,7 @@ def explain_node(node: ast.AST) -> str:
             right = right.left if isinstance(right, ast.BinOp) else right.func
         if isinstance(right, ast.Name):
             return _explain(f"| {right.id}")
-    kinds: dict[type, str] = {ast.Lambda: "a lambda stands only as `key=` of sorted, min and max, with one argument"}
+    kinds: dict[type, str] = {ast.Lambda: "a lambda can only be the `key=` of sorted, min and max, with one argument"}
     kinds[ast.Set] = "sets are not part of the language: write a list"
     operator = f"{type(getattr(node, 'op', None)).__name__}: the operator is not part of the language"
     kinds |= {ast.BinOp: operator, ast.UnaryOp: operator}

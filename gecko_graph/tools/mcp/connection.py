@@ -349,9 +349,9 @@ class McpConnection:
     def _read_result(self, name: str, result: JsonObject, exchange: _Exchange) -> ToolMessage:
         fault = None
         if result.get("inputRequests"):
-            fault = "it asks for input, which no call can give here"
+            fault = "it asks for input, which is not supported here"
         elif result.get("resultType", "complete") != "complete" or "content" not in result:
-            fault = "the answer is no tool result"
+            fault = "the answer is not a tool result"
         elif len(json.dumps(result)) > MAX_BYTES:
             fault = f"the answer is larger than {MAX_BYTES // 1_000_000} MB"
         if fault:
@@ -385,5 +385,5 @@ async def _list_pages(session: ClientSession) -> list[JsonObject]:
         if page.next_cursor is None:
             return found
         if page.next_cursor in cursors:
-            raise GeckoError("its pages go in a circle")
+            raise GeckoError("its pages form a cycle")
         cursors.append(page.next_cursor)

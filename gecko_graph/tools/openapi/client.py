@@ -135,7 +135,7 @@ class HttpFunction:
             following = _follow_redirect(request, answer)
             if following is None:
                 if request.method != method and answer.status >= 300:
-                    raise _Failed(f"it was accepted, but the result that it redirects to is answered {answer.status}")
+                    raise _Failed(f"it was accepted, but its redirect was answered with {answer.status}")
                 return answer
             request = following
         raise _Failed(f"more than {MAX_REDIRECTS} redirects")

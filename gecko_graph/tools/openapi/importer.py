@@ -118,7 +118,9 @@ def read_openapi(
 
 def _version(root: JsonObject, place: Place) -> Version:
     if "swagger" in root:
-        raise error_at(place / "swagger", f"this is Swagger {str(root['swagger'])[:10]}: 2.0 and 3.0 to 3.2 are read")
+        raise error_at(
+            place / "swagger", f"this is Swagger {str(root['swagger'])[:10]}: supported are 2.0 and 3.0 to 3.2"
+        )
     if "openapi" not in root:
         raise error_at(place, "not an OpenAPI document: it has no key 'openapi'; it may be a part of one")
     version = str(root["openapi"])
@@ -234,7 +236,7 @@ class _DocumentReader:
             response = self._response(operation, here)
         except ToolkitError as error:
             self._broken = self._broken or error
-            self._note(name, f"any JSON passes as its result, which is broken: {error}")
+            self._note(name, f"its result schema is invalid, so any JSON is accepted: {error}")
             kept = {**operation, "responses": {}}
         effect = _read_effect(operation, here, method)
         named = arguments.named

@@ -166,7 +166,7 @@ def _join(name: str, texts: list[str], separator: str, *, trims: bool = False) -
     """Return texts joined, if they can be split again; a reader that `trims` strips spaces. Raises CannotSend."""
     joined = separator.join(texts)
     if texts and joined.split(separator) != texts:
-        raise CannotSend(f"{name!r}: a value holds {unquote(separator)!r}, which parts the values of its style")
+        raise CannotSend(f"{name!r}: a value holds {unquote(separator)!r}, which separates the values in its style")
     if trims and (texts == [""] or any(text != text.strip(" \t") for text in texts)):
         raise CannotSend(f"{name!r}: a value in a list of a header must not be empty, nor begin or end in a space")
     return joined
@@ -227,7 +227,7 @@ def _leaves(path: str, value: Json) -> Iterator[tuple[str, Json]]:
 
 def _check_header(name: str, value: str) -> str:
     if _CONTROL.search(value):
-        raise CannotSend(f"the header {name!r} must hold no line break or other control character, nor end in a space")
+        raise CannotSend(f"the header {name!r} must not contain line breaks or control characters, nor end in a space")
     return value
 
 
@@ -281,7 +281,7 @@ def _octets(value: Json) -> tuple[bytes, str | None]:
     try:
         return base64.b64decode(found[2].replace("-", "+").replace("_", "/"), validate=True), found[1]
     except binascii.Error:
-        raise CannotSend("a data: address does not hold base64") from None
+        raise CannotSend("a data: address does not contain base64") from None
 
 
 def _parts(tool: ToolSpec, binding: HttpBinding, name: str, value: Json) -> Iterator[_File]:

@@ -85,7 +85,7 @@ def read_request(tool: ToolSpec, base: str, request: httpx.Request, *, unnamed: 
     try:
         return _read_request(tool, base, request, unnamed)
     except UnicodeError:
-        raise CannotRead("it holds bytes that are not UTF-8") from None
+        raise CannotRead("it contains bytes that are not UTF-8") from None
     except TwoWays:
         raise CannotRead("a parameter or field is written in two ways, or has too many levels") from None
 
@@ -174,7 +174,7 @@ def _read_body(tool: ToolSpec, request: httpx.Request) -> tuple[JsonObject, Json
     if whole is not None:
         return {whole.name: whole.fit(value)}, {}
     if not isinstance(value, dict):
-        raise CannotRead("its body is no object")
+        raise CannotRead("its body is not an object")
     own = {parts[wire].name: parts[wire].fit(each) for wire, each in value.items() if wire in parts}
     return own, {wire: each for wire, each in value.items() if wire not in parts}
 
