@@ -54,7 +54,6 @@ class DerivedContract:
 
     @property
     def kind(self) -> str:
-        """The kind of its operation."""
         return str(self.data["evidence"].get("kind", ""))
 
     def rules(self) -> Contract | None:

@@ -30,7 +30,6 @@ _CREATED = re.compile(r"creat|insert", re.IGNORECASE)
 
 
 def arg(name: str) -> str:
-    """Return the expression of an argument."""
     return f"args[{name!r}]"
 
 
@@ -147,7 +146,6 @@ class Asked:
 
 
 def shapes(one: Operation, names: frozenset[str]) -> list[SchemaShape]:
-    """Return the shapes of an operation's parameters with these names."""
     return [one.parameters.fields[name] for wire, name in one.asked.items() if plain(wire) in names]
 
 

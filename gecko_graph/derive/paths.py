@@ -121,7 +121,6 @@ class Things:
 
     @property
     def fields(self) -> Mapping[str, SchemaShape]:
-        """The members of an item."""
         return self.shape.fields
 
 
@@ -186,7 +185,6 @@ class Paths:
                 each.of, each.key = of, key
 
     def below(self, things: Things) -> list[Things]:
-        """Return the collections below an item."""
         item = (*things.slot, VAR)
         below = ((slot, one) for slot, one in self.things.items() if slot[: len(item)] == item)
         return [one for slot, one in below if slot.count(VAR) == item.count(VAR)]

@@ -44,12 +44,10 @@ class SchemaShape:
 
     @cached_property
     def fields(self) -> Mapping[str, SchemaShape]:
-        """The named members."""
         return {name: SchemaShape(self.said.member(name).schema, self.said.root) for name in self.said.names()}
 
     @cached_property
     def required(self) -> frozenset[str]:
-        """The required members."""
         return frozenset(self.said.required())
 
     @cached_property

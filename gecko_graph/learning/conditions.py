@@ -108,7 +108,6 @@ class Condition:
         return " and ".join([*self.guards, f"({self.check})"])
 
     def within(self, rows: int) -> Condition:
-        """Return the condition restricted to these rows."""
         return replace(self, true=self.true & rows, known=self.known & rows)
 
     def negated(self) -> Condition:
@@ -156,7 +155,6 @@ class Form(NamedTuple):
     guarded: bool = True
 
     def of(self, *terms: Term) -> Condition:
-        """Return the condition on these terms."""
         pairs = [*zip(terms, self.tests, strict=True)]
         known = reduce(and_, (term.where(test) for term, test in pairs))
         columns = (term.numbers if test == "number" else term.values for term, test in pairs)

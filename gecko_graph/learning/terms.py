@@ -199,7 +199,6 @@ def _at(whole: Any, keys: Sequence[str] | None) -> Any:
 
 
 def _lookups(key: Term, containers: Sequence[Term]) -> Iterator[Term]:
-    """Yield the values under a key in the containers."""
     for one in (one for one in containers if one.text not in key.text):
         pairs = zip(one.values, key.values, strict=True)
         found = [_at(whole, [str(each)] if is_key(each) else None) for whole, each in pairs]
@@ -211,7 +210,6 @@ def _lookups(key: Term, containers: Sequence[Term]) -> Iterator[Term]:
 
 
 def bits(flags: Iterable[Any]) -> int:
-    """Return a bit set of the true values."""
     return int(bytes(map(bool, flags))[::-1].hex()[1::2] or "0", 2)
 
 
@@ -228,7 +226,6 @@ def is_number(value: Any) -> bool:
 
 
 def is_key(value: Any) -> bool:
-    """Return whether a value may be a key: a string or an integer."""
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 

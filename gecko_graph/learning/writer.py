@@ -149,11 +149,7 @@ class ContractDraft:
         self.notes += [self.counter[0]] if self.counter and self.counter[0].startswith("cannot") else []
 
     def _tried(self, clause: JsonObject) -> JsonObject:
-        """Return a clause with its evidence.
-
-        Raises:
-            ContractError: It cannot be loaded.
-        """
+        """Return a clause with its evidence. Raises ContractError if it cannot be loaded."""
         contract = Contract.load({"requires": [clause]}, where=self.tool.name).fit(self.tool.parameters)
         evidence, against = try_clause(self.tool, contract, kind_of_check(clause["check"]), self.rows, by="model")
         self.counter += [

@@ -129,11 +129,7 @@ def go_on(state: GeckoState) -> Bookkeeping:
 
 
 def read_state(state: GeckoState) -> JsonObject:
-    """Return the task state at the start of the turn.
-
-    Raises:
-        StateError: It is not a JSON object.
-    """
+    """Return the task state at the start of the turn. Raises StateError if it is not a JSON object."""
     given = state.get("task_state")
     given = {} if given is None else given
     if not isinstance(given, dict):

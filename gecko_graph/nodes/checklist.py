@@ -45,7 +45,6 @@ def checklist(
 
 
 def build_ask(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) -> Ask:
-    """Build the question what must be true at the end."""
     messages, kept = state["messages"], state["bookkeeping"]
     made = [*kept["replayed"], *(step for each in kept["attempts_to_judge"] for step in each["steps"])]
     real = [step for step in made if "outcome" in step and not step["outcome"]["simulated"]]

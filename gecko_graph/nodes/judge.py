@@ -86,7 +86,6 @@ class Evidence:
 
     @property
     def calls(self) -> bool:
-        """Return whether any call was answered."""
         return any("outcome" in step for step in self.attempt["steps"])
 
 

@@ -149,21 +149,13 @@ class Claims(NamedTuple):
         return is_ours
 
     def look(self, key: str) -> Steps:
-        """Return the row of a key.
-
-        Raises:
-            StateError: Its call is under way.
-        """
+        """Return the row of a key. Raises StateError if its call is under way."""
         (row,) = yield from use(self._read, key=key)
         check_over(row)
         return row
 
     def retake(self, row: JsonObject, timeout_s: float, *, tries: int = 1) -> Steps:
-        """Claim the call of a row once more.
-
-        Raises:
-            StateError: Another run has done so.
-        """
+        """Claim the call of a row once more. Raises StateError if another run has done so."""
         new = {**row, "rev": row["rev"] + 1, "tries": row["tries"] + tries} | (yield from self._place())
         new |= _begun(timeout_s)
         if not (yield from self._own(new, self.ledger.swap, self.standing.thread_id, row["key"], new)):
@@ -249,11 +241,7 @@ def find_claims(messages: Sequence[AnyMessage], home: Home, turn: TurnKey | None
 
 
 def use(function: Any, *args: Any, **kwargs: Any) -> Steps:
-    """Return the value of a function of the ledger or the saver.
-
-    Raises:
-        GeckoError: It fails.
-    """
+    """Return the value of a function of the ledger or the saver. Raises GeckoError if it fails."""
     (reply,) = yield [FunctionCall(function=function, args=args, kwargs=kwargs, timeout_s=LEDGER_S)]
     if reply.failure is not None:
         raise GeckoError(f"the ledger of real calls, or the checkpointer, {reply.failure}")
@@ -316,7 +304,6 @@ def find_pause(tries: int, retry_after: float | None, *, is_free: bool) -> float
 
 
 def wait(seconds: float) -> Steps:
-    """Wait, at most `LONGEST_WAIT_S` seconds."""
     yield [FunctionCall(function=time.sleep, args=(min(seconds, LONGEST_WAIT_S),), timeout_s=2 * LONGEST_WAIT_S)]
 
 

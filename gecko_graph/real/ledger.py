@@ -141,11 +141,7 @@ def check_ledger(given: object) -> None:
 
 
 def find_ledger(saver: Any, given: CallLedger | None) -> CallLedger:
-    """Return the given ledger, or that of a saver.
-
-    Raises:
-        GeckoError: There is none.
-    """
+    """Return the given ledger, or that of a saver. Raises GeckoError if there is none."""
     if given is not None:
         return given
     saver = getattr(saver, "inner", saver)  # a LangGraph server wraps its saver

@@ -141,11 +141,7 @@ class ReviewPolicy(Strict):
 
 
 def read(form: type[Form], given: Any, where: str) -> Form:
-    """Return a user's input in this form.
-
-    Raises:
-        GeckoError: It is invalid; the message has the first problem.
-    """
+    """Return a user's input in this form. Raises GeckoError if it is invalid; the message has the first problem."""
     try:
         return form.model_validate(given)
     except ValidationError as error:

@@ -113,7 +113,6 @@ def tell_tool(tool: ToolSpec) -> JsonObject:
 
 
 def predict(step: Step) -> Prediction:
-    """Return a simulated step's prediction of the real call."""
     if "outcome" not in step:
         why = "; ".join(format_complaint(each) for each in step["complaints"])
         return {"status": "error", "result": why, "rung": "validator", "patch": []}
@@ -191,7 +190,6 @@ def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:
 
 
 def describe_undo(undo: Undo) -> str:
-    """Return the calls that undo a call, in a line."""
     if undo["status"] == "timeout":
         return "No way back was found in time."
     if undo["status"] == "none":

@@ -192,7 +192,6 @@ def offered_by(parameters: Same) -> Offered:
 
 
 def content_words(text: str) -> list[str]:
-    """Return the words of a text without stop words."""
     return [word for word in map(str.casefold, _WORD.findall(text)) if word not in _SMALL]
 
 

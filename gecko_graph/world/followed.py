@@ -44,7 +44,6 @@ class Followed(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the rule."""
         return f"{self.root} by {self.field or 'their paths'}"
 
 

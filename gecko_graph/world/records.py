@@ -164,8 +164,6 @@ class Preview(TypedDict):
 
 
 class Approval(TypedDict):
-    """The approval of a preview."""
-
     digest: str
     at: float
     """Unix time in seconds."""

@@ -30,11 +30,7 @@ ITEM_KEYS = ("id", "description", "check", "by")
 
 
 def task_of(messages: Sequence[AnyMessage]) -> str:
-    """Return the task: the text of the last human message.
-
-    Raises:
-        TaskError: It is missing or empty.
-    """
+    """Return the task: the text of the last human message. Raises TaskError if it is missing or empty."""
     for message in reversed(messages):
         if isinstance(message, HumanMessage):
             if task := text_of(message).strip():
@@ -165,7 +161,6 @@ class TakenIds:
         return len(self._steps) + len(self._new)
 
     def add(self, identifier: str) -> None:
-        """Add an id."""
         self._new.add(identifier)
 
 

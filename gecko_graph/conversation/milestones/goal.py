@@ -34,10 +34,7 @@ Seen: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class Score(TypedDict):
-    """The score of one conversation.
-
-    `similarity` is None without milestones.
-    """
+    """The score of one conversation. `similarity` is None without milestones."""
 
     v: int
     similarity: float | None

@@ -165,7 +165,6 @@ class Documents:
         return {"documents": {names[name].replace(os.sep, "/"): one for name, one in others.items()}}
 
     def replace_root(self, value: JsonObject) -> None:
-        """Replace the user's document."""
         self._values[self.root.document] = value
         self._found.pop(self.root.document, None)
 

@@ -115,7 +115,6 @@ class Field(NamedTuple):
         return [self.inner(None).scalar(each) for each in texts]
 
     def fits(self, value: Json) -> bool:
-        """Return whether a value is valid."""
         defs = {"$defs": self.root.get("$defs", {})}
         return not isinstance(self.schema, dict) or not find_faults({**self.schema, **defs}, value)
 
@@ -170,7 +169,6 @@ class Field(NamedTuple):
         return [] if texts == [""] and decode is str and self.is_only("array") else self.listed(texts)
 
     def read_query(self, raw: str) -> Json:
-        """Return the value of a whole query string."""
         if self.style.get("content") != FORMS[0]:
             return self.read(raw)
         pairs: list[tuple[str, Any]] = [

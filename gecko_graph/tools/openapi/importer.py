@@ -163,7 +163,6 @@ class _DocumentReader:
         self._problems += [Problem(name, "broken", message) for message in messages]
 
     def read(self) -> OpenApiTools:
-        """Return the tools of all operations."""
         self._note(self._place.document, *_find_misspelt(self._root, self._place, "document"))
         operations = list(self._operations())
         tools = [self._read(one, name) for one, name in zip(operations, _assign_names(operations), strict=True)]
