@@ -113,11 +113,11 @@ async def run_turn(
     It runs by itself: not as a part of the conversation's graph, whose checkpoints and interrupts are not its own.
 
     Returns:
-        Its calls, their answers and its text. Where it keeps its calls to itself, they follow from the world's log.
+        Its calls, their answers and its text. If it does not return its calls, they follow from the world's log.
 
     Raises:
         GeckoError: The factory or its agent cannot be used.
-        Exception: Whatever the agent raises.
+        Exception: Any error of the agent.
     """
     # the world's config while it answers: the agent's listener would count its replies as the agent's, and deadlock
     desk.config = {"callbacks": (var_child_runnable_config.get() or {}).get("callbacks")}

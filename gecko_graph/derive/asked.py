@@ -84,9 +84,9 @@ class Asked:
         if any(0 in (each.first("default"), each.first("minimum")) for each in shapes(self.one, PAGE)):
             number = f"({number} or 0) + 1"
         pages = ", ".join([self.of(LIMIT), self.of(OFFSET), number, after])
-        return f"page_of(ordered_by(found, {self._order(is_newest_first)}), {pages}, {self._told_order(key)})"
+        return f"page_of(ordered_by(found, {self._order(is_newest_first)}), {pages}, {self._has_order(key)})"
 
-    def _told_order(self, key: str) -> str:
+    def _has_order(self, key: str) -> str:
         """Return an expression: whether an order is documented or requested.
 
         An order by generated keys does not count.

@@ -82,9 +82,9 @@ def derive_contracts(toolkit: Toolkit, state: JsonObject | None = None) -> Deriv
         if why := _find_hindrance(kind, shaped):
             left[name] = why
         elif data := (writer := _ContractWriter(paths, one, kind)).write():
-            because = {"status": "derived", "kind": kind.word, "why": kind.why}
-            because |= ({"by": "name"} if one.by_name else {}) | writer.shows()
-            contracts[name] = {"evidence": because, **data}
+            evidence = {"status": "derived", "kind": kind.word, "why": kind.why}
+            evidence |= ({"by": "name"} if one.by_name else {}) | writer.shows()
+            contracts[name] = {"evidence": evidence, **data}
         elif kind.word in STATEFUL:
             left[name] = "the document does not describe its response sufficiently"
     return Derived(kinds, left, {"contracts": contracts})
@@ -138,8 +138,8 @@ def _opening(place: str, by: Operation) -> JsonObject:
 
 
 def _exists(place: str, things: Things) -> JsonObject:
-    said = {"id": f"{things.singular} exists", "error": f"{things.singular} not found", "status": 404}
-    return {"check": f"exists_at({place})", **said}
+    refusal = {"id": f"{things.singular} exists", "error": f"{things.singular} not found", "status": 404}
+    return {"check": f"exists_at({place})", **refusal}
 
 
 class _ContractWriter:
@@ -285,7 +285,7 @@ class _ContractWriter:
             given = f"at(args, {[self.one.sent[''], named] if '' in self.one.sent else [self.one.sent[named]]!r}, None)"
             own = {"when": f"{given} not in [None, '', 0]", "value": _text(given)}
             self.let["id"] = {"cases": [own, {"value": new}]}
-        self._refuse_twice(named)
+        self._require_new(named)
         there = ", at(state, place, {})" if isinstance(self.let["id"], dict) else ""
         known = f"{self._defaults()!r}, {self._base()}, {self._sent()[0]}, {{{self.key!r}: id}}{there}"
         self.let["made"] = _text(f"merged({known})")
@@ -293,7 +293,7 @@ class _ContractWriter:
         effects = [{"op": "add", "path": "{{ place }}", "value": "{{ made }}"}, *below, *effects]
         return {"effects": effects, "returns": self._thing()}
 
-    def _refuse_twice(self, named: str | None) -> None:
+    def _require_new(self, named: str | None) -> None:
         """Require that a thing is new: by a key that the call gives, or by a unique name if 409 is documented.
 
         If a path finds a thing by its name (`/flows/name/{name}`), a second thing of the same name returns the first
@@ -302,7 +302,7 @@ class _ContractWriter:
         name = self.things.singular
         exists = {"id": f"{name} is new", "error": f"{name} already exists", "status": 409}
         binding, pairs = self.one.tool.binding, matching(self.one.body.fields, self.things.fields).items()
-        may = f"{self._twice} or " if self._twice else ""
+        may = f"{self._allows_existing} or " if self._allows_existing else ""
         is_refused = may or (binding and "409" in binding.responses)
         names = _UNIQUE if is_refused else {each.key for each in self.paths.things.values() if each.of is self.things}
         wire, field = next((pair for pair in pairs if pair[1] in names), (None, ""))
@@ -316,11 +316,11 @@ class _ContractWriter:
             if may or not is_refused:
                 doubts = [] if may or _AGAIN.search(self.one.tool.description) else ["its name may have to be new"]
                 first = _text(f"in_doubt(same[0][{self.key!r}], {doubts!r})")
-                known = {"when": f"{self._twice or True} and same != []", "value": first}
+                known = {"when": f"{self._allows_existing or True} and same != []", "value": first}
                 self.let["id"] = {"cases": [known, {"value": self.let["id"]}]}
 
     @property
-    def _twice(self) -> str:
+    def _allows_existing(self) -> str:
         """Return the expression that is true if a call allows an existing thing; "" if no call can."""
         found = next((name for wire, name in self.one.sent.items() if plain(wire) in _TWICE), None)
         return f"{arg(found)} not in [None, False, 'raise', 'error', 'fail']" if found else ""
@@ -351,9 +351,9 @@ class _ContractWriter:
         self.let["old"] = _text(f"thing_at(place, {self.named})")
         paths = ["{{ place }}", *map(self._below, self.paths.below(self.things)), _opening("place", self.one)["path"]]
         effects = [{"op": "gone", "path": path} for path in paths]
-        return {"effects": [*effects, *self._left_behind()], "returns": self._thing("old")}
+        return {"effects": [*effects, *self._mark_references()], "returns": self._thing("old")}
 
-    def _left_behind(self) -> Iterator[JsonObject]:
+    def _mark_references(self) -> Iterator[JsonObject]:
         """Yield effects that mark references to a removed thing as open: a service may remove, keep or refuse them."""
         word, key = plain(self.things.singular), plain(self.key)
         names = {word + key, key if key.startswith(word) else ""}

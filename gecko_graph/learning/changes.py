@@ -180,11 +180,11 @@ Paths = Mapping[int, tuple[str, ...]]
 def _explain_path(paths: Paths, befores: Mapping[int, JsonObject], terms: Sequence[Term]) -> list[ValueTemplate] | None:
     """Return an explanation of each token of a path; it may begin at the working folder in a tree."""
     for cursor in (term for term in terms if term.path):
-        said, steps = cursor.path or ((), [])
+        path_tokens, steps = cursor.path or ((), [])
         if all(steps[row] and list(path[: len(steps[row])]) == steps[row] for row, path in paths.items()):
             rest = {row: path[len(steps[row]) :] for row, path in paths.items()}
             if (tail := _explain_tokens(rest, {}, terms)) is not None:
-                return [*(ValueTemplate(token, cursor.typed()) for token in said), *tail]
+                return [*(ValueTemplate(token, cursor.typed()) for token in path_tokens), *tail]
     return _explain_tokens(paths, befores, terms)
 
 

@@ -65,7 +65,7 @@ class Term:
     def guards(self) -> tuple[str, ...]:
         """Conditions under which the term has a value, as far as some rows lack one.
 
-        Evaluation fails if anything else lacks.
+        Evaluation fails if anything else is missing.
         """
         own = [f"defined({self.text})"] if MISSING in self.values else []
         return (*(guard for key in self.keys for guard in (*key.guards, *key.given)), *own)
@@ -183,8 +183,8 @@ def _cursors(fields: Sequence[Term]) -> Iterator[Term]:
                 if sum(each is not MISSING for each in found) >= STABLE * sum(map(bool, steps)):
                     between_keys = f"[part for step in {path.text} for part in [{quote(key)}, step]][1:]"
                     text = f"at({tree.text}, [{between_keys}, {quote(key)}])"
-                    said = [*root, f"{{{{ {between_keys} }}}}", key]
-                    yield Term(text, found, 2, "lookup", (), (said, [some and [*root, *some] for some in tokens]))
+                    template = [*root, f"{{{{ {between_keys} }}}}", key]
+                    yield Term(text, found, 2, "lookup", (), (template, [some and [*root, *some] for some in tokens]))
 
 
 def _after(whole: Any, path: list[str] | None) -> list[str]:
@@ -215,10 +215,10 @@ def bits(flags: Iterable[Any]) -> int:
 
 def grouped(rows: Iterable[tuple[int, Any]]) -> dict[Any, int]:
     """Return the rows, as a bit set, by their label."""
-    found: dict[Any, int] = {}
-    for at, said in rows:
-        found[said] = found.get(said, 0) | 1 << at
-    return found
+    by_label: dict[Any, int] = {}
+    for row, label in rows:
+        by_label[label] = by_label.get(label, 0) | 1 << row
+    return by_label
 
 
 def is_number(value: Any) -> bool:

@@ -136,9 +136,9 @@ class ContractDraft:
         self.clauses, self.parts, self.notes = [], {}, []
         refuted = 0
         for one in written.requires:
-            says: JsonObject = {"check": one.check, **({"when": one.when} if one.when.strip() else {})}
+            rule: JsonObject = {"check": one.check, **({"when": one.when} if one.when.strip() else {})}
             try:
-                clause = self._tried({**says, "error": one.error or "refused"})
+                clause = self._tried({**rule, "error": one.error or "refused"})
             except ContractError as error:
                 self.counter.append(f"cannot be loaded: {one.check}: {error}"[:ROW_CHARS])
                 continue
@@ -179,8 +179,8 @@ class ContractDraft:
             self.counter += [f"{part}, otherwise at {place}: {_show(row, self.places)}" for row, place in wrong[:3]]
             if len(some) - len(wrong) >= PROPOSED and len(wrong) <= EXCEPTIONS * len(some):
                 self.parts[part] = given[part]
-                said = {"status": "proposed", "for": len(some) - len(wrong), "by": "model"}
-                self.parts["evidence"] = {**self.parts.get("evidence", {}), part: said}
+                new_evidence = {"status": "proposed", "for": len(some) - len(wrong), "by": "model"}
+                self.parts["evidence"] = {**self.parts.get("evidence", {}), part: new_evidence}
 
     def merged(self) -> JsonObject:
         """Return the mined contract with the proposals that rows confirm and that explain further refusals."""
@@ -229,6 +229,6 @@ def _marked(state: JsonObject | None, places: Collection[str]) -> JsonObject | N
 
 
 def _show(row: Observation, places: Collection[str] | None = ()) -> str:
-    said: JsonObject = {"args": row.args, "status": row.status, "result": row.result}
+    shown: JsonObject = {"args": row.args, "status": row.status, "result": row.result}
     more = {"before": _marked(row.before, places), "change": row.change} if places is not None else {"tool": row.tool}
-    return cut(json.dumps(mask_values({**said, **more}), ensure_ascii=False), budget=ROW_CHARS)
+    return cut(json.dumps(mask_values({**shown, **more}), ensure_ascii=False), budget=ROW_CHARS)

@@ -160,8 +160,8 @@ def find_words(
     if before == task or search is None or not search.is_needed(scope.context) or not scope.has_model("searcher"):
         return words if before == task else ""
     budget = scope.context.view_chars
-    said = format_conversation(earlier(state["messages"]), budget=budget // 4)
-    variables = {"task": cut(task, budget=budget), "conversation": said}
+    conversation = format_conversation(earlier(state["messages"]), budget=budget // 4)
+    variables = {"task": cut(task, budget=budget), "conversation": conversation}
     where = Where(turn=human_turns(state["messages"]) - 1, attempt=0, question=0)
     (reply,) = yield [Ask("searcher", variables, SearchWords, where)]
     return reply.value.words if isinstance(reply.value, SearchWords) else ""

@@ -101,8 +101,8 @@ def find_unmet(items: Iterable[ChecklistItem], steps: Sequence[Step], wanted: Wa
     names = ", ".join(dict.fromkeys([step["call"]["name"] for step in tried] or sorted(wanted.named)))
     reason = f"no write has succeeded: {names}" if tried else f"no call was made: {names}"
     given = [str(each) for step in tried for each in (step["call"]["name"], *scalars_of(step["call"]["args"]))]
-    told, is_read = {*split_words(" ".join(given))}, any(map(is_planned, steps))
-    meant = (item for item in items if not is_read or told & {*split_words(item["description"])})
+    tried_words, is_read = {*split_words(" ".join(given))}, any(map(is_planned, steps))
+    meant = (item for item in items if not is_read or tried_words & {*split_words(item["description"])})
     return {item["id"]: reason for item in meant} if names else {}
 
 

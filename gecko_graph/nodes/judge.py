@@ -378,12 +378,12 @@ def format_feedback(
         return cut(feedback, budget=FEEDBACK_CHARS) if items else NOTHING_TO_CHECK
     goals = {item["id"]: goal_of(item) for item in evidence.items}
     ended = evidence.attempt["stop_reason"]
-    lines, said = list[str](), [ended, *feedback.splitlines()]
+    lines, shown = list[str](), [ended, *feedback.splitlines()]
     for item in items:
         if item["status"] in ("failed", "unknown", "unsure"):
-            reason = "" if item["id"] in evidence.ruled or item["reason"] in said else item["reason"]
+            reason = "" if item["id"] in evidence.ruled or item["reason"] in shown else item["reason"]
             lines.append(f"- {goals[item['id']]}: {item['status']}" + (f" ({reason})" if reason else ""))
-            said.append(reason)
+            shown.append(reason)
     if not lines and not evidence.stopped("broken", "planner_failed"):
         lines.append(evidence.items_failure or NO_ITEM_LEFT)
     lines += [f"Not asked for: {tell(each)}" for each in unasked]

@@ -87,8 +87,8 @@ def is_over(state: GeckoState, context: GeckoContext, *, now: float) -> bool:
         return True
     if state["bookkeeping"]["round"] >= context.max_retries or not state["items"]:
         return True
-    told = any(item["by"] == "rule" and item["status"] != "success" for item in verdict["items"])
-    if notes_of(verdict, "unanswered") and not told:
+    is_feedback = any(item["by"] == "rule" and item["status"] != "success" for item in verdict["items"])
+    if notes_of(verdict, "unanswered") and not is_feedback:
         return True
     ledger = state["bookkeeping"]["ledger"]
     spent = total(ledger["usage"])

@@ -83,13 +83,13 @@ class PlanResults:
     ) -> None:
         self._steps, self._toolkit = steps, toolkit
         self._places: dict[str, list[BoundSource]] = {}
-        self._said = [_spaced("\n".join(map(text_of, messages)))]
+        self._texts = [_spaced("\n".join(map(text_of, messages)))]
         self._held, wanted = set[str](), set[str]()
         for step in steps:
             values = [each for _, each in scalars(step["call"]["args"]) if _key(each)]
-            self._said.append(_spaced("\n".join(map(_key, values))))
+            self._texts.append(_spaced("\n".join(map(_key, values))))
             wanted = wanted.union(*map(_keys, values))
-        self._words = {word for text in self._said[1:] for word in text.split()}
+        self._words = {word for text in self._texts[1:] for word in text.split()}
         for number, step in enumerate(steps, 1):
             self._add(number, step)
         self._spelt = {key: spaced for key in self._places if (spaced := _spaced(key)).strip()}
@@ -149,20 +149,20 @@ class PlanResults:
         first = found[0]
         if not first.is_write:
             return [first]
-        made = [each for each in found if each.is_write and not self._is_said(key, 1, each.number)]
+        made = [each for each in found if each.is_write and not self._is_in_calls(key, 1, each.number)]
         return [each for each in found if each.number == first.number or each in made]
 
     def _is_given(self, key: str, number: int) -> bool:
         """Return whether a value occurs in the conversation, state, real results, or arguments up to a call."""
-        atoms, held = atoms_of(key), whole_form(key) in self._held or self._is_said(key, 0, number)
+        atoms, held = atoms_of(key), whole_form(key) in self._held or self._is_in_calls(key, 0, number)
         if atoms and (len(atoms) == 1 or all(atom.is_specific for atom in atoms)):
             held = held or all(not self._held.isdisjoint(atom.wholes) for atom in atoms)
         return held
 
-    def _is_said(self, key: str, first: int, last: int) -> bool:
+    def _is_in_calls(self, key: str, first: int, last: int) -> bool:
         """Return whether a value occurs in the arguments of these calls; 0 is the conversation."""
         spaced = _spaced(key)
-        return bool(spaced.strip()) and any(spaced in text for text in self._said[first : last + 1])
+        return bool(spaced.strip()) and any(spaced in text for text in self._texts[first : last + 1])
 
     def _read(self, found: Dependencies, argument: str, text: str, before: int) -> set[str]:
         """Record the values of simulated results that a text contains, and return them.

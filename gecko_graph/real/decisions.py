@@ -151,9 +151,9 @@ def ask_doubts(rows: Sequence[JsonObject], toolkit: Toolkit, claims: Claims, *, 
     """Return a person's decisions on calls in doubt."""
     calls: list[Call] = [row["call"] for row in rows]
     texts = [DELETED if row.get("deleted") else IN_DOUBT for row in rows]
-    told = [text.format(tool=call["name"], call=format_call(call)) for text, call in zip(texts, calls, strict=True)]
+    asked = [text.format(tool=call["name"], call=format_call(call)) for text, call in zip(texts, calls, strict=True)]
     allowed = [DOUBT_DECISIONS for _ in calls]
-    return (yield from ask_person(calls, told, toolkit, claims, allowed=allowed, needs_id=needs_id))
+    return (yield from ask_person(calls, asked, toolkit, claims, allowed=allowed, needs_id=needs_id))
 
 
 def settled_by(decision: Decision, row: JsonObject) -> JsonObject:

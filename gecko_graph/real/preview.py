@@ -195,14 +195,14 @@ def describe_undo(undo: Undo) -> str:
     if undo["status"] == "none":
         reason = undo.get("reason")
         return f"No way back is known: {reason}." if reason else "No way back is known."
-    told = []
+    shown = []
     for each in undo["calls"]:
         holes = {hole["argument"]: hole["path"] for hole in each["bindings"]}
         named = [f"{key}={_show(pointer((key,)), value, holes)}" for key, value in each["args"].items()]
-        told.append(f"{each['name']}({', '.join(named)})" if named else each["name"])
+        shown.append(f"{each['name']}({', '.join(named)})" if named else each["name"])
     if undo["status"] == "compensated":
-        return f"No way back; compensated for by {' or '.join(told)}."
-    return f"Undone by {cut(one_line(', then '.join(told)), budget=RESULT_CHARS)}." if told else "Nothing to undo."
+        return f"No way back; compensated for by {' or '.join(shown)}."
+    return f"Undone by {cut(one_line(', then '.join(shown)), budget=RESULT_CHARS)}." if shown else "Nothing to undo."
 
 
 def _show(place: str, value: Json, holes: Mapping[str, str]) -> str:

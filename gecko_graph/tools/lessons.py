@@ -116,9 +116,9 @@ class Lessons:
             elif may_refuse:
                 contract.confirm(rule["says"], len(rule["calls"]))
 
-    def _add(self, call: Call, part: str, says: str, status: str, **more: str) -> None:
-        key = f"{part}-{digest(says)[:16]}"
-        known = self.items.get(key, {"v": 1, "tool": call["name"], "part": part, "says": says, "calls": []})
+    def _add(self, call: Call, part: str, text: str, status: str, **more: str) -> None:
+        key = f"{part}-{digest(text)[:16]}"
+        known = self.items.get(key, {"v": 1, "tool": call["name"], "part": part, "says": text, "calls": []})
         status = "refuted" if known.get("status") == "refuted" else status
         calls = list(dict.fromkeys([*known["calls"], digest(call["args"])]))[-MOST_CALLS:]
         if key in self.items or len(self.items) < MOST:

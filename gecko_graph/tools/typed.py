@@ -140,9 +140,9 @@ def _finding(error: Any, value: Any, place: Place) -> Finding:
         if isinstance(value, dict | list) and token in (value if isinstance(value, dict) else range(len(value))):
             value = value[token]
             path.append(token)
-    said = str(error["msg"])
-    own = said.removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return Finding(short_pointer(path), f"a value that the tool takes ({own})" if own != said else said, excerpt(value))
+    text = str(error["msg"])
+    own = text.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    return Finding(short_pointer(path), f"a value that the tool takes ({own})" if own != text else text, excerpt(value))
 
 
 def _is_json(hint: Any) -> bool:
