@@ -20,10 +20,10 @@ TOGETHER, BEFORE, LONGER = 150, 50, 150
 documents."""
 
 
-def observe_world(world: World, *, source: str = "world", versions: JsonObject | None = None) -> list[Observation]:
+def observe_world(world: World, *, source: str = "world") -> list[Observation]:
     """Return the real calls of a world (`World.record`), each with the trusted part of its state."""
     steps, reads = [step for step in world.log if "outcome" in step], world.toolkit.is_read
-    more: dict[str, Any] = {"start": world.snapshot()["start"], "source": source, "versions": versions or {}}
+    more: dict[str, Any] = {"start": world.snapshot()["start"], "source": source}
     real = (at for at, step in enumerate(steps) if not step["outcome"]["simulated"])
     return list(with_later((observe_step(steps[at], steps[:at], reads=reads, **more) for at in real), reads))
 

@@ -203,10 +203,8 @@ def build_ask(evidence: Evidence, scope: NodeScope, *, toolkit: Iterable[ToolSpe
     task = cut(task_of(messages), budget=budget)
     items = [item for item in evidence.items if not evidence.ruled.get(item["id"], NOT_EVALUATED)[0]]
     descriptions: list[Json] = [item["description"] for item in evidence.items]
-    words, rooms = (
-        focus_words(descriptions, task),
-        [budget // part for part in ((1,) if attempt["change"] else (4, 2, 1))],
-    )
+    words = focus_words(descriptions, task)
+    rooms = [budget // part for part in ((1,) if attempt["change"] else (4, 2, 1))]
     made: Any = {"state": evidence.before, "supposed": evidence.supposed, "messages": recall_calls(messages)}
     unknown, called = find_unknown(attempt["steps"], **made), [step["call"]["name"] for step in attempt["steps"]]
     return Ask(
