@@ -139,8 +139,8 @@ def test_an_argument_of_uncertain_source_is_never_filled() -> None:
     late = [{"call": "ship", "args": {"order_id": "REAL-77"}}, mail("Yours", "Order REAL-77"), {"say": "Done."}]
     agent = post.agent(plan("sim-5001", "Yours", "Order sim-5001"), late)
     asked, _ = run(agent)
-    assert "order_id: not certain where it comes from: order_id" in asked[1]["description"]
-    assert "text: not certain where it comes from: order_id" in asked[2]["description"]
+    assert "order_id: its source is not certain: order_id" in asked[1]["description"]
+    assert "text: its source is not certain: order_id" in asked[2]["description"]
     asked, _ = approve(agent, asked)
     assert post.made == ["place_order"]
     assert [each["args"] for each in asked] == [each["args"] for each in late[:2]]

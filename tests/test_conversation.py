@@ -210,7 +210,7 @@ def test_a_simulated_tool_has_a_model_only_where_the_role_is_named():
         (lambda tools: _Broken(), "agent_failed", "it broke"),
         (lambda tools: "no agent", "agent_failed", "expected a Runnable from the function, got str"),
         (scripted(*[WEATHER] * 60), "max_messages", ""),
-        (scripted(), "failures", "3 turns of the agent in a row came to nothing"),
+        (scripted(), "failures", "3 turns of the agent in a row had no result"),
     ],
     ids=["model raises", "graph raises", "no runnable", "loops", "answers nothing"],
 )

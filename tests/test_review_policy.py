@@ -135,7 +135,7 @@ def test_an_uncertain_source_is_shown_and_resolved_or_left_to_a_new_rehearsal(an
     task = {**SEND, "messages": [("user", "Text hello to 0142-7788, and then what came of it")]}
     agent, sent = sender(plan, late, interrupt_on=interrupt_on, send=answer)
     (action,) = ask(agent, task)["action_requests"]
-    assert "text: not certain where it comes from: " in action["description"]
+    assert "text: its source is not certain: " in action["description"]
     assert action["args"]["text"] == "sim-1234"
     decide(agent, APPROVE)
     assert sent == ["0142-7788 hello", "0142-7788 real-1234"]
@@ -165,7 +165,7 @@ def test_an_amount_that_an_edit_makes_another_one_is_shown_as_uncertain():
     assert "amount: holds only if the real total" in first["action_requests"][1]["description"]
     decisions = [{"type": "edit", "edited_action": {"name": "order", "args": {"quantity": 4}}}, APPROVE]
     again = ask(agent, Command(resume={"decisions": decisions}))["action_requests"][1]
-    assert "amount: not certain where it comes from" in again["description"]
+    assert "amount: its source is not certain" in again["description"]
     late = {"type": "edit", "edited_action": {"name": "pay", "args": {"amount": 50}}}
     ask(agent, Command(resume={"decisions": [APPROVE, late]}))
     decide(agent, APPROVE, APPROVE)

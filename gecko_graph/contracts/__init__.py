@@ -1,1 +1,1 @@
-"""Contracts: a tool's requirements, effects, result and postconditions, and the language they are written in."""
+"""Contracts: a tool's requirements, effects, result and postconditions, and their language."""

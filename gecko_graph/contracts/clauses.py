@@ -1,4 +1,4 @@
-"""The clauses of a contract: effects, preconditions and postconditions, checked at load and run on a scope."""
+"""The clauses of a contract: effects, preconditions and postconditions, checked at load and evaluated on a scope."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
     "add": ("path", "value"), "remove": ("path",), "replace": ("path", "value"), "move": ("from", "path"),
     "copy": ("from", "path"), "test": ("path", "value"), "gone": ("path",),
 }  # fmt: skip
-"""Operations of a JSON Patch with their required fields, and `gone`: nothing is there any more, if anything was."""
+"""Operations of a JSON Patch with their required fields, and `gone`: a removal that also records that the place is
+empty."""
 
 KINDS = ("policy", "tool", "sense")
 """The kind of a clause: a house rule, a rule of the tool itself, or common sense."""
 
 STATUSES = ("written", "established", "derived", "proposed", "refuted", "unknown")
-"""What a branch rests on: a person wrote it; rows bear it out; a document alone tells it; rows suggest it, speak
-against it, or show none."""
+"""The evidence of a branch: written by a person; established by rows; derived from a document; proposed or refuted by
+rows; unknown without rows."""
 
 Part = Literal["requires", "ensures", "invariant"]
 
@@ -46,7 +47,7 @@ def status_of(evidence: Any, place: Location) -> str:
 
 
 def read_http(data: Any, place: Location) -> JsonObject:
-    """Return how an answer goes out over HTTP, `status` and `headers`, as written. Raises ContractError."""
+    """Return `status` and `headers` of an answer's HTTP response, as written. Raises ContractError."""
     fields = place.check_fields(data, (), ("status", "headers"))
     status, headers = fields.get("status", 200), fields.get("headers", {})
     if type(status) is not int or not 200 <= status <= 599 or not isinstance(headers, Mapping):
@@ -62,7 +63,7 @@ def load_list(data: Any, place: Location) -> list[tuple[Any, Location]]:
 
 
 class Path:
-    """A path: a list of tokens, nested lists spliced in, or one expression that gives such a list."""
+    """A path: a list of tokens, with nested lists flattened, or one expression that returns such a list."""
 
     __slots__ = ("_tokens", "expressions", "is_root", "root", "shape")
 
@@ -102,9 +103,9 @@ def _check_tokens(tokens: list[Any] | tuple[Any, ...], place: Location) -> None:
 
 
 def _check_place(tokens: Sequence[Any], place: Location, *, is_new: bool) -> AnyShape:
-    """Return the known shape of the value at a path; report a path that leads to no place of the state.
+    """Return the known shape of the value at a path; report a path without a place in the state.
 
-    The last key of a new value may be new to an example.
+    In an example state the last key of a new value may be missing.
     """
     shape: AnyShape = place.names["state"]
     silent = replace(place, report=lambda _: None)
@@ -112,7 +113,7 @@ def _check_place(tokens: Sequence[Any], place: Location, *, is_new: bool) -> Any
         is_literal = type(token) is int or (isinstance(token, str) and not is_template(token))
         kinds = None if is_literal else Template.load(token, silent).shape.kinds
         if not is_literal and (kinds is None or "a list" in kinds):
-            return ANY  # perhaps several tokens
+            return ANY  # it may be several tokens
         is_index = not is_literal or str(token) == "-" or str(token).isdecimal()
         found = shape.member(None if is_index else token)
         if found is None:
@@ -125,14 +126,14 @@ def _check_place(tokens: Sequence[Any], place: Location, *, is_new: bool) -> Any
 
 
 class PatchBuilder:
-    """A patch under construction: operations apply one after another, and each sees the state so far."""
+    """A patch under construction; each operation is applied, and the next one sees the resulting state."""
 
     def __init__(self, scope: Scope, state: Json, *, grows: bool = False) -> None:
         self.scope, self.grows = scope, grows
         self.state = state
         self.patch: Patch = []
         self.shown: dict[tuple[str, ...], JsonObject | None] = {}
-        """By partly known collection its known part from now on: see `world/shown.py`."""
+        """Partly known collection to its newly known part; see `world/shown.py`."""
 
     def add(self, operation: Operation, where: str) -> None:
         """Apply one more operation. Raises EvaluationFailed if it does not apply or exceeds the limit."""
@@ -156,7 +157,7 @@ class PatchBuilder:
         self.scope.values["state"] = self.state
 
     def _grow(self, operation: Operation, where: str) -> Operation:
-        """Add the objects on the way to a place of which nothing was known; return an addition if nothing is."""
+        """Add missing objects on the path to an unknown place; return an addition if the place is missing."""
         *above, last = tokens(operation["path"]) or [""]
         found: Any = self.state
         for depth, key in enumerate(above, 1):
@@ -169,7 +170,7 @@ class PatchBuilder:
 
 
 def holds(state: Json, keys: Sequence[str]) -> bool:
-    """Return whether a state has something under these keys of objects."""
+    """Return whether a state has a value at this path of object keys."""
     for key in keys:
         if not isinstance(state, dict) or key not in state:
             return False
@@ -220,13 +221,13 @@ class Effect:
                 yield from part.expressions
 
     def collection(self, scope: Scope) -> tuple[str, ...] | None:
-        """Return the place of the things that a read lists, if it states it by `of`. Raises EvaluationFailed."""
+        """Return the place of the things that a read lists, if `of` states it. Raises EvaluationFailed."""
         return tuple(tokens(self._of.pointer(scope))) if self._of else None
 
     def part(self, scope: Scope, args: JsonObject) -> JsonObject | None:
         """Return the common values of the things that a read has listed: its `part`, else its arguments.
 
-        {} is all of the collection; None where it was no list, or things were left out of it. Raises EvaluationFailed.
+        {} if it lists all of the collection; None if it was no list, or is filtered. Raises EvaluationFailed.
         """
         if self._part is not None:
             written = self._part.fill(scope)
@@ -244,7 +245,7 @@ class Effect:
             self._apply_once(change)
 
     def applies(self, scope: Scope) -> bool:
-        """Return whether its own guard holds; items that a loop leaves out do not count. Raises EvaluationFailed."""
+        """Return whether its own guard is true; items that a loop skips do not count. Raises EvaluationFailed."""
         return self._when is None or self._when.test(scope)
 
     def _apply_once(self, change: PatchBuilder) -> None:
@@ -262,7 +263,7 @@ class Effect:
 
 
 def _read_operation(data: Any, place: Location) -> tuple[str, tuple[str, ...]]:
-    """Return the operation's name and the fields it needs. Raises ContractError."""
+    """Return the operation's name and its required fields. Raises ContractError."""
     if isinstance(data, Mapping) and "do" in data:
         place.check_fields(data, ("do",), _GUARDS)
         return "do", ("do",)
@@ -276,7 +277,6 @@ def _read_operation(data: Any, place: Location) -> tuple[str, tuple[str, ...]]:
 
 
 def load_effects(data: Any, place: Location) -> list[Effect]:
-    """Return a list of effects. Raises ContractError."""
     return [Effect(item, where) for item, where in load_list(data, place)]
 
 
@@ -293,9 +293,8 @@ def read_follows(data: Any, place: Location) -> list[JsonObject]:
 class Clause:
     """`{check, when, error, id, kind}`: a requirement, postcondition or invariant.
 
-    A requirement's error may have effects. With `pass` in its place the contract does not know where the check fails,
-    with `open` it knows that the call is refused, and not by which error. What evidence has not established warns, and
-    refuses nothing.
+    A requirement's error may have effects. With `pass` instead of `error`, the contract has no answer if the check
+    fails; with `open`, it refuses the call with an unknown error. A rule that evidence has not established only warns.
     """
 
     __slots__ = (
@@ -330,7 +329,7 @@ class Clause:
 
     @property
     def is_open(self) -> bool:
-        """Whether it knows that a call is refused, and not by which error."""
+        """Whether it refuses calls with an unknown error."""
         return self._says == "open"
 
     @property
@@ -343,7 +342,7 @@ class Clause:
         return (self._when is None or self._when.test(scope)) and not self.check.test(scope)
 
     def error(self, scope: Scope) -> Json:
-        """Fill in and return the error; if it is open, its known part as text. Raises EvaluationFailed."""
+        """Evaluate and return the error; if it is open, its known part as text. Raises EvaluationFailed."""
         error = self._error.fill(scope)
         return as_text(error) if self.is_open else error
 
@@ -359,7 +358,7 @@ class Clause:
 
 
 def tell_rule(violation: Violation) -> str:
-    """Return a learned rule on a call in words, with its evidence."""
+    """Return a sentence on a learned rule that a call breaks, with its evidence."""
     known, error = violation.get("evidence", {}), " ".join(as_text(violation["error"]).split())
     speaks = f"{known.get('for', 0)} refusals, {len(known.get('against', ())) or 'no'} calls against it"
     words = in_words(str(known.get("check", "")))
@@ -368,16 +367,16 @@ def tell_rule(violation: Violation) -> str:
 
 
 def as_doubt(clause: Mapping[str, Any]) -> JsonObject:
-    """Return a learned requirement as one that refuses nothing: if it does not hold the contract does not know."""
+    """Return a learned requirement that refuses nothing; if it fails, the contract has no answer."""
     error = clause.get("error", clause.get("open"))
     kept = {key: clause[key] for key in ("id", "when", "check") if key in clause}
     return {**kept, "pass": clause.get("pass", f"perhaps refused: {as_text(error)}")}
 
 
 def is_shared(old: Json, new: Json, path: StatePath) -> bool:
-    """Return whether two states have the same object at a path, or the same that is no object on the way to it."""
+    """Return whether two states share the value at a path; or the last value that exists on it."""
     for key in path:
         if not isinstance(old, dict) or not isinstance(new, dict):
             break
-        old, new = old.get(key, _NOTHING), new.get(key, path)  # missing in both is not the same
+        old, new = old.get(key, _NOTHING), new.get(key, path)  # missing in both does not count as shared
     return old is new

@@ -1,8 +1,8 @@
 """Contracts: a tool as a function over the task state, written as data.
 
 A contract is a Hoare triple {P} tool {Q} (ToolGate, section 3.2): `requires` is P and decides whether the call may run
-at all (section 3.4), `effects` and `returns` define what the tool does, `ensures` is Q and decides whether a result is
-committed. Unlike there, all of it is data, checked at load: expressions and patch operations, never code.
+(section 3.4), `effects` and `returns` define the tool's behavior, `ensures` is Q and decides whether a result is
+committed. Unlike in ToolGate, all of it is data that is checked at load: expressions and patch operations, no code.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ANSWERED = ("effects", "returns", "evidence")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Contract:
-    """A tool's contract, checked at load; made by `Contract.load`, and equal to another with the same data.
+    """A tool's contract, checked at load by `Contract.load`; equal to another one with the same data.
 
     Args:
         data: The contract as written, with the shared requirements that it uses.
@@ -42,7 +42,7 @@ class Contract:
     _shared: Shared = field(compare=False)
     _place: Location = field(compare=False)
     _facts: Mapping[str, tuple[str, JsonObject]] = field(compare=False, default_factory=dict)
-    """Of each tool of the toolkit: its fact's key, and the type."""
+    """Tool of the toolkit to its fact's key and type."""
 
     @classmethod
     def load(
@@ -54,13 +54,13 @@ class Contract:
         where: str,
         origin: Origin | None = None,
     ) -> Contract:
-        """Check a contract and everything in it.
+        """Check a contract with all its parts.
 
         Args:
-            data: `let`, `requires`, `effects`, `returns`, `ensures`, `observes`, `fact`; all optional. With `at`, keys
-                of the task state, `state` is the value there.
+            data: `let`, `requires`, `effects`, `returns`, `ensures`, `observes`, `fact`, optional. With `at`, keys of
+                the task state, `state` is the value there.
             lets: The document's `x-contract-let`.
-            requires: The document's `x-contract-requires`: the contract's own data holds those that it uses.
+            requires: The document's `x-contract-requires`; the contract's data includes those that it uses.
             where: Document and tool, for messages: `files.openapi.yaml: tool mkdir`.
             origin: The file and the place in it, for the line in messages.
 
@@ -82,7 +82,7 @@ class Contract:
         return partial(Contract.load, self._written, **given), (), (self._facts, changed, self._parts.withdrawn)
 
     def __setstate__(self, state: Any) -> None:
-        """Take what real calls have changed in its rules, in another process."""
+        """Restore the changes by real calls to its rules, in another process."""
         object.__setattr__(self, "_facts", state[0])
         self._parts.withdrawn = state[2]
         for clause, (passes, status, evidence) in zip(self._parts.requires, state[1], strict=True):
@@ -95,15 +95,15 @@ class Contract:
         state: AnyShape = ANY,
         report: Callable[[ContractError], None] = raise_error,
     ) -> Contract:
-        """Return the contract itself, after checking its use of values whose types or keys are known.
+        """Return the contract itself, after checking its use of values with known types or keys.
 
         Args:
-            parameters: JSON Schema of the argument object: without alternatives, it has no other arguments.
-            state: What is known of the task state.
-            report: Takes each expression that can never be evaluated; without it the first is raised.
+            parameters: JSON Schema of the argument object; without alternatives there are no other arguments.
+            state: The known shape of the task state.
+            report: Takes each expression that can never be evaluated; by default the first is raised.
 
         Raises:
-            ContractError: An argument, a key or a place that cannot be there, or operands of the wrong types.
+            ContractError: An argument, key or place that cannot exist, or operands of wrong types.
         """
         self.examine(parameters, state=state, report=report)
         return self
@@ -111,7 +111,7 @@ class Contract:
     def examine(
         self, parameters: JsonObject, *, state: AnyShape, report: Callable[[ContractError], None]
     ) -> AnyShape | None:
-        """Return the known shape of its result before any call, as `returned`; the arguments are those of `fit`."""
+        """Return the known shape of its result before any call, like `returned`; arguments as for `fit`."""
         closed = {"additionalProperties": False} if isinstance(parameters.get("properties"), dict) else {}
         here = shape_below(state, self._parts.at)
         text, call = Plain("a text"), {"name": Plain("a text"), "args": ANY}
@@ -129,33 +129,33 @@ class Contract:
         return self._parts.fact
 
     def knowing(self, facts: Mapping[str, tuple[str, JsonObject]]) -> Contract:
-        """Return the contract in a toolkit: `facts` are the key and the type of each of its tools' results, by name."""
+        """Return the contract in a toolkit; `facts` are key and type of its tools' results, by tool."""
         return replace(self, _facts=facts)
 
     @property
     def state_keys(self) -> frozenset[str]:
-        """Root keys of the state that its expressions and literal paths name."""
+        """Root keys of the state in its expressions and literal paths."""
         return frozenset(self._parts.at[:1]) or self._parts.state_keys
 
     @property
     def observed(self) -> frozenset[tuple[str, ...]]:
-        """The places at the root of its state that a real result of its tool shows."""
+        """The root places of its state that a real result of its tool reveals."""
         return frozenset((*self._parts.at, root) for effect in self._parts.observes for root in effect.roots)
 
     @property
     def observed_whole(self) -> frozenset[tuple[str, ...]]:
-        """Those of these places that it shows as a whole: a thing missing in it does not exist."""
+        """The places that it reveals completely: a thing missing there does not exist."""
         return frozenset((*self._parts.at, root) for effect in self._parts.observes for root in effect.whole)
 
     @property
     def result_keys(self) -> frozenset[str]:
-        """Root keys of the state that its result is computed from, "" for the whole."""
+        """Root keys of the state from which its result is computed, "" for the whole."""
         read = self._parts.with_lets(self._parts.returns.expressions)
         roots = frozenset(path[0] if path else "" for expression in read for path in expression.code.paths)
         return roots and (frozenset(self._parts.at[:1]) or roots)
 
     def withdraw(self, check: str | None = None) -> None:
-        """Let a learned rule, or all of them, refuse no more: it warns. This holds for all who have this contract."""
+        """Disable a learned rule, or all of them, so that it only warns; for all owners of this contract."""
         for clause in self._parts.requires:
             if clause.evidence and check in (None, clause.evidence["check"]):
                 clause.passes = True
@@ -165,7 +165,7 @@ class Contract:
             self._parts.withdrawn.add(check)
 
     def confirm(self, check: str, count: int) -> None:
-        """Let a proposed rule refuse that so many further refusals have confirmed, if they are all that it `lacks`."""
+        """Enable a proposed rule if further refusals have confirmed it as often as it `lacks`."""
         for clause in (each for each in self._parts.requires if each.evidence.get("check") == check):
             lacks, is_free = clause.evidence.get("lacks"), clause.passes and not clause.evidence.get("against")
             if is_free and isinstance(lacks, int) and count >= lacks:
@@ -175,30 +175,30 @@ class Contract:
 
     @property
     def follows(self) -> dict[str, JsonObject]:
-        """What real calls have established to follow a success, beside what it answers, by name."""
+        """Established effects that follow a success, in addition to its answer, by name."""
         return {each["id"]: each for each in self._parts.follows if each["id"] not in self._parts.withdrawn}
 
     @property
     def refuted(self) -> frozenset[str]:
-        """The requirements, by their `id`, that a real call has refuted."""
+        """The `id`s of requirements that a real call has refuted."""
         return frozenset(clause.name for clause in self._parts.requires if clause.evidence.get("against"))
 
     @property
     def is_derived(self) -> bool:
-        """True if it follows from a document alone: it answers in simulations, and refuses no real call."""
+        """Whether it is derived from a document alone: it answers simulated calls, and refuses no real call."""
         return self._parts.status == "derived"
 
     @property
     def guards(self) -> bool:
-        """True if it has requirements that a person wrote, and that refuse."""
+        """Whether it has requirements that a person wrote, and that refuse."""
         return any(not clause.passes and not clause.evidence for clause in self._parts.requires)
 
     def fill(self, learned: Mapping[str, Any]) -> JsonObject | None:
-        """Return it, as written, with a learned contract's parts that it lacks; None if there are none.
+        """Return the contract's data completed by a learned contract; None if that adds nothing.
 
-        Without `requires` it is given the learned ones, beside a written answer those that refuse. Without `effects`
-        and `returns` it is given both; beside written requirements what a learned one refuses is only unknown. Below a
-        key of the state (`at`) nothing was learned.
+        Without `requires` it gets the learned ones; beside a written answer only those that refuse. Without `effects`
+        and `returns` it gets both; beside written requirements, learned refusals become unknown. Below a key of the
+        state (`at`) nothing was learned.
         """
         own = self.data.get("requires", [])
         clauses = [each for each in learned.get("requires", ()) if each not in own]
@@ -219,17 +219,17 @@ class Contract:
 
     @property
     def at(self) -> tuple[str, ...]:
-        """The place of the task state that its paths begin from."""
+        """The place of the task state at which its paths begin."""
         return tuple(self._parts.at)
 
     @property
     def compensates(self) -> str:
-        """The tool whose effect it makes up for without taking it back; empty for none."""
+        """The tool whose effect it compensates without undoing it; "" for none."""
         return str(self._parts.compensates)
 
     @property
     def answers(self) -> bool:
-        """True if it has effects or a result."""
+        """Whether it has effects or a result."""
         return self._parts.answers
 
     @property
@@ -248,26 +248,26 @@ class Contract:
         seed: int,
         calls: Sequence[JsonObject] = (),
     ) -> ContractRun:
-        """Begin one call.
+        """Open the contract for one call.
 
         Args:
-            args: The call's arguments; defaults come from `parameters`, other absent ones become none.
+            args: The call's arguments; missing ones get defaults from `parameters`, else None.
             parameters: JSON Schema of the argument object.
-            state: The task state before the call; it is not changed.
+            state: The task state before the call; it is not mutated.
             call: The call itself.
             now: The state's clock, if it has one.
             seed: Seed of `new_id`.
-            calls: The turn's calls before it, oldest first, each `{"name", "args", "status", "result"}`.
+            calls: The turn's earlier calls, oldest first, each `{"name", "args", "status", "result"}`.
         """
         values = {"args": {**_defaults(parameters), **args}, "call": call, **self._names(state, now, calls)}
-        # not the id alone: models do reuse the identifiers of calls
+        # not only the id, since models reuse the ids of calls
         scope = Scope(values, seed=seed, call_id=lambda: f"{call['id']} {call['name']} {call['args']}")
         scope.partial = partly_shown(state, self._parts.at)
         return ContractRun(self._parts, scope)
 
     @property
     def is_gated(self) -> bool:
-        """True if it has requirements that need no arguments."""
+        """Whether it has requirements that do not depend on arguments."""
         return bool(self._parts.free)
 
     def admissible(
@@ -279,9 +279,9 @@ class Contract:
         calls: Sequence[JsonObject] = (),
         untrusted: Untrusted = tuple,
     ) -> Admissibility:
-        """Return whether the requirements that need neither arguments nor call hold in a state.
+        """Return whether the requirements that depend neither on arguments nor call are met in a state.
 
-        `untrusted` returns the places of the state that are only supposed, for `trusted`; the rest is as for `open`.
+        `untrusted` returns the supposed places of the state, for `trusted`; other arguments as for `open`.
         """
         if not self._parts.free:
             return Admissibility("yes")

@@ -1,4 +1,4 @@
-"""A contract that follows from a document alone, loaded when it is first needed."""
+"""A contract derived from a document alone, loaded on demand."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from .contract import Contract
 
 @dataclass(frozen=True)
 class DerivedContract:
-    """A contract that follows from a document alone; it is checked when it is first needed."""
+    """A contract derived from a document alone; it is checked on demand."""
 
     data: JsonObject
     where: str
     _followed: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """The last rules, the names of what follows by them, and the contract with it."""
+    """The last rules, the names of their effects, and the contract with these effects."""
 
     @cached_property
     def contract(self) -> Contract:
-        """The contract itself; one that says nothing if it is beyond the language's limits."""
+        """The contract itself; an empty one if it exceeds the language's limits."""
         try:
             return Contract.load(self.data, where=self.where)
-        except ContractError:  # a file of contracts was checked before
+        except ContractError:  # not from a file of contracts, which was checked before
             return Contract.load({"evidence": self.data["evidence"]}, where=self.where)
 
     def following(self, rules: Contract | None) -> Contract:
-        """Return the contract with what real calls have shown to follow a success: things elsewhere go, or come."""
+        """Return the contract with learned effects of a success on other collections."""
         if rules is None or not (follows := rules.follows):
             return self.contract
         known = self._followed
@@ -41,26 +41,26 @@ class DerivedContract:
 
     def _with(self, follows: Sequence[JsonObject]) -> Contract:
         more, own = [{"do": each["do"]} for each in follows], self.data.get("effects", [])
-        effects = [*more, *own] if self.kind == "remove" else [*own, *more]  # what goes is not open
+        effects = [*more, *own] if self.kind == "remove" else [*own, *more]  # removed things must not stay open
         try:
             return Contract.load({**self.data, "effects": effects}, where=self.where)
-        except ContractError:  # the document is another one since
+        except ContractError:  # the document has changed
             return self.contract
 
     @cached_property
     def place(self) -> Contract:
-        """A contract whose result is the place of the thing that a call is about: its collection's keys, its own."""
+        """A contract whose result is the place of the call's thing: the keys of its collection, and its own."""
         return Contract.load({"let": self.data.get("let", {}), "returns": "{{ place }}"}, where=self.where)
 
     @property
     def kind(self) -> str:
-        """The kind of its operation, in a word."""
         return str(self.data["evidence"].get("kind", ""))
 
     def rules(self) -> Contract | None:
-        """Return its requirements as rules that refuse nothing yet, in a contract of their own; None if it has none.
+        """Return its requirements as proposed rules in a contract of their own; None if it has none.
 
-        Those of existence refuse after ten refusals, none against them; of others a document is hardly ever right.
+        Rules on existence refuse after ten refusals without a counterexample; others never, since documents are rarely
+        right.
         """
         rules, blank = list[JsonObject](), {"by": "document", "status": "proposed", "for": 0, "against": []}
         for each in (each for each in self.contract.data.get("requires", ()) if "error" in each):

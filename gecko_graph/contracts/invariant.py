@@ -1,4 +1,4 @@
-"""Invariants: conditions that hold in every state."""
+"""Invariants: conditions on every state."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Invariant:
     _lets: Lets = field(compare=False)
     _at: tuple[str, ...] = field(compare=False, default=())
     _paths: frozenset[StatePath] | None = field(compare=False, default=None)
-    """The paths that it reads of the state; None if it reads all, or compares with the state before."""
+    """The paths of the state that it reads; None if it reads all, or compares with the state before."""
     _source: Mapping[str, Any] = field(compare=False, default_factory=dict)
-    """What it was loaded with."""
+    """The arguments of `load`."""
 
     @classmethod
     def load(
@@ -43,11 +43,11 @@ class Invariant:
         """Check an invariant.
 
         Args:
-            data: `check` and `error`, optionally `when`, `at` (as a contract's) and `let`, in the place of `lets`.
-            lets: The document's `x-contract-let`; one that needs more than the state cannot be used here.
+            data: `check` and `error`, optionally `when`, `at` (as in a contract) and `let`, which replaces `lets`.
+            lets: The document's `x-contract-let`; lets that need more than the state cannot be used here.
             where: Document and place, for messages.
             origin: The file and the place in it, for the line in messages.
-            state: What is known of the task state.
+            state: The known shape of the task state.
 
         Raises:
             ContractError: Names document, place, line and reason.
@@ -78,7 +78,7 @@ class Invariant:
         return f"Invariant({self.data.get('check')})"
 
     def is_touched(self, before: Json, after: Json) -> bool:
-        """Return whether a change may alter its value: unless all that it reads is there, and shared by both states."""
+        """Return whether a change may affect its value: not if the states share all that it reads."""
         old, new = part_of(before, self._at), part_of(after, self._at)
         return self._paths is None or not all(is_shared(old, new, path) for path in self._paths)
 

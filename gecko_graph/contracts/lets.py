@@ -1,4 +1,4 @@
-"""Lets: named values of a contract, evaluated lazily, once a call, on the state before it."""
+"""Lets: named values of a contract, evaluated lazily, once per call, on the state before it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ RESERVED = frozenset(("args", "call", "before", "now", "state", "result", ITEM))
 _HEAD = re.compile(r"(\w+)\(\s*(\w+(?:\s*,\s*\w+)*)\s*\)")
 
 Lets = Mapping[str, Template]
-"""The lets by name; one with parameters as `name/2`, with their number."""
+"""The lets by name; one with two parameters as `name/2`."""
 
 
 class Function(Template):
-    """A let with parameters: like every let it sees the state before the call, and nothing of the place of its use."""
+    """A let with parameters; like every let it sees the state before the call, and no local names of its caller."""
 
     __slots__ = ("parameters",)
 
@@ -45,7 +45,7 @@ class Function(Template):
 
 
 def read_head(name: Any) -> tuple[Any, tuple[str, ...]]:
-    """Return a let's key among the names, and its parameters: of `price(flight, cabin)`, `price/2` and both."""
+    """Return a let's key among the names, and its parameters: `price/2` and both for `price(flight, cabin)`."""
     found = _HEAD.fullmatch(name) if isinstance(name, str) else None
     if found is None:
         return name, ()
@@ -62,13 +62,13 @@ def load_lets(
         own: The contract's `let`.
         shared: The document's `x-contract-let`.
         whole: The contract, with the names that lets may use besides each other.
-        loaded: The same lets, if they were loaded before: nothing that is known of a name changes them.
+        loaded: The same lets, if they were loaded before; inferred shapes do not change them.
 
     Returns:
         The lets by name, and the contract's location with their names.
 
     Raises:
-        ContractError: A name is taken, a value is wrong, or lets use one another in a cycle.
+        ContractError: A name is taken, a value is invalid, or lets use one another in a cycle.
     """
     sources: dict[Any, tuple[Any, Location, tuple[str, ...]]] = {}
     if not isinstance(own, Mapping):
@@ -155,9 +155,10 @@ class LetScope(dict[str, Any]):
 
 
 class LazyLets(dict[str, Any]):
-    """The names at the start of a call, and its lets: each is evaluated at most once, on these names.
+    """The names at the start of a call, and its lets; each is evaluated at most once, on these names.
 
-    Its reference to the scope is weak: cycles would leave the states of thousands of calls to the garbage collector.
+    The reference to the scope is weak, since cycles would leave the states of thousands of calls to the garbage
+    collector.
     """
 
     __slots__ = ("_lets", "_scope")
@@ -176,7 +177,7 @@ class LazyLets(dict[str, Any]):
         if scope is None:
             raise KeyError(name)
         outer = scope.values, scope.place, scope.holes
-        scope.values, scope.place, scope.holes = self, name, None  # an expression cannot reckon with a Hole
+        scope.values, scope.place, scope.holes = self, name, None  # expressions cannot use an OpenPart
         try:
             value = self[name] = let.raw(scope)
         finally:

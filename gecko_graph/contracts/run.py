@@ -23,7 +23,7 @@ BASE = frozenset(("args", "call", "before", "now", "state", "calls", "facts"))
 
 NEEDS_CALL = frozenset(("args", "call"))
 SHOWN = "shown"
-"""Key of the runtime state: by collections that reads have shown in part, the common values of each part's things."""
+"""Key of the runtime state: partly shown collections to the common values of each part's things."""
 FAILED = "a condition of this tool does not hold"
 _FIELDS = (
     "at", "let", "requires", "effects", "returns", "ensures", "observes", "evidence", "fact", "compensates", "answers",
@@ -38,21 +38,21 @@ class Shared(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A failed requirement: the tool's own error, the changes that it makes all the same, and all that failed."""
+    """A failed requirement: the tool's own error, the changes made in spite of it, and all failed requirements."""
 
     error: Json
     patch: Patch
     violations: Sequence[Violation] = ()
     reason: str = ""
-    """Why the call is refused, if the contract does not know its error: that is this text, or a neutral sentence."""
+    """Why the call is refused, if its error is unknown; then `error` is this text, or a neutral sentence."""
     http: Mapping[str, Json] = MappingProxyType({})
 
 
 class ContractAnswer(NamedTuple):
     """Result and patch of a call whose requirements are met.
 
-    `holes` are the places of what the contract leaves open, each with the reason; a Hole stands there. `blanks` are
-    those of values that stand where nothing is known, likewise; `http` is how it goes out.
+    `holes` are the places of OpenParts in the result, with the reason. `blanks` are the places of placeholders for
+    unknown values, likewise; `http` is the HTTP response.
     """
 
     result: Json
@@ -68,9 +68,8 @@ Word: TypeAlias = Literal["yes", "no", "unknown"]
 class Admissibility(NamedTuple):
     """Whether a tool may be called in a state, and why not: its own error, or conditions that cannot be evaluated.
 
-    `more` are the errors of the other requirements that do not hold; `kind` is that of the first.
-
-    ToolGate, equations 9 and 16, with a third value for requirements that cannot be evaluated.
+    `more` are the errors of the other failed requirements; `kind` is that of the first. ToolGate, equations 9 and 16,
+    with a third value for requirements that cannot be evaluated.
     """
 
     word: Word
@@ -80,8 +79,6 @@ class Admissibility(NamedTuple):
 
 
 class CheckedClauses:
-    """The checked clauses of a contract."""
-
     def __init__(self, data: Mapping[str, Any], shared: Shared, whole: Location, lets: Lets | None = None) -> None:
         whole.check_fields(data, (), _FIELDS)
         self.where = whole.where
@@ -114,17 +111,17 @@ class CheckedClauses:
         self.observes = load_effects(data.get("observes", []), after.part("observes"))
         refusing = [clause for clause in self.requires if not clause.passes]
         self.free = [clause for clause in refusing if not self.names_used(clause.condition) & NEEDS_CALL]
-        """The requirements that need neither the arguments nor the call, also not through their lets."""
+        """The requirements that depend neither on arguments nor call, also not through their lets."""
 
     @property
     def state_keys(self) -> frozenset[str]:
-        """Root keys of the state that its expressions and literal paths name."""
+        """Root keys of the state in its expressions and literal paths."""
         effects = [*self.effects, *self.observes, *(effect for clause in self.requires for effect in clause.effects)]
         paths = (path for expression in self.with_lets(self.own_expressions()) for path in expression.code.paths)
         return frozenset(root for effect in effects for root in effect.roots) | {path[0] for path in paths if path}
 
     def own_expressions(self) -> list[Expression]:
-        """Return the expressions of every part but the lets."""
+        """Return the expressions of every part except the lets."""
         clauses: list[Clause | Effect] = [*self.requires, *self.ensures, *self.effects, *self.observes]
         return [*self.returns.expressions, *(each for clause in clauses for each in clause.expressions)]
 
@@ -140,7 +137,7 @@ class CheckedClauses:
 
 
 def _read_requires(data: Any, shared: Mapping[str, Any], whole: Location) -> Iterator[tuple[Any, Location]]:
-    """Yield the requirements, each with its place; `use` names shared ones, whose `id` it is. Raises ContractError."""
+    """Yield the requirements with their places; `use` inserts shared ones by name. Raises ContractError."""
     written = load_list(data, whole.part("requires"))
     is_shared = any(isinstance(item, Mapping) and "use" in item for item, _ in written)
     for number, (item, place) in enumerate(written):
@@ -160,10 +157,10 @@ def _read_requires(data: Any, shared: Mapping[str, Any], whole: Location) -> Ite
 class ContractRun:
     """One call under one contract. Its lets are evaluated once, on the state before the call.
 
-    `unclear` lists the requirements that `refusal` could not evaluate, with the reasons; `unknown` is why the contract
-    does not know what the tool does, by `pass`: then they are in `skipped`. `status` is that of the weakest branch that
-    the last answer or refusal rests on; `warned` are learned rules that the call breaks, and that refuse nothing.
-    A run leaves no reference cycle, which would keep its state alive.
+    `unclear` lists the requirements that `refusal` could not evaluate, with reasons. `unknown` is the reason why a
+    `pass` leaves the tool's behavior open; the unclear ones are then in `skipped`. `status` is the weakest evidence
+    behind the last answer or refusal. `warned` are broken learned rules that only warn. A run leaves no reference
+    cycle, which would keep its state alive.
     """
 
     def __init__(self, parts: CheckedClauses, scope: Scope) -> None:
@@ -175,7 +172,7 @@ class ContractRun:
         self.found: dict[tuple[str, ...], JsonObject | None] = {}
         """The effects' statements on collections that are not known as a whole."""
         self.changed: tuple[Patch, Json] = [], None
-        """The last answer's patch, and the state with it; None if the contract is of a part of the state."""
+        """The last answer's patch and the resulting state; None if the contract covers a part of the state."""
         self._parts = parts
         self._scope = scope
         self._before = scope.values["state"]
@@ -183,13 +180,13 @@ class ContractRun:
         self.trust(tuple)
 
     def trust(self, untrusted: Untrusted) -> ContractRun:
-        """Have `trusted` look among the places that are only supposed, and return the run."""
-        at = self._parts.at  # not `self`: that would be a cycle, which waits for the garbage collector
+        """Set the supposed places for `trusted`, and return the run."""
+        at = self._parts.at  # not `self`: that would be a reference cycle
         self._scope.trusts = lambda path: not is_doubtful([*at, *path], untrusted())
         return self
 
     def assume(self, **lets: Json) -> ContractRun:
-        """Count things as there of which nothing is known, give lets what is known of them, and return the run."""
+        """Assume that unknown things exist, set the known values of lets, and return the run."""
         self._scope.assumes = True
         self._lets.update(lets)
         return self
@@ -205,8 +202,8 @@ class ContractRun:
         """Return the first failed requirement (ToolGate, section 3.4), its changes, and all that failed.
 
         Each is evaluated by itself: one that cannot be evaluated goes to `unclear`, and the others are still checked.
-        With `learned` False those that were learned are left out: the call has succeeded, whatever they say; so are
-        those that real calls refute, `without`, by their `id`.
+        With `learned` False learned ones are skipped, since the call has succeeded; so are those in `without`, by `id`,
+        which real calls have refuted.
         """
         self.unclear, self.unknown, self.warned = [], None, []
         held = (clause for clause in self._parts.requires if clause.name not in without)
@@ -228,7 +225,7 @@ class ContractRun:
         return Refusal(error, patch, [first.violation(error), *others], reason, first.answers)
 
     def failed(self, clauses: Iterable[Clause]) -> Iterator[Clause]:
-        """Yield the requirements that do not hold; those that cannot be evaluated go to `unclear`."""
+        """Yield the failed requirements; those that cannot be evaluated go to `unclear`."""
         scope: Scope | None = None
         for clause in clauses:
             scope = self._begin(self._before) if scope is None else scope.start()
@@ -250,7 +247,7 @@ class ContractRun:
                     self._note(failure)
 
     def explain(self, clause: Clause) -> Json:
-        """Return a failed requirement's error; a plain sentence if it cannot be evaluated."""
+        """Return a failed requirement's error; a neutral sentence if it cannot be evaluated."""
         try:
             return clause.error(self._scope)
         except EvaluationFailed as failure:
@@ -264,7 +261,7 @@ class ContractRun:
             self.unclear.append(str(failure).removeprefix(f"{self._parts.where}: "))
 
     def judge(self) -> Admissibility:
-        """Return whether the requirements without arguments hold; a failed one outweighs an open one."""
+        """Return whether the requirements without arguments are met; a failed one outweighs an unclear one."""
         if failed := [*self.failed(self._parts.free)]:
             first, *more = (as_text(self.explain(clause)) for clause in failed)
             return Admissibility("no", first, tuple(more), failed[0].kind)
@@ -276,7 +273,7 @@ class ContractRun:
 
         Raises:
             EvaluationFailed: They cannot be evaluated on this state, or the patch does not apply to it.
-            NotKnown: The contract does not know, by `pass`.
+            NotKnown: The contract leaves the answer open, by `pass`.
         """
         answer = self.answer_known()
         if answer is not None and answer.holes:
@@ -284,9 +281,9 @@ class ContractRun:
         return answer
 
     def answer_known(self) -> ContractAnswer | None:
-        """Return the known parts of result and patch, as `answer` does, with Holes in the result.
+        """Return the known parts of result and patch, like `answer`, with OpenParts in the result.
 
-        A result of which nothing is known is one only beside effects: else nothing at all is known.
+        Raises NotKnown if neither effects nor any part of the result are known.
         """
         if not self._parts.answers:
             return None
@@ -309,7 +306,7 @@ class ContractRun:
     def violations(self, result: Json, after: Json) -> list[Violation]:
         """Return all violated postconditions of `ensures` (ToolGate, section 3.2), after a call with a rung's result.
 
-        One that cannot be evaluated counts as violated.
+        A postcondition that cannot be evaluated counts as violated.
         """
         found: list[Violation] = []
         scope = self._begin(part_of(after, self._parts.at), result=result) if self._parts.ensures else self._scope
@@ -332,7 +329,7 @@ class ContractRun:
         return self._change(self._parts.observes, grows=True)
 
     def shown(self, result: Json) -> dict[tuple[str, ...], JsonObject | None]:
-        """Return by collection the common values of the shown part, {} for all; None for single things.
+        """Return for each collection the common values of the shown part, {} for all things; None for single things.
 
         Raises:
             EvaluationFailed: It cannot be evaluated on this state.
@@ -361,7 +358,7 @@ class ContractRun:
             effect.apply(change)
         self.found = change.shown
         if not above:
-            is_same = all(one["op"] != "copy" for one in change.patch)  # what one patch may copy is limited
+            is_same = all(one["op"] != "copy" for one in change.patch)  # copies in one patch are limited
             self.changed = change.patch if is_same else [], change.state
             return change.patch
         return [{**one, **{key: above + one[key] for key in ("path", "from") if key in one}} for one in change.patch]
@@ -384,7 +381,7 @@ def read_mount(at: Any, place: Location) -> tuple[str, ...]:
 
 
 def partly_shown(state: Json, at: tuple[str, ...] = ()) -> dict[str, list[JsonObject]]:
-    """Return the collections below `at` of which reads have shown a part, each with the common values of its parts."""
+    """Return the partly shown collections below `at`, each with the common values of its parts."""
     marks = part_of(state, (RUNTIME, SHOWN))
     if not marks or not isinstance(marks, dict):
         return {}
@@ -393,7 +390,7 @@ def partly_shown(state: Json, at: tuple[str, ...] = ()) -> dict[str, list[JsonOb
 
 
 def part_of(state: Json, at: tuple[str, ...]) -> Json:
-    """Return the value below these keys of the task state; an empty object if there is none."""
+    """Return the value below these keys of the task state; {} if there is none."""
     for key in at:
         state = state.get(key, {}) if isinstance(state, dict) else {}
     return state

@@ -1,4 +1,4 @@
-"""Conditions in words: for people, in the place of a rule's expression."""
+"""Describe conditions in words, for people, instead of a rule's expression."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SIGNS: Mapping[type, tuple[str, str]] = {
     ast.In: ("is among", "is not among"), ast.Eq: ("is", "is not"),
     ast.Lt: ("is less than", "is at least"), ast.LtE: ("is at most", "is more than"),
 }  # fmt: skip
-"""How a comparison is said, and its opposite."""
+"""The words of a comparison, and of its opposite."""
 
 _OPPOSITE: Mapping[type, type] = {ast.NotIn: ast.In, ast.NotEq: ast.Eq, ast.GtE: ast.Lt, ast.Gt: ast.LtE}
 _PARTS = {(11, 13): "hour", (14, 16): "minute"}
@@ -21,11 +21,11 @@ _SUMS: Mapping[type, str] = {ast.Add: "plus", ast.Sub: "minus", ast.Mult: "times
 
 
 class _NoWords(Exception):
-    """A form that has none."""
+    """An expression that has no plain words."""
 
 
 def in_words(check: str) -> str:
-    """Return a condition in words: `the quantity is at most 5`; "" for one that has no plain words."""
+    """Return a condition in words: `the quantity is at most 5`; "" if it has no plain words."""
     try:
         words = _holds(ast.parse(check.strip(), mode="eval").body, is_denied=False)
         return words if len(words) <= LONGEST else ""
@@ -65,7 +65,7 @@ def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr, *, is_denied: bool
 
 
 def _is_guard(node: ast.expr) -> bool:
-    """Return whether a condition only says that something is there of which others speak."""
+    """Return whether a condition only guards others by the existence of a value."""
     match node:
         case ast.Compare(ops=[ast.IsNot()]) | ast.Call(func=ast.Name(id="defined")):
             return True
@@ -114,7 +114,7 @@ def _entry(holder: ast.expr, key: ast.expr) -> str:
 
 
 def _many(node: ast.expr) -> str:
-    """Return the things that a condition counts; "" if it counts none by their common values."""
+    """Return the things that a condition counts by common values, or ""."""
     match node:
         case ast.Call(func=ast.Name(id="len"), args=[ast.ListComp() as loop]):
             return _things(loop)

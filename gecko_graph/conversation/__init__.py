@@ -1,1 +1,1 @@
-"""The parts of a conversation between a user, an agent and tools; `graph` puts them together."""
+"""A conversation between a user, an agent and tools; `graph` puts the parts together."""

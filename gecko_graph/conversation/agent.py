@@ -1,4 +1,4 @@
-"""agent: the agent under test takes its turn: a chat model, a server's address, or a function from tools to one."""
+"""The node `agent`: the agent under test takes its turn: a chat model, a server's address, or a factory of an agent."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ Factory: TypeAlias = Callable[[Sequence[BaseTool]], Runnable[Any, Any]]
 AgentLike: TypeAlias = ModelLike | Factory
 
 ADDRESS_MODEL = "agent"
-"""The model's name that a server is asked for, if only its address is given."""
+"""The model name for a server of which only the address is given."""
 
 
 def read_agent(agent: AgentLike, models: Models) -> Runnable[Any, Any] | Factory:
-    """Return a chat model or a factory. A model given as text is reached as the other roles' are.
+    """Return a chat model or a factory. A model's name is resolved like those of the other roles.
 
     Raises:
-        GeckoError: It is neither: a graph or another Runnable must come as a function from tools to it. Or that takes
-            no tools.
+        GeckoError: It is neither (a graph or another Runnable must be wrapped in a function of tools), or the function
+            takes no tools.
     """
     if isinstance(agent, str) and agent.startswith(("http://", "https://")):
         return chat_model(f"openai:{ADDRESS_MODEL}", base_url=agent)
@@ -61,7 +61,7 @@ def read_agent(agent: AgentLike, models: Models) -> Runnable[Any, Any] | Factory
 def model_agent(
     state: ConversationState, scope: NodeScope, *, tools: Sequence[JsonObject], spec: UserEntry
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Ask a chat model for its next message, the toolkit's tools bound."""
+    """Ask a chat model for its next message, with the toolkit's tools bound."""
     view: list[BaseMessage] = [*select_view(state["messages"], "agent")]
     where = Where(attempt=1, question=state.get("asked", {}).get("planner", 0))
     (reply,) = yield [PlannerAsk(messages=view, tools=list(tools), where=where)]
@@ -82,7 +82,7 @@ def factory_agent(
     timeout_s: float,
     checkpointed: bool,
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Run an agent of a user's own until it answers; its calls act on the world, and follow in its log."""
+    """Run the user's own agent until it answers; its calls act on the world and are in the world's log."""
     here = world.resume(state["world"], own=True)
     first = len(here.log)
     desk = Desk(here, most=max(spec.max_messages - len(state["messages"]), 1))
@@ -92,7 +92,7 @@ def factory_agent(
     if isinstance(reply.error, LeftWorld):
         raise reply.error
     if desk.outside:
-        raise LeftWorld(f"agent: it has run {', '.join(sorted(desk.outside))}, which are not the given tools: {HOW}")
+        raise LeftWorld(f"agent: it has called {', '.join(sorted(desk.outside))}, which are not the given tools: {HOW}")
     update: dict[str, Any] = {"races": desk.races, "usage": {"planner": add_all(desk.asked)} if desk.asked else {}}
     if len(here.log) > first:
         update["world"] = record_calls(here, first)
@@ -113,13 +113,13 @@ async def run_turn(
     It runs by itself: not as a part of the conversation's graph, whose checkpoints and interrupts are not its own.
 
     Returns:
-        Its calls, their answers and its text. Where it keeps its calls to itself, they follow from the world's log.
+        Its calls, their answers and its text. If it does not return its calls, they follow from the world's log.
 
     Raises:
         GeckoError: The factory or its agent cannot be used.
-        Exception: Whatever the agent raises.
+        Exception: Any error of the agent.
     """
-    # the world answers under these: the agent's listener would count its replies as the agent's, and wait for itself
+    # the world's config while it answers: the agent's listener would count its replies as the agent's, and deadlock
     desk.config = {"callbacks": (var_child_runnable_config.get() or {}).get("callbacks")}
     var_child_runnable_config.set(desk.config)
     tools = desk.tools()
@@ -129,7 +129,7 @@ async def run_turn(
 
 
 async def _invoke(runnable: Runnable[Any, Any], desk: Desk, view: Sequence[BaseMessage]) -> Any:
-    """Run an agent; one whose middleware has no asynchronous hooks in a thread, if no tool of it has run yet."""
+    """Run an agent; if its middleware has only synchronous hooks, run it in a thread, unless a tool has already run."""
     config: RunnableConfig = {"callbacks": [Listener(desk)]}
     try:
         return await runnable.ainvoke({"messages": [each.model_copy(deep=True) for each in view]}, config)
@@ -142,9 +142,9 @@ async def _invoke(runnable: Runnable[Any, Any], desk: Desk, view: Sequence[BaseM
 
 
 def _check_runnable(made: object, tools: Sequence[BaseTool], *, checkpointed: bool) -> Runnable[Any, Any]:
-    """Return a factory's agent; a chat model, with its tools bound or without, is asked for its next message.
+    """Return a factory's agent; a chat model, with or without bound tools, becomes a Runnable of its next message.
 
-    A fork of the conversation would not go back to checkpoints that an agent keeps itself.
+    A checkpointer of the agent's own is rejected, since a fork of the conversation would not go back in it.
     """
     if not isinstance(made, Runnable):
         raise GeckoError(f"agent: expected a Runnable from the function, got {type(made).__name__}")
@@ -152,7 +152,7 @@ def _check_runnable(made: object, tools: Sequence[BaseTool], *, checkpointed: bo
         model = made.bind_tools(tools) if isinstance(made, BaseChatModel) else made
         return RunnableLambda(lambda given: given["messages"]) | model
     if checkpointed and getattr(made, "checkpointer", None):
-        raise GeckoError("agent: it has a checkpointer of its own: leave it out, the conversation's keeps the messages")
+        raise GeckoError("agent: remove its own checkpointer: the conversation's checkpointer stores the messages")
     return made
 
 
@@ -175,7 +175,7 @@ def _read_messages(result: Any, known: int, desk: Desk) -> list[AnyMessage]:
 
 
 def _as_stored(message: AIMessage | ToolMessage) -> AnyMessage:
-    """Return a message without values that no checkpoint can hold. Raises GeckoError if it is too long."""
+    """Return a message without values that no checkpoint can store. Raises GeckoError if it is too long."""
     if isinstance(message, ToolMessage):
         text = text_of(message).encode("utf-8", "replace").decode()
         named = {"tool_call_id": message.tool_call_id, "name": message.name, "status": message.status, "id": message.id}
@@ -192,9 +192,9 @@ def as_sent(
     steps: int,
     desk: Desk | None = None,
 ) -> list[AnyMessage]:
-    """Return an agent's messages and their answers with envelopes, each with an id of its own.
+    """Return an agent's messages and their answers with envelopes and unique ids.
 
-    A call that the agent itself has answered has no call of the world.
+    A call that the agent itself has answered has no step in the world.
     """
     addressed: list[AnyMessage] = []
     taken = {each.id for each in state["messages"]}
@@ -213,7 +213,7 @@ def as_sent(
 
 
 def _name_calls(message: AIMessage, number: int) -> AIMessage:
-    """Return a message whose calls all have an id, each its own."""
+    """Return a message in which each call has a unique id."""
     taken: set[str | None] = {None, ""}
     update: dict[str, list[JsonObject]] = {"tool_calls": [], "invalid_tool_calls": []}
     for key, named in update.items():
@@ -226,7 +226,7 @@ def _name_calls(message: AIMessage, number: int) -> AIMessage:
 def _count_silence(
     state: ConversationState, messages: Sequence[AnyMessage], log: Sequence[Step], spec: UserEntry
 ) -> dict[str, Any]:
-    """Count turns that came to nothing: no text, or the same again without a call that worked."""
+    """Count the agent's consecutive turns without text, or with the same text and no successful call."""
     last = messages[-1] if messages else None
     if last is not None and read_envelope(last)["recipient"] != "user":
         return {}
@@ -234,7 +234,7 @@ def _count_silence(
     text = text_of(last).strip() if last is not None else ""
     silent = state.get("silent", 0) + 1 if not text or (text == before and not _has_worked(state, log)) else 0
     if silent >= spec.max_failures:
-        return {"silent": silent, "end": "failures", "reason": f"{silent} turns of the agent in a row came to nothing"}
+        return {"silent": silent, "end": "failures", "reason": f"{silent} turns of the agent in a row had no result"}
     empty = [] if last is not None else [address(AIMessage(""), "agent", "user", steps=len(log))]
     return {"silent": silent, **({"messages": empty} if empty else {})}
 

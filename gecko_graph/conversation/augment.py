@@ -1,7 +1,7 @@
-"""Toolkits that make it harder for an agent: more tools than needed, and less information on them (ToolSandbox, A.2.1).
+"""Make a toolkit harder for an agent: distracting tools, and less information on each (ToolSandbox, A.2.1).
 
-Pure functions from toolkit to toolkit. What the agent sees changes, its complaints and errors included; what answers
-(contracts, examples, models) does not.
+Pure functions from toolkit to toolkit. They change what the agent sees, including complaints and errors, but not the
+answers of contracts, examples and models.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from ..tools.spec import ToolSpec, as_function, provider_names, unique_name
 from ..tools.toolkit import Toolkit
 
 HIDDEN = "hidden tool "
-"""What `resolve` puts before the own name of a tool that the agent knows under another one: no tool is called so."""
+"""Prefix by which `resolve` hides the own name of a tool that the agent knows under another one."""
 
 TOLD = ("description", "title", "$comment")
-"""Keywords of a schema that hold prose."""
+"""Keywords of a schema that contain prose."""
 
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """How an agent sees a tool."""
+    """A tool as an agent sees it."""
 
     name: str
     description: str
@@ -38,7 +38,7 @@ class Face:
 
 
 class DisguisedToolkit(Toolkit):
-    """A toolkit whose tools an agent sees under other faces; all else is as it was."""
+    """A toolkit whose tools have other faces for the agent."""
 
     def __init__(self, toolkit: Toolkit, faces: Mapping[str, Face]) -> None:
         super().__init__(**toolkit._parts()._asdict(), title=toolkit.title, broken=toolkit.broken)
@@ -66,12 +66,12 @@ class DisguisedToolkit(Toolkit):
         return {**rebuild(schema, self._show_all), **told}
 
     def resolve(self, provider_name: str) -> str:
-        """Return the tool's own name for the name that the agent sees; the own name is not one that it knows."""
+        """Return the tool's own name for the name that the agent sees; an own name that it does not see is hidden."""
         hidden = provider_name in self and provider_name not in self._own_names
         return f"{HIDDEN}{provider_name}" if hidden else self._own_names.get(provider_name, provider_name)
 
     def show(self, text: str) -> str:
-        """Return a text with the names that the agent sees in the place of the tools' own."""
+        """Return a text with the tools' own names replaced by those that the agent sees."""
         return self._own_pattern.sub(lambda found: self.faces[found.group()].name, text)
 
     @cached_property
@@ -100,7 +100,7 @@ def show_text(toolkit: Toolkit, text: str) -> str:
 def distract(toolkit: Toolkit, needed: Sequence[str], count: int | None) -> Toolkit:
     """Return the toolkit with the needed tools and the nearest others, in its order.
 
-    Nearest are tools that share a tag with a needed one, then those whose names are alike: `count` of them, or all.
+    Nearest are tools that share a tag with a needed one, then those with similar names: `count` of them, or all.
 
     Raises:
         ToolkitError: A needed tool is unknown.
@@ -119,7 +119,7 @@ def _distance(tool: ToolSpec, needed: Sequence[ToolSpec]) -> tuple[bool, float, 
 
 
 def scramble_names(toolkit: Toolkit) -> Toolkit:
-    """Return the toolkit with names that say nothing: the tool's first tag, or `tool`, and a number."""
+    """Return the toolkit with meaningless names: the tool's first tag, or `tool`, and a number."""
     faces = find_faces(toolkit)
     plain = {name: f"{next(iter(toolkit[name].tags), 'tool')}_{n}" for n, name in enumerate(sorted(faces))}
     valid = provider_names([*plain.values()])
@@ -135,7 +135,7 @@ def remove_argument_descriptions(toolkit: Toolkit) -> Toolkit:
 
 
 def remove_argument_types(toolkit: Toolkit) -> Toolkit:
-    """Return the toolkit without the arguments' types: their names and descriptions stay."""
+    """Return the toolkit without the arguments' types; names and descriptions are kept."""
 
     def untyped(face: Face) -> Face:
         rules, required = (face.parameters.get(key, {}) for key in ("properties", "required"))
@@ -166,14 +166,14 @@ AUGMENTATIONS: Mapping[str, tuple[int | None, Callable[[Toolkit], Toolkit] | Non
     "argument_descriptions_removed": (3, remove_argument_descriptions),
     "argument_types_removed": (3, remove_argument_types),
 }
-"""How many distraction tools, and what else is done, by name; as in the paper on top of three of them."""
+"""Name to number of distraction tools, and a further change; as in the paper on top of three of them."""
 
 
 def augment(toolkit: Toolkit, needed: Sequence[str], name: str) -> Toolkit:
     """Return the toolkit under one of `AUGMENTATIONS`.
 
     Raises:
-        GeckoError: There is no such augmentation.
+        GeckoError: The augmentation is unknown.
         ToolkitError: A needed tool is unknown.
     """
     if name not in AUGMENTATIONS:

@@ -1,4 +1,4 @@
-"""The changes by a conversation's calls: they are made again, and the tables of two states are compared."""
+"""Find the changes by a conversation's calls: repeat the calls, and compare the tables of two states."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ UNWATCHED = (NOW, RUNTIME)
 
 
 class Rerun:
-    """The calls of a log, made again one by one.
+    """The calls of a log, repeated one by one.
 
-    Results that come out otherwise than in the log (new identifiers) stand in the place of the old ones in later calls.
+    New values in results, such as identifiers, replace the old ones in later calls.
 
     Args:
         toolkit: The tools; contracts, functions and examples answer, no model.
         start: The task state before the first call.
-        log: The steps that are made again.
-        seed: Another one draws other values.
-        minutes: How much later the state's clock is, for values that depend on it.
+        log: The steps to repeat.
+        seed: Another seed draws other values.
+        minutes: Minutes to add to the state's clock, for values that depend on it.
     """
 
     def __init__(
@@ -50,7 +50,6 @@ class Rerun:
         self._forks: list[tuple[World, dict[str, Json]]] = []
 
     def run(self) -> Rerun:
-        """Make all calls."""
         for step in self._log:
             self._forks.append((self._world.fork(), dict(self._renamed)))
             self.steps.append(self._make(self._world, step, self._renamed))
@@ -63,7 +62,7 @@ class Rerun:
         return [self._make(world, step, renamed) for step in self._log[index + 1 :]]
 
     def find_failed(self) -> Step | None:
-        """Return the first step that worked in the log, and does not here."""
+        """Return the first step that succeeded in the log and fails here, or None."""
         pairs = zip(self._log, self.steps, strict=True)
         return next((then for then, now in pairs if is_planned(then) and not is_planned(now)), None)
 
@@ -84,7 +83,7 @@ class Rerun:
 
 
 def find_differences(old: Json, new: Json) -> Iterator[tuple[Place, Json, Json]]:
-    """Yield the scalars of a value that differ from those at the same places of another."""
+    """Yield the scalars that differ between two values, with their places."""
     there = dict(scalars(new))
     for place, value in scalars(old):
         if place in there and not json_equal(value, there[place]):
@@ -97,9 +96,9 @@ def find_tables(
     free: Collection[str] = (),
     again: tuple[JsonObject, JsonObject] | None = None,
 ) -> list[str]:
-    """Return the smallest tables that hold all changes between two states, none of them below another.
+    """Return the smallest tables that contain all changes between two states, none of them below another.
 
-    `again` is both states of another run: if a key is drawn at random, the entries of its object are rows.
+    `again` are both states of another run, which shows randomly drawn keys: then the object's entries are rows.
     """
     paths = _find_paths(before, after)
     if again:
@@ -115,7 +114,7 @@ def _is_below(path: Path, other: Path) -> bool:
 
 
 def _cut(path: Path, known: Collection[Path]) -> Path:
-    """Return a path; if it is unknown, the entries of its known part."""
+    """Return a path; if it is unknown, the path of the entries in its known part."""
     end = next((end for end in range(len(path), 0, -1) if path[:end] in known), len(path))
     return path if end == len(path) else (*path[:end], "*")
 
@@ -126,9 +125,9 @@ def _find_paths(before: JsonObject, after: JsonObject) -> set[Path]:
 
 
 def find_table_of(path: Sequence[str], states: Sequence[JsonObject]) -> Path:
-    """Return the innermost list, or object of objects, on a path; else the value at the path.
+    """Return the innermost list, or object of objects, on a path; else the path of the value.
 
-    Lists are not entered, nor keys that the name of a table cannot hold.
+    Lists are not entered, nor keys with characters that a table's name cannot contain.
     """
     here: list[Json] = list(states)
     found, depth = None, 0
@@ -148,9 +147,9 @@ def _is_table(value: Json) -> bool:
 
 
 class TableChange(NamedTuple):
-    """How a table has changed: rows that are new or changed, with their places, and rows that are gone or changed.
+    """The changes of a table: new or changed rows with their places, and removed or changed rows.
 
-    `drawn` names columns whose values are others each time: new identifiers, times.
+    `drawn` are columns with random values: new identifiers, times.
     """
 
     at: str
@@ -160,7 +159,7 @@ class TableChange(NamedTuple):
     drawn: frozenset[str]
 
     def describe(self) -> tuple[str, list[JsonObject]]:
-        """Return the change as a milestone's state has it: its kind, and rows without random values."""
+        """Return the change in the form of a milestone's state: its kind, and rows without random values."""
         if not self.gone:
             return "addition", self.rows
         if not self.new:
@@ -172,7 +171,6 @@ class TableChange(NamedTuple):
 
     @property
     def rows(self) -> list[JsonObject]:
-        """The rows that are new or changed, without random values."""
         return [self.keep(row) for _, row in self.new]
 
     def keep(self, row: JsonObject) -> JsonObject:
@@ -181,7 +179,7 @@ class TableChange(NamedTuple):
 
 
 def _is_version(row: JsonObject, gone: Sequence[JsonObject]) -> bool:
-    if "key" in row:  # another row may have this one's values, and be no version of it
+    if "key" in row:  # equal values alone do not make it a version
         return any("key" in other and json_equal(other["key"], row["key"]) for other in gone)
     return any(any(column in other and json_equal(other[column], row[column]) for column in row) for other in gone) or (
         set(row) == {"value"}
@@ -189,7 +187,7 @@ def _is_version(row: JsonObject, gone: Sequence[JsonObject]) -> bool:
 
 
 def compare_table(at: str, before: JsonObject, after: JsonObject, again: tuple[JsonObject, JsonObject]) -> TableChange:
-    """Return how the table at a path has changed; `again` are both states another time, with other drawn values."""
+    """Return a table's changes; `again` are both states of another run, with other random values."""
     then, now = find_table(before, at), find_table(after, at)
     rows = subtract(now, then)
     other = subtract(find_table(again[1], at), find_table(again[0], at))
@@ -213,7 +211,7 @@ def _find_places(at: str, state: JsonObject, rows: Sequence[JsonObject]) -> Iter
 
 
 def attribute(start: JsonObject, steps: Sequence[Step], change: TableChange) -> dict[int, list[JsonObject]]:
-    """Return by the number of a step, from 1, the rows with those columns whose values come from it."""
+    """Return step number (from 1) to rows, with the columns whose values come from the step."""
     ledger = OriginMap(start).book(steps)
     found: dict[int, list[JsonObject]] = defaultdict(list)
     for place, row in change.new:

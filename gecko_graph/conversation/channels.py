@@ -1,9 +1,9 @@
-"""The keys of a conversation's graph with their owners, its result, and who sends a message to whom.
+"""The keys of a conversation's graph with their owners, its result, and the envelopes of messages.
 
-An envelope is kept apart from the message, so that it stays a plain LangChain message.
+An envelope is stored in `additional_kwargs`, so that the message stays a plain LangChain message.
 """
 
-# annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
+# annotations are evaluated here: LangGraph would evaluate texts again at each compilation
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypeVar
 
@@ -34,7 +34,7 @@ class Leak(TypedDict):
 
 
 class Audit(TypedDict):
-    """What the role `auditor` found in a finished conversation: the user's faults, not the agent's."""
+    """The findings of the role `auditor` on the user of a finished conversation."""
 
     invented: bool
     left_goal: bool
@@ -44,24 +44,24 @@ class Audit(TypedDict):
 
 
 class JudgedClaim(TypedDict):
-    """A claim that the role `claim_judge` has decided, with the sentence that it quotes, and its key."""
+    """A claim that the role `claim_judge` has decided, with the quoted sentence, and its key."""
 
     key: str
     claim: dict[str, str]
     verdict: str
-    """`holds`, `broken`, or `unsure` if a decision model was."""
+    """`holds`, `broken`, or `unsure` if the decision model was."""
     sentence: str
     reason: str
     p: NotRequired[float]
-    """The decision model's probability that it is met."""
+    """The decision model's probability that the claim holds."""
 
 
 class ConversationScore(Score):
     """The result of a conversation.
 
-    `status` is unknown if nothing failed, but a claim could not be decided. `end` is why it ended, `reason` has more
-    where a party failed. `turns` counts the messages between user, agent and tools; `races` those in which the agent
-    made calls at once whose order mattered.
+    `status` is unknown if nothing failed, but a claim could not be decided. `end` is the reason why it ended, `reason`
+    a description of a party's failure. `turns` counts the messages between user, agent and tools; `races` those with
+    parallel calls whose order matters.
     """
 
     status: Status
@@ -96,21 +96,21 @@ class ConversationState(TypedDict, total=False):
     """The graph's keys, each with its owner."""
 
     messages: Annotated[list[AnyMessage], add_messages]
-    """Caller, `user`, `agent`, `tools`; each with an envelope ."""
+    """Caller, `user`, `agent`, `tools`; each with an envelope."""
     task_state: JsonObject
     """Caller: the state at the start; the scenario's by default."""
     world: Annotated[JsonObject, delta(fold_snapshot, dict, SNAPSHOT_EVERY, begins=is_snapshot)]
     """`open_world`: the snapshot of a `World`; `user` (the clock), `agent`, `tools`: the calls since."""
     next_line: int
-    """`user`: which line of a scripted user comes next."""
+    """`user`: number of the next line of a scripted user."""
     silent: int
-    """`agent`: how many of its turns in a row came to nothing."""
+    """`agent`: number of its consecutive turns without effect."""
     races: Annotated[int, lambda old, new: old + new]
     """`agent`, `tools`."""
     end: End
-    """Set by the node that ends the conversation; empty while it goes on."""
+    """Set by the node that ends the conversation; empty before."""
     reason: str
-    """With `end`: more about a failure."""
+    """With `end`: details of a failure."""
     asked: Annotated[dict[str, int], count_asked]
     """Every node that asks a model."""
     usage: Annotated[Usage, add_usage]
@@ -120,11 +120,11 @@ class ConversationState(TypedDict, total=False):
 
 
 def record_calls(world: Any, first: int) -> JsonObject:
-    """Return a world's calls from the given one on as a write to the key `world`."""
+    """Return a world's calls from number `first` on, as a write to the key `world`."""
     return {"records": world.records(first), "usage": dict(world.usage)}
 
 
-# who sends a message to whom ----------------------------------------------------------------------------------------
+# envelopes ----------------------------------------------------------------------------------------------------------
 
 Party: TypeAlias = Literal["system", "user", "agent", "tools"]
 
@@ -135,7 +135,7 @@ Message = TypeVar("Message", bound=BaseMessage)
 
 
 class Envelope(TypedDict):
-    """Who sent a message to whom; `steps` is how many of the world's calls came before its end."""
+    """Sender and recipient of a message; `steps` is the number of the world's calls before its end."""
 
     sender: Party
     recipient: Party
@@ -149,7 +149,7 @@ def address(message: Message, sender: Party, recipient: Party, *, steps: int) ->
 
 
 def read_envelope(message: AnyMessage) -> Envelope:
-    """Return a message's envelope; one that a caller wrote without is addressed by its type."""
+    """Return a message's envelope; a caller's message without one is addressed by its type."""
     given = message.additional_kwargs.get(KEY)
     if isinstance(given, Mapping) and {"sender", "recipient"} <= given.keys():
         return {**given, "steps": given.get("steps")}  # type: ignore[typeddict-item]
@@ -161,7 +161,7 @@ def read_envelope(message: AnyMessage) -> Envelope:
 
 
 def read_calls(message: AnyMessage) -> list[JsonObject]:
-    """Return a message's calls; one whose arguments are no JSON object has them as text, to be refused."""
+    """Return a message's calls; arguments that are not a JSON object are kept as text, to be refused."""
     if not isinstance(message, AIMessage):
         return []
     broken = [
@@ -171,7 +171,7 @@ def read_calls(message: AnyMessage) -> list[JsonObject]:
 
 
 def select_view(messages: Sequence[AnyMessage], party: Party) -> list[AnyMessage]:
-    """Return the messages that a party sees: those that it has sent or been sent."""
+    """Return the messages that a party has sent or received."""
     envelopes = ((message, read_envelope(message)) for message in messages)
     return [message for message, envelope in envelopes if party in (envelope["sender"], envelope["recipient"])]
 

@@ -1,9 +1,9 @@
-"""Milestones without an author: the goals for another good conversation, derived from a successful one.
+"""Derive milestones from a successful conversation: the goals for other good conversations on the same task.
 
-The calls are made again, which shows what counts: without one of them those that it enables fail, and with other drawn
-values the columns differ that no milestone can name. A milestone is made for each write whose values stand at the end
-or that such a write needs; for each answer that takes values from results; and for the end, where exactly these rows
-have changed and nothing else. How it came about stays open.
+The calls are repeated, which shows what matters: calls that fail without an earlier call depend on it, and columns that
+differ with other random values cannot be in a milestone. There is a milestone for each write with lasting values, or
+that such a write needs; for each answer with values from results; and for the end, at which exactly these rows have
+changed. The order of other calls is left open.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ SHORTEST = 2
 _CONDITION = re.compile(r"\b(?:if|unless|whether|when|in case|depending|otherwise)\b", re.I)
 _TITLE = re.compile(r"^(?:dr|mrs?|ms|prof)\b\.? ", re.I)
 SUCCESS = 1.0 - 1e-9
-"""A conversation has succeeded if a derived goal scores it so: each milestone is met whole or not at all."""
+"""Least score of a successful conversation on a derived goal, whose milestones are met completely or not at all."""
 
 
 def derive_milestones(toolkit: Toolkit, conversation: Mapping[str, Any]) -> Goal:
     """Derive milestones from one successful conversation.
 
     Args:
-        toolkit: Its tools; those that write need contracts, or functions.
+        toolkit: Its tools; those that write need contracts or functions.
         conversation: The output of `create_conversation`: `messages` and `world`.
 
     Returns:
-        A goal that scores this conversation, and others that come to the same, 1.0.
+        A goal that scores this conversation, and others with the same outcome, 1.0.
 
     Raises:
-        GeckoError: A call fails when it is made again, for example because a model had answered it; or the conversation
-            does not meet a milestone that follows from it, which is named.
+        GeckoError: A call fails when it is repeated, for example since a model had answered it; or the conversation
+            does not meet one of its own milestones, which is named.
     """
     return _derive(toolkit, conversation)[1]
 
@@ -63,9 +63,9 @@ def derive_milestones(toolkit: Toolkit, conversation: Mapping[str, Any]) -> Goal
 def describe_milestones(
     toolkit: Toolkit, conversation: Mapping[str, Any], *, clock_stands: bool = False
 ) -> list[JsonObject]:
-    """Derive milestones as `derive_milestones` does, in the form that a scenario's file has.
+    """Derive milestones as `derive_milestones` does, in the form of a scenario's file.
 
-    With `clock_stands` they are for worlds whose clock never moves: values computed from it are wanted as they are.
+    With `clock_stands` they are for worlds with a fixed clock, so that values computed from it are wanted literally.
     """
     return _derive(toolkit, conversation, clock_stands=clock_stands)[0]
 
@@ -78,7 +78,7 @@ def _derive(
     score = score_conversation(goal, toolkit, conversation)
     if missed := next((each for each in score["milestones"] if each["similarity"] < SUCCESS), None):
         parts = "; ".join(each["place"] or each["part"] for each in missed.get("missed", ()))
-        raise GeckoError(f"milestones: the conversation itself does not come to {missed['id']} ({parts}): take another")
+        raise GeckoError(f"milestones: the conversation itself does not reach {missed['id']} ({parts}): take another")
     return written, goal
 
 
@@ -108,7 +108,7 @@ class _Derivation:
         made_up = (step for step in made_up if is_supposed(step["outcome"]))
         if failed := self._same.find_failed() or next(made_up, None):
             name = failed["call"]["name"]
-            raise GeckoError(f"milestones: {name} comes to something else when it is called again; give it a contract")
+            raise GeckoError(f"milestones: {name} has another result when it is called again; write a contract for it")
         self._drawn = Rerun(toolkit, self._start, self._log, seed=1).run()
         later = Rerun(toolkit, self._start, self._log, seed=1, minutes=0 if clock_stands else 1).run()
         self._other = self._drawn if later.find_failed() else later
@@ -157,15 +157,13 @@ class _Derivation:
             before = [ids[other] for other in sorted(writes) if enabled.get(other, set()) & numbers]
             made.append({"id": f"answer_{count}", "after": before, **entry, "unchanged": []})
         if not made:
-            raise GeckoError(
-                "milestones: the agent has changed and answered nothing: take a conversation that went well"
-            )
+            raise GeckoError("milestones: the agent has changed and answered nothing: use a successful conversation")
         if "mentions" not in made[-1].get("message", {"mentions": []}):
             made[-1]["after"] = [each["id"] for each in made[:-1]]
         return [*made, self._describe_end(changes, free)]
 
     def _find_enabled(self) -> tuple[dict[int, set[int]], set[str]]:
-        """Return by write the calls that fail without it, and the tables that only hold places for other writes."""
+        """Return for each write the calls that fail without it, and the tables that only store positions for writes."""
         enabled: dict[int, set[int]] = {}
         free: set[str] = set()
         for number in self._changers:
@@ -182,14 +180,14 @@ class _Derivation:
         return find_tables(self._same.states[number - 1], self._same.states[number])
 
     def _find_pointers(self, number: int) -> Iterator[str]:
-        """Yield the tables that a step has changed, if all of them are plain values or lists of them."""
+        """Yield the tables that a step has changed, if all of them are scalars or lists of scalars."""
         tables, states = self._find_changed(number), self._same.states[number - 1 : number + 1]
         rows = [row for at in tables for state in states for row in find_table(state, at)]
         if all(set(row) == {"value"} and not isinstance(row["value"], dict | list) for row in rows):
             yield from tables
 
     def _find_writes(self, changes: Sequence[TableChange]) -> dict[int, list[JsonObject]]:
-        """Return by step number its lasting changes, as a milestone's state."""
+        """Return the lasting changes of each step, as a milestone's state."""
         writes: dict[int, list[JsonObject]] = {}
         for change in changes:
             measures = self._choose_measures(change)
@@ -203,7 +201,7 @@ class _Derivation:
         return writes
 
     def _choose_measures(self, change: TableChange) -> dict[str, str]:
-        """Return `paraphrase` for columns with a text of the agent's own words."""
+        """Return `paraphrase` for columns with texts in the agent's own words."""
         quoted = {str(value) for _, value in scalars([self._start, [_result(step) for step in self._log]])}
         cells = ((column, value) for _, row in change.new for column, value in row.items())
         texts = ((column, value) for column, value in cells if isinstance(value, str) and " " in value.strip())
@@ -217,7 +215,7 @@ class _Derivation:
     def _find_answers(self, writes: Mapping[int, Json]) -> Iterator[tuple[JsonObject, set[int]]]:
         """Yield the values that the answers need, and the calls that gave them.
 
-        Of a turn that only reads the answer must rest on a read, whichever it is; the last answer always stands.
+        In a turn without writes the answer must depend on some read; the last answer is always a milestone.
         """
         known: list[Json] = [*writes.values(), *(self._log[number - 1]["call"]["args"] for number in sorted(writes))]
         mentioned: list[Json] = []
@@ -248,8 +246,8 @@ class _Derivation:
     ) -> tuple[JsonObject, list[Json], set[int]]:
         """Return an answer's needs: the values that it takes from results, and the calls that have them.
 
-        It must name what the user has asked for by its name; of one value that it takes, that one. A value that an
-        answer before has held (`before` is what is known, and what was said) is only wanted again if the turn has
+        It must mention the values of fields that the user has asked for by name; if it takes only one value, that one.
+        A value of an earlier answer (`before` are the known and the mentioned values) is needed only if the turn has
         read it again.
         """
         known, mentioned = before
@@ -273,9 +271,9 @@ class _Derivation:
         return {key: values for key, values in parts if values}, taken, used if told else set()
 
     def _is_seen(self, message: AnyMessage, until: int) -> bool:
-        """Return whether an answer states no figure but of the user and of results that rest on no guess.
+        """Return whether all figures of an answer are from the user or from results without guesses.
 
-        A conversation whose own calls rest on guesses cannot ask others for better ones.
+        If a conversation's own calls depend on guesses, it cannot require more of others.
         """
         real = self._read_until(until, grounded=True).values()
         counted = [number for result in real for number in list_lengths(result)]
@@ -283,7 +281,7 @@ class _Derivation:
         return len(self._grounded) == len(self._log) and not computed
 
     def _read_until(self, last: int, *, grounded: bool = False) -> dict[int, Json]:
-        """Return the results of reads up to a step, by number; only those that rest on nothing made up if asked."""
+        """Return the results of reads up to a step, by number; if `grounded`, only those without made-up sources."""
         return {
             at: result
             for at, result in self._read.items()
@@ -293,7 +291,7 @@ class _Derivation:
     def _describe_read(self, number: int, before: Sequence[int]) -> JsonObject:
         """Return the reads that a write needs: for arguments that are in results and were not given.
 
-        They are its own, and those of the writes before that it needs.
+        Arguments of the earlier writes that it needs count as well.
         """
         read, calls = [*self._read_until(number, grounded=True).values()], [*before, number]
         args = [value for at in calls for _, value in scalars(self._log[at - 1]["call"]["args"])]
@@ -304,7 +302,7 @@ class _Derivation:
         return {"message": {"seen": taken}} if taken else {}
 
     def _find_operands(self, number: int) -> Iterator[str]:
-        """Yield the values of results that a write's arguments were computed from."""
+        """Yield the values of results from which a write's arguments were computed."""
         for origins in self._origins.get(self._log[number - 1]["call"]["id"], {}).values():
             derived = [each for each in origins if each["kind"] == "derived" and each["from"] == "result"]
             for each in derived:
@@ -314,7 +312,7 @@ class _Derivation:
                     yield value
 
     def _find_conditions(self, writes: Collection[int]) -> Iterator[int]:
-        """Yield the reads before the first write whose results the user has made a condition."""
+        """Yield the reads before the first write whose results are a condition in the user's words."""
         told = Leaves([text for text in self._user_texts if _CONDITION.search(text)], keys=False)
         for number, result in self._read.items():
             texts = [value for value in result if isinstance(value, str) and len(value) > SHORTEST]
@@ -337,7 +335,7 @@ class _Derivation:
 
 
 def _is_elsewhere(one: Step, other: Step) -> bool:
-    """Return whether a call has written below other places than before, both times with success."""
+    """Return whether a successful call has written below other paths than before."""
     if not (is_planned(one) and is_planned(other)):
         return False
     before, after = (

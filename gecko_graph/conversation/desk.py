@@ -1,4 +1,4 @@
-"""The tools of an agent that is a function's: they act on a conversation's world, the calls of a message together."""
+"""The tools of a user's own agent: they act on a conversation's world, the calls of a message together."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from ..world.world import World
 from .tools import answer_batch, show_step
 
 TOGETHER_S = 2.0
-"""Seconds that the first calls of a message wait for its others: an agent may drop some."""
+"""Seconds that the first calls of a message wait for its others, of which an agent may drop some."""
 
 THREADS = ThreadPoolExecutor(256, thread_name_prefix="gecko-graph agent")
-"""Where calls wait that must not stop an event loop: more than the calls of messages that are answered at once."""
+"""Threads for waiting calls, so that no event loop blocks; more than the parallel calls of messages."""
 
 GIVEN = "gecko_given"
-"""The key of a `WorldTool`'s metadata by which its runs are known."""
+"""The metadata key that identifies runs of a `ConversationTool`."""
 
 CALL_ID: ContextVar[str | None] = ContextVar("gecko_call_id", default=None)
-"""The id of the call that a `WorldTool` answers."""
+"""The id of the call that a `ConversationTool` answers."""
 
 
 class ConversationTool(BaseTool):
-    """A tool that acts on a conversation's world: it gets all arguments of a call, and answers with its errors."""
+    """A tool on a conversation's world; it gets all arguments of a call, and returns errors as answers."""
 
     desk: Any
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
@@ -78,24 +78,24 @@ def _remember_id(call: Any) -> None:
 
 
 class TurnOver(GeckoError):
-    """A call of an agent whose turn is over, or that has made more calls than a conversation has messages."""
+    """A call after the agent's turn is over, or beyond the conversation's limit of calls."""
 
 
 @dataclass(slots=True)
 class Desk:
-    """Takes an agent's calls for a turn: those of one message are answered together.
+    """Takes an agent's calls for a turn; those of one message are answered together.
 
     Args:
         world: The world that they act on.
-        most: How many the turn may have.
-        races: In how many messages their order mattered.
+        most: Most calls of the turn.
+        races: Number of messages whose calls depend on their order.
         asked: The usage of each reply of the agent's models.
         names: Names of the world's tools: those that the agent sees, and their own.
-        own: Names of the agent's own tools, which are none of the world's.
+        own: Names of the agent's own tools, which are not the world's.
         held: Names of the world's tools that the agent's `ToolNode`s call.
         wrapped: Those of them that it calls by tools of its own.
         aside: Ids of calls of the world's tools that the agent itself has answered.
-        outside: Names of tools that ran under a name of the world's, and called none of it.
+        outside: Names of tools that ran under a name of the world's without calling the world.
         has_run: Whether any tool of the agent has begun to run.
         config: Callbacks of the world's models: the conversation's, not the agent's with its listener.
     """
@@ -141,12 +141,12 @@ class Desk:
         ]
 
     def is_own(self, message: ToolMessage) -> bool:
-        """Return whether a call's answer is the agent's own business."""
+        """Return whether the agent itself answers the call."""
         return message.name in self.own or message.tool_call_id in self.aside
 
     @property
     def is_full(self) -> bool:
-        """Return whether the turn has all the calls that it may have."""
+        """Whether the turn has reached its limit of calls."""
         return len(self.steps()) >= self.most
 
     def steps(self) -> list[Step]:
@@ -159,7 +159,7 @@ class Desk:
         return [each for call, answer in shown for each in (AIMessage("", tool_calls=[call]), answer)]
 
     def expect(self, calls: Sequence[JsonObject], spent: RoleUsage) -> None:
-        """Note the calls of a message: which are answered together, and which no tool gets."""
+        """Store the calls of a message: those to be answered together, and those without a tool."""
         self._refuse_unknown()
         with self._changed:
             self._unknown = [call for call in calls if not self._has_tool(call["name"])]
@@ -167,7 +167,7 @@ class Desk:
             self.asked.append(spent)
 
     def note_tool(self, name: str) -> None:
-        """Note a tool that runs or is offered to a model; one that is not the world's is the agent's own."""
+        """Note a tool that runs or is offered to a model; if it is not the world's, it is the agent's own."""
         if not self._has_tool(name):
             self.own.add(name)
 
@@ -175,10 +175,10 @@ class Desk:
         return self.world.toolkit.resolve(name) in self.world.toolkit
 
     def take(self, call: JsonObject) -> Future[Step]:
-        """Take a call, which is answered by `answer`; never waits, so that an event loop may call it.
+        """Take a call, which is answered by `answer`; never blocks, so that an event loop may call it.
 
         Raises:
-            TurnOver: No call is taken any more.
+            TurnOver: No more calls are taken.
         """
         future: Future[Step] = Future()
         with self._changed:
@@ -194,11 +194,11 @@ class Desk:
         return future
 
     def answer(self, taken: Future[Step]) -> Step:
-        """Return the step of a call, once the others of its message are there, or did not come in time.
+        """Return the step of a call, after waiting some time for the other calls of its message.
 
         Raises:
             TurnOver: The turn has ended meanwhile.
-            Exception: Whatever the world raises.
+            Exception: Any exception of the world.
         """
         with self._changed:
             self._changed.wait_for(lambda: taken not in self._waiting or not self._expected, TOGETHER_S)
@@ -225,12 +225,12 @@ class Desk:
                 var_child_runnable_config.reset(token)
 
     def begin_again(self) -> None:
-        """Forget the calls of a message of which none has run: the agent is run once more."""
+        """Forget the calls of a message, none of which has run, since the agent is run again."""
         with self._changed:
             self._expected, self._unknown = set(), []
 
     def close(self) -> None:
-        """End the turn: an agent that was left behind changes nothing any more."""
+        """End the turn; calls of an abandoned agent change nothing from now on."""
         with self._answering:
             self._over = True
             self._refuse_unknown()
@@ -244,16 +244,16 @@ class Desk:
 
 
 class Listener(AsyncCallbackHandler):
-    """Sees the calls of each message of the agent's models, their usage, and the tools that run.
+    """Watches the calls of each message of the agent's models, their usage, and the tools that run.
 
-    Calls that the agent only rehearses are none of the conversation's.
+    Calls that the agent only rehearses do not belong to the conversation.
     """
 
     def __init__(self, desk: Desk) -> None:
         self._desk, self._rehearsed, self._running = desk, set[UUID](), dict[UUID, tuple[str, int]]()
 
     async def on_chat_model_start(self, *args: Any, run_id: UUID, **kwargs: Any) -> None:
-        """Note the tools that a model is offered: those of a structured reply among them."""
+        """Note the tools that a model is offered, including those for a structured reply."""
         if "gecko_role" in (kwargs.get("metadata") or {}):
             self._rehearsed.add(run_id)
         for tool in kwargs.get("invocation_params", {}).get("tools") or ():
@@ -263,7 +263,7 @@ class Listener(AsyncCallbackHandler):
     async def on_tool_start(
         self, serialized: dict[str, Any] | None, input_str: str, *, run_id: UUID, **kwargs: Any
     ) -> None:
-        """Note that a tool runs, and how many calls the world has then."""
+        """Note that a tool runs, and the number of the world's calls at that time."""
         name = str((serialized or {}).get("name", ""))
         self._desk.has_run = True
         self._desk.note_tool(name)
@@ -277,7 +277,7 @@ class Listener(AsyncCallbackHandler):
         if name in self._desk.names - self._desk.wrapped and before == self._desk.taken:
             self._desk.outside.add(name)
 
-    on_tool_error = on_tool_end  # type: ignore[assignment]  # what else it is given is left out
+    on_tool_error = on_tool_end  # type: ignore[assignment]  # ignores the error
 
     async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Note the calls of a message."""

@@ -1,7 +1,7 @@
-"""The words that statements are read by: `english.toml`, by stem.
+"""The vocabulary of statements: `english.toml`, by stem.
 
-A word of `PREDICATES` names what a clause says of its subject, with a sign: `deleted` is the negative of `kept`, `off`
-of `on`, `unknown` of `known`. All other words are compared as they are, without their endings and by synonyms.
+A word of `PREDICATES` names a clause's predicate with a sign: `deleted` is the negative of `kept`, `off` of `on`,
+`unknown` of `known`. All other words are compared without endings and by synonyms.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _ENDINGS = (
 )  # fmt: skip
 WORDS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
 _CONTRARY = "~"
-"""Ends the name of a concept that cannot hold beside the one of its name without."""
+"""Suffix of the concept that contradicts the one without it."""
 
 
 def stem(word: str) -> str:
-    """Return a word without its ending: `cancel`, `cancelled`, `canceling` and `cancellation` are one."""
+    """Return a word without its ending: `cancel`, `cancelled`, `canceling` and `cancellation` have the same stem."""
     word = word.removesuffix("'s").replace("'", "")
     for ending, least, to in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= least and not word.endswith("ss"):
@@ -34,12 +34,12 @@ def stem(word: str) -> str:
 
 
 def phrase(words: Sequence[str]) -> re.Pattern[str]:
-    """Return a pattern that finds any of some alternatives as whole words."""
+    """Return a pattern of alternatives as whole words."""
     return re.compile(rf"\b(?:{'|'.join(words)})\b", re.I)
 
 
 def pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern, whose parts stand one after the other."""
+    """Return a pattern of the table, with its parts concatenated."""
     return re.compile("".join(WORDS["patterns"][name]), re.I)
 
 
@@ -61,12 +61,12 @@ def _read_concepts() -> Iterator[tuple[str, tuple[str, int]]]:
 
 
 def contrary_of(concept: str) -> str:
-    """Return the concept that cannot hold beside one."""
+    """Return the contradicting concept."""
     return concept.removesuffix(_CONTRARY) if concept.endswith(_CONTRARY) else concept + _CONTRARY
 
 
 PREDICATES: Mapping[str, tuple[str, int]] = dict(_read_concepts())
-"""By stem: the concept and its sign."""
+"""Stem to concept and sign."""
 _EMPTY = set_of("empty") | set_of("unit_words")
 _ALIKE = {stem(other): stem(words[0]) for words in map(str.split, WORDS["synonyms"].split(";")) for other in words[1:]}
 _IDIOMS = [(re.compile("|".join(alternatives), re.I), to) for to, *alternatives in WORDS["idioms"]["rows"]]
@@ -77,27 +77,27 @@ def _stems(words: str) -> frozenset[str]:
 
 
 KIN = {concept: words.split() for concept, words in _read_rows("kin")}
-"""By concept those that may stand for it: who has renamed it has changed it."""
+"""Concept to concepts that imply it: who has renamed a thing has changed it."""
 IMPLIED = {kind: _stems(words) for kind, words in _read_rows("implied")}
-"""By kind of figure the words that need not be said beside one, such as `price` beside euros."""
+"""Kind of figure to words that may be omitted beside one, such as `price` beside euros."""
 PLACES = _stems(WORDS["places"])
 """Words that may be added."""
 
 
 def plain(text: str) -> str:
-    """Return a text without idioms: by their plain words."""
+    """Return a text with idioms replaced by plain words."""
     for pattern, to in _IDIOMS:
         text = pattern.sub(to, text.strip())
     return text
 
 
 def is_empty(word: str) -> bool:
-    """Return whether a word says nothing of what a clause is about."""
+    """Return whether a word adds nothing to a clause's topic."""
     return word in _EMPTY
 
 
 def topic_of(word: str) -> str:
-    """Return a word as it is compared: without its ending, one for its synonyms; empty for one that says nothing."""
+    """Return the form of a word for comparisons: its stem, or that of its first synonym; "" if it adds no meaning."""
     word = word.partition("'")[0] or word
     one = stem(word)
     if {word, word.removesuffix("s")} & _EMPTY or word[-1].isdigit():

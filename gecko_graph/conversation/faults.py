@@ -1,7 +1,7 @@
-"""Faults: rungs that stand first on the ladder of a conversation's world, for tools that fail, lag or say too much.
+"""Faults: rungs at the beginning of the ladder for tools that fail, lag or return too much.
 
-Half of the tools that a task needs have the fault, drawn by the seed. An error changes nothing. What lags or says too
-much is a read that its contract or `simulate` answers.
+Half of the needed tools have the fault, drawn by the seed. An error changes nothing. Only reads that a contract or
+`simulate` answers can lag or return too much.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ ERRORS: dict[str, tuple[int, str]] = {
     "times_out": (1, "timeout: no answer within 30 seconds"),
     "rate_limited": (2, "too many requests: try again later"),
 }
-"""How many calls of a tool fail first, and with what."""
+"""Number of a tool's first calls that fail, and the error."""
 
 MOST_ROWS = 3
-"""Rows that were not asked for."""
+"""Most unrequested rows."""
 
 Asking: TypeAlias = Generator[list[FunctionCall], list[Reply], RungResult]
 
@@ -59,7 +59,7 @@ def _answered(steps: Sequence[Step], name: str | None = None) -> list[Step]:
 
 
 def _lag(request: RungRequest) -> Asking:
-    """Answer a tool's first read after a write from the state before it."""
+    """Answer a tool's first read after a write from the state before the write."""
     steps = _answered(request.steps)
     changes = [booked_patch(step["outcome"]) for step in steps]
     writes = [at for at, patch in enumerate(changes) if patch and steps[at]["outcome"]["rung"] != "clock"]  # the user's
@@ -71,7 +71,7 @@ def _lag(request: RungRequest) -> Asking:
 
 
 def _say_more(request: RungRequest) -> Asking:
-    """Answer a read with rows of the state that were not asked for."""
+    """Answer a read with additional rows of the state."""
     answer = yield from decide(request)
     if answer is None or answer.status == "error":
         return Pass("no rule answers")
@@ -85,7 +85,7 @@ def _say_more(request: RungRequest) -> Asking:
 
 
 def _add_rows(rows: Json, *, state: JsonObject, seed: int) -> Any:
-    """Return a list of objects with others of the state that have the same keys; another value as it is."""
+    """Return a list of objects with other objects of the state that have the same keys; other values unchanged."""
     if not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
         return rows
     columns = rows[0].keys()

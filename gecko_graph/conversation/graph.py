@@ -3,7 +3,7 @@
 ```
 START ── open_world ──┬── user ──┐
                       │    ▲     ▼
-                      ├── agent ◄┴─► tools        the recipient of a message is next
+                      ├── agent ◄┴─► tools        next: the recipient of the last message
                       │    │
                       └── score ── END            ended, or a limit is reached
 ```
@@ -48,10 +48,10 @@ Next: TypeAlias = Literal["user", "agent", "tools", "score"]
 TIMEOUT_S = 600.0
 
 SIMULATING: Sequence[Role] = ("simulator", "state_updater", "validator")
-"""Roles that change what the tools answer, and with it the score: asked only if they were named."""
+"""Roles that change the tools' answers, and so the score; asked only if the user named their models."""
 
 
-def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by keyword
+def create_conversation(  # noqa: PLR0913 - independent keyword options
     agent: AgentLike,
     toolkit: Toolkit | None = None,
     *,
@@ -70,23 +70,23 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
 
     Args:
         agent: A chat model or `"provider:name"`, the address of an OpenAI-compatible server, or a function from tools
-            to a Runnable from `{"messages"}`, such as `lambda tools: create_agent(model, tools)`.
+            to a Runnable of `{"messages"}`, such as `lambda tools: create_agent(model, tools)`.
         toolkit: The tools; the scenario's by default.
-        user: A script (texts and `{"say", "when", "end"}`), a chat model for the role, or all that a scenario's `user`
-            may say; the scenario's by default.
-        scenario: The user, the state at the start, milestones and limits.
-        model: The model that audits, or `Models` by role. Rules answer for the tools but where `Models` names the roles
-            `simulator`, `state_updater` or `validator`. Agent and user given as text are reached as `Models` says.
-        checkpointer: Keeps each message: a conversation can be opened, forked and edited before any of them.
+        user: A script (texts and `{"say", "when", "end"}`), a chat model for the role, or all settings of a scenario's
+            `user`; the scenario's by default.
+        scenario: The user, the start state, milestones and limits.
+        model: The model that audits, or `Models` by role. Tools are simulated by rules, unless `Models` names the roles
+            `simulator`, `state_updater` or `validator`. Model names of agent and user are resolved by `Models`.
+        checkpointer: Keeps each message, so that a conversation can be opened, forked and edited before any of them.
         context: Settings of the world's answers; the scenario's limits by default.
-        timeout_s: Seconds that an agent of a function's may take for a turn, and the tools for a message's calls.
+        timeout_s: Seconds for a turn of the user's own agent, and for the tools' answers to a message.
         name: The graph's name, in traces and as a node of another graph.
-        derive: Whether tools of an OpenAPI document are simulated by what it tells, as for `create_gecko`; a scenario's
-            own tools are as its `limits.ladder` says.
+        derive: Whether tools of an OpenAPI document are simulated by derived contracts, as for `create_gecko`; for a
+            scenario's own tools its `limits.ladder` decides.
 
     Raises:
-        GeckoError: There is no toolkit; agent, user or a model cannot be used; or milestones cannot be scored without
-            the extra `milestones`.
+        GeckoError: There is no toolkit; agent, user or a model is invalid; or milestones cannot be scored without the
+            extra `milestones`.
     """
     if scenario is not None and not isinstance(scenario, Case):
         raise GeckoError(f"scenario: expected Scenario.load(path), got {type(scenario).__name__}")
@@ -107,7 +107,7 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
 
 
 def _build_world(scenario: Case | None, tools: Toolkit, roles: Models, knobs: GeckoContext) -> World:
-    """Return the world, with a case's faults first on its ladder, and no model for every role."""
+    """Return the world, with a case's faults first on its ladder, and without a default model."""
     knobs = knobs.model_copy(update={"model": None})
     if scenario is None:
         return World(tools, model=roles, context=knobs)
@@ -118,7 +118,7 @@ def _build_world(scenario: Case | None, tools: Toolkit, roles: Models, knobs: Ge
 
 
 def _let_play(roles: Models, spec: UserEntry, played_by: ModelLike | None) -> Models:
-    """Return the models with that of the user. Raises GeckoError if neither a script nor a model plays it."""
+    """Return the models, including the user's. Raises GeckoError if the user has neither a script nor a model."""
     roles = roles if played_by is None else roles.replace(user=played_by)
     if not spec.script and not roles.has("user"):
         raise GeckoError("user: expected a script or a model, such as user=['Hello'], user='openai:gpt-5-mini'")
@@ -164,7 +164,7 @@ def _build_others(
 
 
 def connect(nodes: Mapping[str, Runnable[Any, Any]], *, most: int) -> StateGraph[Any, GeckoContext, Any, Any]:
-    """Return the graph of these nodes: whose turn it is follows from the last message, at most so many messages."""
+    """Return the graph of these nodes; the last message decides on the next one, up to `most` messages."""
 
     def after(state: ConversationState) -> Next:
         return find_next(state, most=most)
@@ -187,6 +187,6 @@ def find_next(state: ConversationState, *, most: int) -> Next:
     if state.get("end") or len(messages) >= most:
         return "score"
     last = read_envelope(messages[-1]) if messages else None
-    if last is None or last["sender"] == "system":  # a system prompt: the user opens
+    if last is None or last["sender"] == "system":  # after a system prompt the user begins
         return "user"
     return "agent" if last["recipient"] == "system" else last["recipient"]

@@ -1,6 +1,6 @@
-"""An agent under test that leaves the world: found in the objects that it was built with, else in its acts.
+"""Detect an agent under test that uses tools outside of the world: in its objects before it runs, or by its calls.
 
-Only the first prevents harm. The built objects are searched: their fields, closures and used globals.
+Only the former prevents harm. The search follows fields, closures and used globals.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from ..errors import GeckoError
 from .desk import ConversationTool, Desk
 
 MOST = 20_000
-"""Objects of an agent that are looked at."""
+"""Most objects of an agent that are searched."""
 
-HOW = "build it with the tools that it is given: def build(tools): return create_agent(model, tools)"
+HOW = "build it with the given tools: def build(tools): return create_agent(model, tools)"
 
 _LIBRARIES = ("langchain", "langgraph", "langsmith", "pydantic")
 _CODE = (type, ModuleType, CodeType, FrameType, TracebackType, GeneratorType, CoroutineType)
@@ -29,14 +29,14 @@ _CLOSED = (str, bytes, int, float, type(None), *_CODE, ConversationTool, Desk)
 
 
 class LeftWorld(GeckoError):
-    """An agent under test that calls other tools than those that it was given: nothing of that is simulated."""
+    """An agent under test uses other tools than the given ones, which are not simulated."""
 
 
 def check_factory(factory: Callable[..., Any]) -> None:
     """Raise GeckoError for a function that takes no tools: its agent would call its own, for real."""
     try:
         inspect.signature(factory).bind([])
-    except ValueError:  # it shows no signature
+    except ValueError:  # it has no readable signature
         return
     except TypeError as error:
         name = getattr(factory, "__name__", type(factory).__name__)
@@ -44,11 +44,11 @@ def check_factory(factory: Callable[..., Any]) -> None:
 
 
 def check_built(made: object, desk: Desk) -> None:
-    """Look at the tools that an agent was built with, before it runs, and note which it calls by `ToolNode`s.
+    """Check the tools with which an agent was built, before it runs, and note those that it calls by `ToolNode`s.
 
     Raises:
-        LeftWorld: A `ToolNode` has a tool with a name of the world's that leads to none of the given tools; or nothing
-            leads to a given one, and something to another tool of such a name, or to a function of the toolkit.
+        LeftWorld: A `ToolNode` has a tool with a name of the world's that does not use a given tool; or the agent uses
+            no given tool, but another tool with such a name, or a function of the toolkit.
     """
     from langgraph.prebuilt import ToolNode
 
@@ -61,18 +61,18 @@ def check_built(made: object, desk: Desk) -> None:
         others |= {each.name for each in found if isinstance(each, BaseTool)} & desk.names
         others |= {real[id(each)] for each in found if id(each) in real}
     if others:
-        raise LeftWorld(f"agent: it has tools of its own in the place of the given {', '.join(sorted(others))}: {HOW}")
+        raise LeftWorld(f"agent: it uses its own tools instead of the given {', '.join(sorted(others))}: {HOW}")
     desk.held |= called.keys()
     desk.wrapped |= {name for name, tool in called.items() if not isinstance(tool, ConversationTool)}
 
 
 def _leads_to(found: Sequence[object], desk: Desk) -> bool:
-    """Return whether a given tool is among these objects; if they are not all, it may be."""
+    """Return whether a given tool is among these objects, or may be since the search was incomplete."""
     return len(found) >= MOST or any(isinstance(each, ConversationTool) and each.desk is desk for each in found)
 
 
 def walk(start: object) -> Iterator[object]:
-    """Yield an object and the objects reachable from it, the nearest first."""
+    """Yield an object and the objects reachable from it, breadth first."""
     seen, waiting = {id(start): start}, deque([start])
     while waiting:
         one = waiting.popleft()
@@ -95,14 +95,14 @@ def _holds(one: object) -> Sequence[object]:
 
 
 def find_aside(messages: Sequence[BaseMessage], desk: Desk) -> set[str]:
-    """Return the ids of the calls of the world's tools that the agent itself has answered, by its middleware.
+    """Return the ids of calls of the world's tools that the agent's middleware has answered itself.
 
     Raises:
         LeftWorld: Other calls were answered neither by the world nor by a refusal of the agent.
     """
     answers = {each.tool_call_id: each for each in messages if isinstance(each, ToolMessage)}
     made = [call for each in messages if isinstance(each, AIMessage) for call in each.tool_calls]
-    last = getattr(messages[-1], "tool_calls", []) if messages else []  # which nobody has answered yet
+    last = getattr(messages[-1], "tool_calls", []) if messages else []  # not answered yet
     calls = [call for call in made if call["name"] in desk.names and call not in last]
     steps = [step["call"] for step in desk.steps()]
     known = {step["id"] for step in steps}
@@ -111,10 +111,10 @@ def find_aside(messages: Sequence[BaseMessage], desk: Desk) -> set[str]:
     aside = set[str]()
     for call in (call for call in calls if call["id"] not in known):
         left[name := desk.world.toolkit.resolve(call["name"])] -= 1
-        if left[name] >= 0:  # a loop of the agent's own may leave out a call's id
+        if left[name] >= 0:  # the agent's own loop may omit a call's id
             continue
         answer = answers.get(str(call["id"]))
         if call["name"] not in desk.held and not (answer and answer.status == "error"):
-            raise LeftWorld(f"agent: a call of {call['name']} was not answered by the tool that it is given: {HOW}")
+            raise LeftWorld(f"agent: a call of {call['name']} was not answered by the given tool: {HOW}")
         aside.add(str(call["id"]))
     return aside

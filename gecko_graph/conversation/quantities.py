@@ -1,4 +1,4 @@
-"""Figures in texts with their units, and whether one stands for another: rounded, in another unit, spelt otherwise."""
+"""Find figures with units in texts, and compare them: rounded, in another unit, in another notation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KIND_OF_DAYS = re.compile(
     r" (?!(?:and|or|per|an?|every|each|this|last|next|those|these|to|in|of|for|at|on)\b)[a-z]{3,}"
     r"(?= (?:minutes|hours|days|nights|weeks|months|years)\b)"
 )
-"""What stands between a number and its unit: two full hours."""
+"""Words between a number and its unit: two full hours."""
 _MONEY = {"€": "euro", "$": "dollar", "£": "pound", "eur": "euro", "usd": "dollar", "gbp": "pound"}
 _NUMBER = re.compile(
     r"(?P<minus>[-\u2212](?=[\d$€£])|minus )?(?:(?P<money>[$€£]|\b(?:eur|usd|gbp)\b) ?)?"
@@ -30,7 +30,7 @@ _NUMBER = re.compile(
 _TIMES = re.compile(r" (thousand|million|billion)\b", re.I)
 _HEDGE = pattern("hedge")
 _CLOSE = 0.05
-"""The share by which a rounded figure may be off at most."""
+"""Largest relative deviation of a rounded figure."""
 _WEEKDAY = re.compile(r"\b((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b", re.I)
 _PHONE = re.compile(r"(?<![\w.])(?!\d{4}-\d\d?-\d)\+?\d[\d ()/-]{6,18}\d(?!\w)")
 _FILE = re.compile(r"\b[\w-]*[^\W\d_][\w-]*\.(?!com\b|org\b|net\b)[a-z]{2,4}\d?\b")
@@ -41,7 +41,7 @@ _HALF_OF_DAY = re.compile(r"[ap]m\b|\b(?:1[3-9]|2[0-3]|00?):\d\d", re.I)
 _VAGUE = pattern("vague")
 _DOZEN = re.compile(r"\b(?:half|dozens?|hundreds?|third)\b", re.I)
 _EXACT = ("time", "code", "phone", "euro", "dollar", "pound", "celsius", "fahrenheit")
-"""Kinds that are not said in vague words."""
+"""Kinds that are never expressed in vague words."""
 _VAGUE_DAY = re.compile(r"\b(?:tomorrow|today|tonight|next|mon|tues?|wed|thu(?:rs)?|fri|sat|sun)\b", re.I)
 
 
@@ -57,12 +57,12 @@ class Figure(NamedTuple):
     """A figure of a text.
 
     Args:
-        text: As it is written.
+        text: Its text.
         kind: `number`, a unit's dimension, `date`, `time`, `weekday`, `phone`, or `code` for digits with letters.
-        value: The number in the dimension's first unit, minutes for a time; None for what is no quantity.
-        slack: How far another one may be off from it: half of its last place.
-        labels: What is counted: the words after it.
-        hedged: Whether it is called about right.
+        value: The number in the dimension's first unit, minutes for a time; None if it is not a quantity.
+        slack: Allowed deviation of another figure: half of its last place.
+        labels: The words after it: the counted things.
+        hedged: Whether a word marks it as approximate.
     """
 
     text: str
@@ -102,7 +102,7 @@ _ORDINAL = re.compile(rf"\b({'|'.join(sorted(_ORDINALS, key=len, reverse=True))}
 
 
 def spell_figures(text: str) -> str:
-    """Return a text with times and numbers in figures: 10:30 for half past ten, 6 pm for six in the evening."""
+    """Return a text with times and numbers in digits: 10:30 for half past ten, 6 pm for six in the evening."""
     text = _ORDINAL.sub(lambda found: str(_ORDINALS[found[1].lower()]), number_words(text))
     for find, to in _SPELT:
         text = find.sub(to, text)
@@ -116,7 +116,7 @@ def _past(found: re.Match[str]) -> str:
 
 
 def _write(to: Any, unit: str = "") -> str | Callable[[re.Match[str]], str]:
-    """Return the value that a row of `spelt` writes: figures, a time, or the sum of two numbers, one much larger."""
+    """Return the replacement of a row of `spelt`: digits, a time, or the sum of a large and a small number."""
     if unit:
         return lambda found: f"{int(found[1]) * to + int(found[2])} {unit}"
     return _past if to == "clock" else str(to)
@@ -140,7 +140,7 @@ def _quantities(text: str) -> Iterator[Figure]:
 
 
 def _units_of(found: re.Match[str], text: str, end: int) -> list[tuple[str, float]]:
-    """Return the units that may be meant, each with its size in its kind's first one; `pounds` are of two."""
+    """Return the possible units, each with its factor to its kind's first one; `pounds` has two meanings."""
     if money := found["money"] or (found["after"] or "").strip():
         return [(_MONEY[money.lower()], 1.0)]
     if found["number"] != "1" and (kind := _KIND_OF_DAYS.match(text, end)):
@@ -151,7 +151,7 @@ def _units_of(found: re.Match[str], text: str, end: int) -> list[tuple[str, floa
 
 
 def _slack(number: str, hedged: bool) -> float:
-    """Return half of a number's last place, of its last one above 0 if it is called about right."""
+    """Return half of a number's last place; if it is approximate, half of its last nonzero place."""
     whole, _, places = number.partition(".")
     last = -len(places.rstrip("0")) or len(whole) - len(whole.rstrip("0")) if hedged else -len(places)
     exact = not places and not hedged and float(number) < 10
@@ -176,7 +176,7 @@ def is_said(wanted: Figure, text: str) -> bool:
 
 
 def is_given(wanted: Figure, text: str) -> bool:
-    """Return whether a text has a figure itself: one that only comes to the same in another unit gives it away."""
+    """Return whether a text contains a figure literally, not only an equal one in another unit."""
     if wanted.value is None or wanted.kind == "time":
         return is_said(wanted, text)
     figures = [each for each in find_figures(text) if is_same(wanted, each)]
@@ -184,7 +184,7 @@ def is_given(wanted: Figure, text: str) -> bool:
 
 
 def is_same(wanted: Figure, said: Figure) -> bool:
-    """Return whether a quantity or time stands for another one."""
+    """Return whether a quantity or time equals another one within the slack."""
     if wanted.value is None or said.value is None or not _is_comparable(wanted, said):
         return False
     slack = max(said.slack, wanted.slack) if wanted.hedged else said.slack
@@ -199,7 +199,7 @@ def _is_comparable(wanted: Figure, said: Figure) -> bool:
 
 
 def rivals_of(wanted: Figure, text: str, known: Sequence[str] = ()) -> list[Figure]:
-    """Return the figures of a text, but for those of known texts, that say something else than the wanted one."""
+    """Return the figures of a text that contradict the wanted one, except those of known texts."""
     return [
         each
         for each in find_figures(text)
@@ -215,13 +215,13 @@ def _is_rival(wanted: Figure, other: Figure) -> bool:
 
 
 def word_before(figure: Figure, text: str) -> str:
-    """Return the word that stands before a figure in a text: `hall` of `hall 2`; empty if none does."""
+    """Return the word before a figure in a text: `hall` of `hall 2`; "" if there is none."""
     found = re.search(rf"([^\W\d_]{{3,}}) {re.escape(figure.text)}(?!\w)", spell_figures(text))
     return topic_of(found[1].lower()) if found else ""
 
 
 def may_say(wanted: Figure, text: str) -> bool:
-    """Return whether a text may say a figure in a way that is not read: grouped otherwise, or in vague words."""
+    """Return whether a text may express a figure in an unparsed form: other grouping, or vague words."""
     digits = re.sub(r"\D", "", wanted.text)
     read = {re.sub(r"\D", "", each.text) for each in find_figures(text)}
     grouped = len(digits) > 3 and digits not in read and digits in re.sub(r"(?<=\d)[ .,'/-]{1,2}(?=\d)", "", text)
@@ -237,7 +237,7 @@ def may_say(wanted: Figure, text: str) -> bool:
     if wanted.kind in _EXACT or (wanted.kind == "number" and (wanted.value or 0) > 12):
         vague = _DOZEN
     if wanted.kind in _DAYS and any(_days_of(each) == _DAYS - {wanted.kind} for each in _SENTENCE.split(text)):
-        return True  # a Tuesday for its date
+        return True  # the weekday instead of the date
     if (
         grouped
         or vague.search(spell_figures(text))
@@ -248,7 +248,7 @@ def may_say(wanted: Figure, text: str) -> bool:
 
 
 def has_numeral(wanted: Figure, other: Figure) -> bool:
-    """Return whether the same digits stand in another figure, whatever they count: `v2.3.1`, `36 are billable`."""
+    """Return whether another figure has the same digits, regardless of its unit: `v2.3.1`, `36 are billable`."""
     one, two = (_GLUED.sub("", each.text.replace(",", "")) for each in (wanted, other))
     return bool(one) and canonical(one) == canonical(two)
 
@@ -258,7 +258,7 @@ def _days_of(text: str) -> set[str]:
 
 
 def _may_be_same(wanted: Figure, other: Figure) -> bool:
-    """Return whether one is a time without its half of the day, or an amount without its sign."""
+    """Return whether the figures may be a time without am or pm, or an amount without its sign."""
     if wanted.value is None or other.value is None or wanted.kind != "time":
         return wanted.value is not None and wanted.kind not in _EXACT[-2:] and other.value == -wanted.value
     minutes = other.value * 60 if other.kind == "number" else other.value

@@ -1,4 +1,4 @@
-"""The result of a conversation as plain JSON; of many: similarity, turns, pass^k, cost."""
+"""The result of a conversation as plain JSON; of several: similarity, turns, pass^k, cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VALUE_CHARS = 300
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CaseResult:
-    """A finished conversation. `record` is the whole of it as plain JSON; the properties read from there."""
+    """A finished conversation. `record` is all of it as plain JSON, from which the properties are read."""
 
     record: JsonObject
 
@@ -44,12 +44,12 @@ class CaseResult:
 
     @property
     def passed(self) -> bool:
-        """True if every milestone is at its threshold, no minefield was stepped on, and no secret was given away."""
+        """Whether every milestone reached its threshold, no minefield was hit, and the user gave no secret away."""
         return is_passed(self.record)
 
     @property
     def transcript(self) -> str:
-        """The conversation, a line for each message, call and change."""
+        """The conversation, one line per message, call and change."""
         return "\n".join(self.lines())
 
     def lines(self, first: int = 0) -> list[str]:
@@ -89,7 +89,7 @@ class CaseResult:
 
 
 def find_fault(record: Mapping[str, Any]) -> str:
-    """Return the user's faults, not the agent's: leaks, and the auditor's findings; empty if there are none."""
+    """Return the user's faults, not the agent's: leaks, and the auditor's findings; "" if there are none."""
     score = record["score"]
     audit = score.get("audit") or {}
     leaks = [f"gave away {leak['text']!r} (message {leak['message']})" for leak in score["leaks"]]
@@ -100,7 +100,7 @@ def find_fault(record: Mapping[str, Any]) -> str:
 
 
 def _format_reached(what: str, one: Reached) -> list[str]:
-    """Return a line for a milestone, `missed milestone told: 0.412 (message 3)`, and one for each part that differs."""
+    """Return a line for a milestone, `missed milestone told: 0.412 (message 3)`, and one for each differing part."""
     place = f" (message {one['nearest']})" if "nearest" in one else ""
     return [f"{what} {one['id']}: {one['similarity']:.3f}{place}", *map(format_missed, one.get("missed", ()))]
 
@@ -129,12 +129,11 @@ _FAULTS = {
 
 
 def is_passed(record: Mapping[str, Any]) -> bool:
-    """Return whether a conversation is a success."""
     return bool(record["score"]["status"] == "passed")
 
 
 def format_invented(tools: Iterable[str], invents: Iterable[str]) -> str:
-    """Return how many tools answer with invented data, and which; empty if none does."""
+    """Return the number and names of tools that answer with invented data; "" if none does."""
     named = sorted(set(invents))
     return f"{len(named)} of {len({*tools})} tools answer with invented data: {', '.join(named)}" if named else ""
 
@@ -147,7 +146,7 @@ def read_conversation(output: Mapping[str, Any], head: Mapping[str, Any] | None 
 
 
 def describe_messages(messages: Sequence[AnyMessage], world: JsonObject) -> list[JsonObject]:
-    """Return the messages as plain JSON, each with its calls and the changes of the state that came with it."""
+    """Return the messages as plain JSON, each with its calls and the state's changes by it."""
     described: list[JsonObject] = []
     state, done = world["start"], 0
     for message in messages:
@@ -172,15 +171,15 @@ def describe_messages(messages: Sequence[AnyMessage], world: JsonObject) -> list
     return described
 
 
-# many conversations (ToolSandbox, tables 5 and 11) ---------------------------------------------------------------
+# several conversations (ToolSandbox, tables 5 and 11) ---------------------------------------------------------------
 
 ALL = "all"
 
 
 class Group(NamedTuple):
-    """The mean over some conversations; None if none of them counts.
+    """Means over several conversations; None if there are no values.
 
-    `idle` is the score of doing nothing, `at_fault` how many failed by what their user did.
+    `idle` is the score of doing nothing, `at_fault` the number of failures caused by the simulated user.
     """
 
     name: str
@@ -196,8 +195,6 @@ class Group(NamedTuple):
 
 
 class Report(NamedTuple):
-    """All tables of a run."""
-
     categories: list[Group]
     augmentations: list[Group]
     pass_k: list[float]
@@ -212,7 +209,6 @@ class Report(NamedTuple):
 
 
 def build_report(records: Sequence[JsonObject]) -> Report:
-    """Return the tables of finished conversations."""
     usages = [usage for record in records for usage in record["score"]["usage"].values()]
     costs = [usage["cost"] for usage in usages if usage.get("cost") is not None]
     return Report(
@@ -233,7 +229,7 @@ def build_report(records: Sequence[JsonObject]) -> Report:
 
 
 def _find_at_fault(records: Sequence[JsonObject]) -> list[str]:
-    """Return the cases whose failure was the user's."""
+    """Return the failed cases in which the user was at fault."""
     return [each["case"] for each in records if each["score"]["status"] == "failed" and find_fault(each)]
 
 
@@ -267,9 +263,9 @@ def _average(values: Sequence[float]) -> float | None:
 
 
 def find_pass_k(records: Sequence[JsonObject]) -> list[float]:
-    """Return pass^1 to pass^n: the chance that k trials of a case all succeed (tau-bench, arXiv 2406.12045).
+    """Return pass^1 to pass^n: the probability that k trials of a case all succeed (tau-bench, arXiv 2406.12045).
 
-    n is the least number of trials that a case has; without bias over the choices of k trials.
+    n is the smallest number of trials of a case; the estimate is unbiased over the choices of k trials.
     """
     trials: dict[tuple[str, str], list[bool]] = {}
     for record in records:

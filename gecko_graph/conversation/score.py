@@ -1,6 +1,6 @@
-"""score: a finished conversation's score, its user's faults, and the snapshots that both rest on.
+"""score: a finished conversation's score, its user's faults, and the snapshots for both.
 
-Milestones are looked for in one snapshot for each message between the parties, from the user's first one on.
+Milestones are matched to snapshots, one per message between the parties, from the user's first one on.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .user import CLOCK, UserEntry, describe_user, find_leaks
 CONVERSATION_CHARS = 40_000
 _LETTERS, _CAMEL = re.compile(r"[^\W\d_]+"), re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 LEAST_WORD, LONGEST = 4, 400
-_QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")  # from a sentence's begin: no character is read twice
+_QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")  # anchored at the sentence's beginning, to stay linear
 
 
 def score(
@@ -51,7 +51,7 @@ def score(
     spec: UserEntry,
     kept: Verdicts,
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Score the conversation by its milestones, and have the auditor look at the user if there is one.
+    """Score the conversation by its milestones, and let the auditor check the user, if there is one.
 
     `kept` are earlier verdicts on claims, which are not asked for again.
     """
@@ -87,10 +87,10 @@ def score(
 def judge_claims(
     goal: Goal, trajectory: Sequence[Snapshot], scope: NodeScope
 ) -> Generator[list[AnyAsk], list[Reply], tuple[Score, list[JudgedClaim], Usage]]:
-    """Score a conversation; if the role `claim_judge` has a model, it decides the claims that rules leave open.
+    """Score a conversation; the role `claim_judge`, if it has a model, decides the claims that rules leave open.
 
-    It may overrule what they call broken, and is asked if nothing else is missed. By what it decides another
-    message may be taken for a milestone: it is asked until nothing is open.
+    It may overrule a rule's `broken`, and is asked about that only if nothing else is missed. A verdict may change the
+    message that matches a milestone, so it is asked until no claim is open.
     """
     asked: list[JudgedClaim] = []
     usage: Usage = {}
@@ -117,9 +117,9 @@ def judge_claims(
 def _find_undecided(
     found: Score, trajectory: Sequence[Snapshot]
 ) -> Iterator[tuple[str, tuple[dict[str, str], JsonObject]]]:
-    """Yield the claims of milestones that no model has decided, by key, with the message that each was compared with.
+    """Yield the undecided claims of milestones by key, with the message that each was compared with.
 
-    Those that a rule calls broken only if no other part is missed, and something was answered.
+    A claim that is broken by rule only if no other part is missed, and the answer is not empty.
     """
     for each in found["milestones"]:
         alone = all(missed["part"] == "claim" for missed in each.get("missed", ()))
@@ -139,10 +139,10 @@ def ask_claim(claim: JsonObject, cell: JsonObject) -> Ask:
 
 
 def find_status(found: Score, end: End, leaks: Sequence[Leak]) -> Status:
-    """Return whether a conversation is a success.
+    """Return the status of a conversation.
 
-    That is: every milestone is at its threshold, no minefield was stepped on, and the user has given nothing away;
-    without milestones, it has ended by itself. It is unknown if only undecided claims keep it below its threshold.
+    It passes if every milestone reaches its threshold, no minefield was hit, and the user has given nothing away;
+    without milestones, if it ended by itself. It is unknown if milestones are missed only due to undecided claims.
     """
     missed = [each for each in found["milestones"] if not is_reached(each)]
     undecided = [each for each in missed if each.get("missed") and all(one.get("unsure") for one in each["missed"])]
@@ -155,19 +155,19 @@ def find_status(found: Score, end: End, leaks: Sequence[Leak]) -> Status:
 def build_trajectory(
     messages: Sequence[AnyMessage], world: JsonObject, tables: Sequence[str], toolkit: Toolkit, kept: Verdicts = NONE
 ) -> list[Snapshot]:
-    """Return the snapshots of the tables that are looked at, from the user's first message on.
+    """Return the snapshots of the tables, from the user's first message on.
 
-    `world` is the world's snapshot at the end: states in between follow from its log; `kept` are verdicts on claims.
+    `world` is the world's final snapshot, whose log gives the states in between; `kept` are verdicts on claims.
     """
     grounded = find_grounded(messages, world["log"], toolkit) if SEEN in tables else None
     return list(_Fold(world, tables, grounded).snapshots(messages, {**kept}))
 
 
 def find_grounded(messages: Sequence[AnyMessage], log: Sequence[Step], toolkit: Toolkit) -> set[str]:
-    """Return the ids of the calls whose results count: those of reads with a made-up argument do not.
+    """Return the ids of the calls whose results count, i.e. not of reads with a made-up argument.
 
-    Nor do those that rest on such results. A failed guess taints nothing, and a write's changes are compared.
-    An optional argument only narrows the result: how many, up to which price.
+    Results derived from such reads do not count either. A failed guess has no effect, and a write's changes are
+    compared anyway. Optional arguments are ignored, since they only narrow the result: limits, price ranges.
     """
     user_messages = [message for message in messages if read_envelope(message)["sender"] == "user"]
     steps = [step for step in log if step["call"]["name"] in toolkit and "outcome" in step]
@@ -188,7 +188,7 @@ def _is_required(toolkit: Toolkit, made_up: Note) -> bool:
 
 
 def _forget(step: Step, doubtful: Collection[str]) -> Step:
-    """Return a step without its arguments if it failed, and without its result if that is in doubt."""
+    """Return a step without its arguments if it failed, and without its result if that is doubtful."""
     call, outcome = step["call"], step["outcome"]
     if not is_planned(step):
         return {**step, "call": {**call, "args": {}}}
@@ -229,7 +229,7 @@ class _Fold:
             yield {**self._tables, MESSAGE: [row], WRITES: self._writes}
 
     def _note_seen(self, message: JsonObject, steps: Sequence[Step], grounded: Collection[str]) -> JsonObject:
-        """Return the row of `SEEN` after a message, and the calls that came with it."""
+        """Return the row of `SEEN` after a message with its calls."""
         texts = [message["content"]] if message["sender"] == "user" else []
         ran = [(step["call"], step["outcome"]) for step in steps if "outcome" in step]
         real = [outcome["result"] for call, outcome in ran if call["id"] in grounded and not outcome["patch"]]
@@ -240,7 +240,7 @@ class _Fold:
         return {"texts": self._seen, "unseen": [*self._guessed, *find_computed(figures, [*self._seen, *counted])]}
 
     def _find_attempts(self, message: AnyMessage, later: Sequence[AnyMessage]) -> list[JsonObject]:
-        """Return the calls that a message makes, under the tools' own names if they were answered."""
+        """Return the calls of a message, under the tools' own names if they were answered."""
         answers = [each for each in later if isinstance(each, ToolMessage)]
         aside = {each.tool_call_id for each in answers if read_envelope(each)["sender"] == "agent"}
         made = [call for call in read_calls(message) if call["id"] not in aside]
@@ -251,7 +251,7 @@ class _Fold:
         return list(map(_read_call, [step["call"] for step in answered] or made))
 
     def _go_to(self, steps: int | None) -> list[Step]:
-        """Go on to the state after so many calls; returns the calls."""
+        """Advance the state by a message's calls, and return these."""
         new = self._log[self._done : steps] if steps is not None else []
         self._done += len(new)
         self._writes = []
@@ -274,7 +274,7 @@ def _read_call(call: Any) -> JsonObject:
     return {"name": call["name"], "args": call["args"]}
 
 
-# what an answer says -----------------------------------------------------------------------------------------------
+# the content of an answer --------------------------------------------------------------------------------------------
 
 
 def find_statements(text: str) -> str:
@@ -283,9 +283,9 @@ def find_statements(text: str) -> str:
 
 
 def find_taken(answer: str, results: Sequence[Json], known: Sequence[Json]) -> list[Json]:
-    """Return values of results that an answer holds: whole ones before parts, none that was known without them.
+    """Return values of results in an answer, whole values before parts, except those in `known`.
 
-    Known are texts of the user, and arguments of the writes.
+    `known` are texts of the user, and arguments of the writes.
     """
     taken: list[Json] = []
     before, found = _read(known), _read(results)
@@ -305,7 +305,7 @@ def find_taken(answer: str, results: Sequence[Json], known: Sequence[Json]) -> l
 
 
 def find_computed(answer: str, known: Sequence[Json]) -> list[Json]:
-    """Return the numbers of an answer that stand nowhere: it has computed them."""
+    """Return the numbers of an answer that are in no known value, so that it has computed them."""
     before = _read(known)
     for phone in (each.text for each in find_figures(answer) if each.kind == "phone"):
         answer = answer.replace(phone, " ") if before.holds(phone, "loose") else answer  # its groups are no numbers
@@ -315,7 +315,7 @@ def find_computed(answer: str, known: Sequence[Json]) -> list[Json]:
 
 
 def find_named(asked: str, results: Sequence[Json], values: Sequence[Json]) -> list[Json]:
-    """Return the values that a user has asked for by the name of their key, or by the kind of its value: `how much`."""
+    """Return the values that a user has asked for, by the words of their key or by a question like `how much`."""
     words = {topic_of(each.lower()) for each in _LETTERS.findall(asked)} - {""}
     slots = (phrase([slot]).search(asked) and keys.split() for slot, keys in WORDS["keys"].items())
     words |= {topic_of(each) for found in slots if found for each in found}

@@ -1,7 +1,7 @@
-"""What a text states: its clauses with their mood and polarity, and the words that they are about.
+"""Parse the statements of a text: its clauses with mood and polarity, and the words of their topic.
 
-A negation turns the signs of the predicates after it, so that "I did not keep it" and "it is deleted" say the same;
-that a limit was not lowered does not say that it was raised.
+A negation inverts the signs of the predicates after it, so that "I did not keep it" equals "it is deleted"; but "the
+limit was not lowered" does not imply that it was raised.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .english import PREDICATES, WORDS, contrary_of, is_empty, pattern, phrase, 
 from .quantities import find_figures
 
 LONGEST = 20_000
-"""Characters that are read of a text."""
+"""Characters of a text that are read."""
 Mood: TypeAlias = Literal["stated", "open", "asked"]
-"""`open` is what is promised, offered, guessed, tried, or holds on a condition."""
+"""`open`: promised, offered, guessed, tried, or conditional."""
 
 _NOUNS = frozenset(map(stem, set_of("nouns")))
 _BEFORE_VERB, _LIGHT, _ARTICLES = map(set_of, ("before_verb", "light", "articles"))
@@ -26,7 +26,7 @@ _BEFORE_VERB, _LIGHT, _ARTICLES = map(set_of, ("before_verb", "light", "articles
 _OPEN = pattern("open")
 _MILD = pattern("mild")
 _ACT = pattern("act")
-"""Where a verb stands: after a pronoun or auxiliary, first in an order, or before a figure."""
+"""The position of a verb: after a pronoun or auxiliary, first in an order, or before a figure."""
 _FUTURE = re.compile(r"\bwill\b|'ll\b|\bgoing to\b", re.I)
 _LIMITS = phrase(WORDS["phrases"]["limits"])
 _GUESS = phrase(WORDS["phrases"]["guess"])
@@ -57,21 +57,21 @@ class SentenceClause:
     """A part of a sentence.
 
     Args:
-        text: As it is written.
+        text: Its text.
         sentence: The number of its sentence.
-        words: What it is about, without endings, in their order.
-        signs: By concept of `PREDICATES`, the signs of its words, turned by a negation before them.
-        excluded: The concepts that cannot hold beside them.
-        negated: The words that stand after a negation.
-        apart: Those that it is of, up to the next predicate.
+        words: Words of its topic, without endings, in order.
+        signs: Concept of `PREDICATES` to the signs of its words, inverted after a negation.
+        excluded: The concepts that contradict them.
+        negated: The words after a negation.
+        apart: The negated words up to the next predicate.
         negative: Whether it has a negation.
         mood: Whether it is stated, open or asked.
-        future: Whether it is still to come.
-        mild: Whether it is open only by what somebody else can, may or will do.
-        limited: Whether a word such as `only` or `almost` takes something back.
-        names: Those of the words that are names.
-        acts: Those that stand in the place of a verb.
-        tail: The text of the fragments after it, which have no verb of their own.
+        future: Whether it is about the future.
+        mild: Whether it is open only due to what others can, may or will do.
+        limited: Whether a word such as `only` or `almost` restricts it.
+        names: The words that are names.
+        acts: The words in the position of a verb.
+        tail: The text of following fragments without a verb.
     """
 
     text: str
@@ -92,7 +92,7 @@ class SentenceClause:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences of a text, list items among them, without Markdown."""
+    """Return the sentences of a text, including list items, without Markdown."""
     text = _QUOTED.sub(lambda found: found[0].replace("?", ""), text[:LONGEST].translate(_CLEAN))
     text = _ASIDE.sub("", _TRIED.sub("could not", _INITIAL.sub(r"\1", text)))
     plain = _DOTTED.sub(lambda found: next(filter(None, found.groups())) + ("m" if found[1] else ""), text)
@@ -122,7 +122,7 @@ def _read_sentence(sentence: str, number: int) -> Iterator[SentenceClause]:
     read: list[SentenceClause] = []
     for part in parts:
         clause = _read_clause(part, number)
-        if read and not (clause.signs or _VERBAL.search(part)):  # a fragment of the clause before it
+        if read and not (clause.signs or _VERBAL.search(part)):  # a fragment of the previous clause
             clause = replace(clause, mood=read[-1].mood)
             read[-1] = replace(read[-1], tail=f"{read[-1].tail}, {part}")
         read.append(clause)
@@ -164,13 +164,13 @@ def _read_clause(part: str, number: int) -> SentenceClause:
 
 
 _TEXTED = {"text", "texted", "texting", "replied", "answered", "messaged", "emailed"}
-"""Predicates that name their object: who is texted is sent a text."""
+"""Predicates that contain their object: who is texted is sent a text."""
 
 
 def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], dict[str, bool], set[str]]:
-    """Return the signs by concept, the words with whether they stand after a negation, and those that it is of.
+    """Return the signs by concept, the words with whether a negation precedes them, and the words that it negates.
 
-    A negation is of what follows it up to a predicate: in `I have not sent it to Ann` of the sending, not of Ann.
+    A negation applies up to the next predicate: in `I have not sent it to Ann` to the sending, not to Ann.
     """
     signs: dict[str, set[int]] = {}
     words: dict[str, bool] = {}
@@ -198,11 +198,11 @@ def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], 
 
 
 _ANEW = {"and", "i", "we", "you", "it", "they", "or"}
-"""Words after which a negation is the first one again."""
+"""Words that end the scope of a negation."""
 
 
 def _is_unsaid(before: str, word: str) -> bool:
-    """Return whether a predicate is only named: `to cancel it`, `cancelling it`, `the cancelled order`."""
+    """Return whether a predicate is not asserted: `to cancel it`, `cancelling it`, `the cancelled order`."""
     if word.endswith("ing"):
         return before not in _BEFORE_ING and before[-2:] not in ("'m", "'s", "re")
     return before == "to" or (word.endswith("ed") and before in ("the", "a", "your", "my", "any", "this", "that"))
@@ -226,7 +226,7 @@ def concepts_of(text: str) -> set[str]:
 
 
 def names_of(text: str) -> frozenset[str]:
-    """Return the names in a text: capital words but for one that only starts a sentence."""
+    """Return the names in a text: capitalized words, except one that only begins a sentence."""
     return frozenset(topic_of(each.lower()) for pair in _NAME.findall(text) for each in pair if each) - {""}
 
 
@@ -234,13 +234,13 @@ _SMALL_WORDS = [
     [re.compile(r"(?<![\w'])(?:[B-HJ-Z]|A(?! [a-z]))(?![\w'&])")],
     *([phrase([each]) for each in sorts] for sorts in WORDS["small_words"]),
 ]
-"""Small words of which one cannot stand for another: letters, comparisons, ordinals, periods."""
+"""Small words that exclude each other: letters, comparisons, ordinals, periods."""
 _HARDLY_SAME = [[phrase([each]) for each in sorts] for sorts in WORDS["hardly_same"]]
-"""Words of which one hardly stands for another: a time until then, what is left, what is owed."""
+"""Words that rarely replace each other: a deadline, a remainder, a debt."""
 
 
 def has_happened(one: SentenceClause, other: SentenceClause) -> bool:
-    """Return whether a clause tells as past what another says of now: `it arrived` for `it arrives`."""
+    """Return whether one clause states as past what the other states as present: `it arrived` for `it arrives`."""
     if _DUE.search(one.text) and _WAS_DONE.search(other.text):
         return True
     found = (PREDICATES.get(stem(each.lower())) for each in _HAPPENED.findall(other.text))
@@ -276,7 +276,7 @@ def _ends_of(text: str) -> tuple[set[str], set[str]]:
 
 
 def nouns_of(text: str) -> set[str]:
-    """Return the words that stand where a noun does: first, or behind an article or preposition."""
+    """Return the words in the position of a noun: first, or after an article or preposition."""
     tokens = [each[0].lower() for each in _WORD.finditer(text)]
     behind = (not place or {*tokens[max(place - 3, 0) : place]} & _ARTICLES for place in range(len(tokens)))
     return {topic_of(token) for token, noun in zip(tokens, behind, strict=True) if noun} - {""}

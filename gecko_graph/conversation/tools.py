@@ -1,8 +1,8 @@
-"""The world's part: `open_world` begins it, `tools` answers the calls of the agent's last message in it.
+"""The world's nodes: `open_world` creates its state, `tools` answers the calls of the agent's last message.
 
-Calls that were made at once may come in any order, so a race is surfaced wherever there is one (ToolSandbox, appendix
-A.6): orders are tried on forks of the world, and the one in which most calls fail is what happens. Where a model would
-be asked for one of the answers, the calls are made in their order.
+Parallel calls are tried in several orders on forks of the world, since they might run in any of them (ToolSandbox,
+appendix A.6); the order with most failures is used, so that a race shows. If a model would be asked, the calls are made
+in the message's order.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from .channels import ConversationState, address, read_calls, record_calls
 from .faults import FAULTS
 
 MOST_ORDERS = 24
-"""Orders that are tried of one message's calls: all of four."""
+"""Most orders of a message's calls that are tried: all orders of four calls."""
 
 
 def open_world(
     state: ConversationState, scope: NodeScope, *, world: World, default: JsonObject | None = None
 ) -> dict[str, Any]:
-    """Return the world's snapshot if there is none yet, of the caller's state, else the default, else its own.
+    """Return a new world's snapshot unless there is one; its state is the caller's, else the default, else its own.
 
     Raises:
-        StateError: The caller's state is not JSON, or breaks the schema or an invariant of the toolkit.
+        StateError: The caller's state is not JSON, or violates the schema or an invariant of the toolkit.
     """
     begun: dict[str, Any] = {"end": "", "reason": "", "silent": 0}
     if state.get("world"):
@@ -47,7 +47,7 @@ def open_world(
 def tools(
     state: ConversationState, scope: NodeScope, *, world: World, timeout_s: float
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Answer the calls: a bad one with its error, several at once in the order that shows a race."""
+    """Answer the calls: an invalid one by its error, parallel ones in the order that shows a race."""
     here = world.resume(state["world"], own=True)
     first = len(here.log)
     wanted = read_calls(state["messages"][-1])
@@ -64,7 +64,7 @@ def tools(
 
 
 class AnsweredCalls(NamedTuple):
-    """The steps of one message's calls, in the order of the message, and whether their order mattered."""
+    """The steps of a message's calls, in the message's order, and whether the order matters."""
 
     steps: list[Step]
     race: bool
@@ -86,9 +86,9 @@ Tried: TypeAlias = tuple[Sequence[int], list[str], World]
 
 
 def _try_orders(world: World, calls: Sequence[JsonObject]) -> list[Tried]:
-    """Return the results of each order, the message's own first; nothing if rules do not answer all calls.
+    """Return the results of each order, the message's own first; [] if rules do not answer all calls.
 
-    Nor if a fault strikes: which call it meets is no race.
+    Also if a fault occurs: which call it hits is not a race.
     """
     orders = islice(permutations(range(len(calls))), MOST_ORDERS)
     try:
@@ -106,7 +106,7 @@ def _try_order(world: World, calls: Sequence[JsonObject], order: Sequence[int]) 
 
 
 def _is_alike(one: World, other: World) -> bool:
-    """Return whether two worlds differ in no more than the order of rows."""
+    """Return whether two worlds differ at most in the order of rows."""
     return all(_sort_lists(mine) == _sort_lists(theirs) for mine, theirs in one.find_differences(other))
 
 

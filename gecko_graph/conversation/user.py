@@ -32,7 +32,7 @@ from .milestones.measures import Verdicts
 LONGEST_LINE = 4_000
 LONGEST_DATE = len("2026-11-22")
 CLOCK = "clock"
-"""Name and rung of the steps that move the clock."""
+"""Name and rung of the steps that advance the clock."""
 
 END_TOOL: JsonObject = {
     "type": "function",
@@ -45,7 +45,7 @@ END_TOOL: JsonObject = {
 
 
 class LineEntry(Entry):
-    """A line of a scripted user; one whose check does not hold is left out."""
+    """A line of a scripted user; it is skipped if its check is false."""
 
     say: str | None = Field(None, min_length=1)
     when: Check | None = None
@@ -64,7 +64,7 @@ class LineEntry(Entry):
 
 
 class ExchangeEntry(Entry):
-    """A message and the answer to it, to show the user's manner."""
+    """A message and its answer, as an example of the user's style."""
 
     user: str
     agent: str
@@ -73,8 +73,8 @@ class ExchangeEntry(Entry):
 class UserEntry(Entry):
     """The user of a scenario.
 
-    `knows` is the knowledge boundary: facts that he may tell. `must_not_say` are facts to judge the result by,
-    but must not give away; a leak is found by rule. `script` makes a model unnecessary.
+    `knows` are the facts that the user may tell (the knowledge boundary). `must_not_say` are facts by which to judge
+    the result, and which must not be given away; a leak is found by rule. With a `script` no model is needed.
     """
 
     goal: str = Field(pattern=r"\S")
@@ -97,12 +97,12 @@ class Case:
 
     Args:
         tools: The tools of agent and user.
-        state: The task state at the start.
+        state: The start state of the task.
         limits: Knobs of the world's answers.
         user: The simulated user; None if the file has turns.
         goal: Milestones and minefields.
         needs: Names of the tools that the task needs; the others may distract (`augment.py`).
-        faults: What goes wrong with them (`faults.py`).
+        faults: Faults of these tools (`faults.py`).
         verdicts: The verdicts of the role `claim_judge` by `claim_key`: verdict, sentence, reason.
     """
 
@@ -117,10 +117,10 @@ class Case:
 
 
 def read_user(user: UserLike | None, scenario: UserEntry | None) -> tuple[UserEntry, ModelLike | None]:
-    """Return the user of a conversation, and the model that plays him if one was given.
+    """Return the user of a conversation, and the model that plays the user, if one was given.
 
     Raises:
-        GeckoError: There is no goal, or something in it is wrong: names the place.
+        GeckoError: There is no goal, or a part is invalid; the message names the place.
     """
     if user is None or isinstance(user, str | Runnable):
         if scenario is None:
@@ -157,7 +157,7 @@ def describe_user(spec: UserEntry) -> dict[str, str]:
 
 
 def ask_user(state: ConversationState, spec: UserEntry, prompts: Prompts) -> PlannerAsk:
-    """Build the question to the role: its three parts, then the conversation with the sides swapped."""
+    """Build the question to the role: its prompt, then the conversation with the sides swapped."""
     manner = "\n".join(f"Assistant: {each.agent}\nUser: {each.user}" for each in spec.demonstration)
     prompt = prompts.render("user", {**describe_user(spec), "demonstration": manner})
     talk = _swap_sides(state.get("messages", []))
@@ -167,14 +167,14 @@ def ask_user(state: ConversationState, spec: UserEntry, prompts: Prompts) -> Pla
 
 
 def _swap_sides(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
-    """Return the user's view as a model that plays the user needs it: the agent's texts are its human messages."""
+    """Return the user's view for a model that plays the user: the agent's texts become human messages."""
     sides = {"agent": HumanMessage, "user": AIMessage}
     addressed = ((read_envelope(message)["sender"], text_of(message)) for message in select_view(messages, "user"))
     return [sides[sender](text or "(no answer)") for sender, text in addressed if sender in sides]
 
 
 def _follow(state: ConversationState, spec: UserEntry) -> dict[str, Any]:
-    """Send the next line whose check holds; if none does, or it only ends, the conversation is over."""
+    """Send the next line whose check is true; if there is none, or it only ends, the conversation is over."""
     left = range(state.get("next_line", 0), len(spec.script))
     number = next((each for each in left if _holds(spec.script[each].when, state)), len(spec.script))
     line = spec.script[number] if number < len(spec.script) else LineEntry(end=True)
@@ -184,7 +184,7 @@ def _follow(state: ConversationState, spec: UserEntry) -> dict[str, Any]:
 
 
 def _holds(when: str | None, state: ConversationState) -> bool:
-    """Return whether a line's check holds; its names are a checklist's, the agent's last message is `answer`."""
+    """Return whether a line's check is true; names as in a checklist, with the agent's last message as `answer`."""
     if when is None:
         return True
     world, messages = state["world"], reversed(state.get("messages", []))
@@ -195,7 +195,7 @@ def _holds(when: str | None, state: ConversationState) -> bool:
 
 
 def _send(state: ConversationState, spec: UserEntry, text: str) -> dict[str, Any]:
-    """Return the message; the state's clock has moved on before it, but for the first."""
+    """Return the message, after advancing the state's clock, except before the first message."""
     ticks = _move_clock(state["world"], spec.minutes_a_turn) if _has_begun(state) else []
     steps = len(state["world"]["log"]) + len(ticks)
     message = address(HumanMessage(text), "user", "agent", steps=steps)
@@ -204,12 +204,12 @@ def _send(state: ConversationState, spec: UserEntry, text: str) -> dict[str, Any
 
 
 def _has_begun(state: ConversationState) -> bool:
-    """Return whether there is a message; a system prompt does not count."""
+    """Return whether there is a message other than a system prompt."""
     return any(read_envelope(each)["sender"] != "system" for each in state.get("messages", ()))
 
 
 def _move_clock(world: JsonObject, minutes: float) -> list[JsonObject]:
-    """Return a record that moves the state's `now` on, if it has one in ISO form."""
+    """Return a record that advances the state's `now`, if it is ISO text."""
     if (later := add_minutes(world["state"].get("now"), minutes)) is None:
         return []
     patch = [{"op": "replace", "path": "/now", "value": later}]
@@ -224,7 +224,7 @@ def _move_clock(world: JsonObject, minutes: float) -> list[JsonObject]:
 
 
 def add_minutes(now: Json, minutes: float) -> str | None:
-    """Return a later date and time, with as many parts as the one before it; None for all else."""
+    """Return a later date and time in the same precision; None for other values."""
     if not minutes or not isinstance(now, str) or len(now) <= LONGEST_DATE:
         return None
     try:
@@ -238,7 +238,7 @@ def add_minutes(now: Json, minutes: float) -> str | None:
 
 
 def find_leaks(state: ConversationState, must_not_say: Sequence[str]) -> list[Leak]:
-    """Return the messages that hold a secret of the user, in any letter case, spacing and punctuation."""
+    """Return the user's messages that contain a secret, ignoring case, spacing and punctuation."""
     secrets = [(text, _plain(text)) for text in must_not_say]
     return [
         {"message": number, "text": text}

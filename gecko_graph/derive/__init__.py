@@ -1,1 +1,1 @@
-"""A state model from a document alone: the effect of each operation on its things, as unconfirmed contracts."""
+"""State models derived from a document alone: the effects of operations on their things, as derived contracts."""

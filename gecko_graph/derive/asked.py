@@ -1,4 +1,4 @@
-"""The parameters of a list or a count: values of fields, filters with operators, an order, pages; as expressions."""
+"""Parameters of a list or a count (values of fields, filters, an order, pages) as expressions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ORDER = frozenset(("sort", "sortby", "orderby", "order", "ordering"))
 WAY = frozenset(("direction", "sortdirection", "sortorder", "orderdirection"))
 SEARCH = frozenset(("q", "query", "search", "text", "keyword", "keywords", "term"))
 FREE = frozenset(("fields", "expand", "include", "pretty", "format", "view", "select")) | CURSOR
-"""Names of members of requests, without case and separators; the last change only what is shown of a thing."""
+"""Names of query parameters in lower case without separators; those of `FREE` change only how a thing is shown."""
 
 _FILTERS = frozenset(("filter", "filters", "where", "criteria", "conditions"))
 _PART = re.compile(r"\b(part of|contain|substring|partial|start(s|ing)? with|prefix|fuzzy)", re.IGNORECASE)
@@ -30,12 +30,11 @@ _CREATED = re.compile(r"creat|insert", re.IGNORECASE)
 
 
 def arg(name: str) -> str:
-    """Return the expression of an argument."""
     return f"args[{name!r}]"
 
 
 class Asked:
-    """The expressions of what an operation is asked by: `found`, and what a part of it must have to be known whole."""
+    """Expressions for the parameters of a list or a count: the matching things (`found`), and the page shown."""
 
     def __init__(self, one: Operation, things: Things, place: str, named: str, given: Mapping[str, str]) -> None:
         self.one, self.things = one, things
@@ -57,9 +56,9 @@ class Asked:
         self._shared = {name: f"{{{{ {each} }}}}" for name, each in pairs.items()} if is_plain else None
 
     def part(self, items: str) -> Json:
-        """Return the values that all things have of which a list shows all, as a template that gives none else.
+        """Return the field values that all things of a complete list share, as a template; null for a partial list.
 
-        A first page that is not full shows all: with fewer items than the page has by default, or with none.
+        A page is complete if it is the first and not full: it has fewer items than its default size, or none.
         """
         pages = [(each, self.of(each)) for each in (OFFSET, PAGE, AFTER, CURSOR) if self.of(each) != "None"]
         limit = self.of(LIMIT)
@@ -75,20 +74,23 @@ class Asked:
         return [each.first("default") for each in shapes(self.one, names)]
 
     def of(self, names: frozenset[str]) -> str:
-        """Return the argument that has one of some names, as an expression."""
+        """Return the argument with one of these names, as an expression."""
         found = next((name for wire, name in self.one.asked.items() if plain(wire) in names), None)
         return arg(found) if found else "None"
 
     def shown(self, key: str, *, is_newest_first: bool) -> str:
-        """Return the expression of the page that is asked for of `found`, in the order that it has."""
+        """Return the expression of the requested page of `found`, in its order."""
         number, after = self.of(PAGE), f"[{key!r}, {self.of(AFTER)}]"
         if any(0 in (each.first("default"), each.first("minimum")) for each in shapes(self.one, PAGE)):
             number = f"({number} or 0) + 1"
         pages = ", ".join([self.of(LIMIT), self.of(OFFSET), number, after])
-        return f"page_of(ordered_by(found, {self._order(is_newest_first)}), {pages}, {self._told_order(key)})"
+        return f"page_of(ordered_by(found, {self._order(is_newest_first)}), {pages}, {self._has_order(key)})"
 
-    def _told_order(self, key: str) -> str:
-        """Return whether an order is documented or asked for, as an expression; that of made up keys is no order."""
+    def _has_order(self, key: str) -> str:
+        """Return an expression: whether an order is documented or requested.
+
+        An order by generated keys does not count.
+        """
         post, (first, second) = self.things.at.get("post"), default_order(self.one)
         named = [key, f"-{key}", first, *(one for each in shapes(self.one, ORDER) for one in each.first("enum") or ())]
         is_given = post is None or names_item(post, self.things)
@@ -96,9 +98,9 @@ class Asked:
         return f"({self.of(ORDER)} or {first!r} or {self.of(WAY)} or {second!r}) not in {unknown!r}"
 
     def _order(self, is_newest_first: bool) -> str:
-        """Return the order that is asked for, else the documented one, else that of the document's other lists.
+        """Return the requested order, else the documented one, else the order of the document's other lists.
 
-        A list that a cursor goes through begins with the newest item, as those of most services do.
+        A list with a cursor begins with the newest item, as in most services.
         """
         by, way = self.of(ORDER), self.of(WAY)
         first, second = default_order(self.one)
@@ -108,7 +110,7 @@ class Asked:
         return f"{by} or {first!r}, {way} or {second!r}" if first or second else f"{by}, {way}"
 
     def _plain_filters(self) -> tuple[dict[str, str], list[str]]:
-        """Return the values that fields must have, and the arguments that nothing explains."""
+        """Return the required values of fields, and the arguments without a known meaning."""
         by, pairs, unread = {plain(name): name for name in self.things.fields}, dict[str, str](), list[str]()
         for wire, name in self.one.asked.items():
             word, pages = plain(wire), LIMIT | OFFSET
@@ -123,7 +125,7 @@ class Asked:
         return pairs, unread
 
     def _inner_filters(self) -> dict[str, tuple[str, str]]:
-        """Return where an argument's members say what fields must be: `{"flows": {"name": {"any_": [...]}}}`."""
+        """Return the fields that members of an argument filter by, as in `{"flows": {"name": {"any_": [...]}}}`."""
         by, found = {plain(name): name for name in self.things.fields}, dict[str, tuple[str, str]]()
         for wire, name in self.one.asked.items():
             if plain(wire) in _FILTERS or plain(singular(wire)).endswith(plain(self.things.singular)):
@@ -132,7 +134,7 @@ class Asked:
         return found
 
     def _filter_of(self, name: str, field: str) -> str:
-        """Return a field with a mark before it if the document says that a part of its text is enough."""
+        """Return a field, with the mark `~` if the document says that a part of its text matches."""
         shape = self.one.parameters.fields[name]
         texts = (self.one.tool.description, shape.first("description"))
         is_part = shape.types == {"string"} and not shape.first("enum") and any(_PART.search(str(one)) for one in texts)
@@ -144,16 +146,15 @@ class Asked:
 
 
 def shapes(one: Operation, names: frozenset[str]) -> list[SchemaShape]:
-    """Return an operation's parameters of some names."""
     return [one.parameters.fields[name] for wire, name in one.asked.items() if plain(wire) in names]
 
 
 def default_order(one: Operation) -> tuple[Json, Json]:
-    """Return the field and the direction that a list has when nothing is asked for; None if none is documented."""
+    """Return the default field and direction of a list's order; None if undocumented."""
     by, way = ([each.first("default") for each in shapes(one, names)] for names in (ORDER, WAY))
     return next(filter(None, by), None), next(filter(None, way), None)
 
 
 def is_newest_first(one: Operation) -> bool:
-    """Return whether a list is documented to begin with the newest item."""
+    """Return whether a list begins with the newest item by its documented order."""
     return one.lists is not None and bool(_NEWEST.fullmatch(" ".join(str(each) for each in default_order(one) if each)))

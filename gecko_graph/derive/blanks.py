@@ -1,4 +1,4 @@
-"""Blanks: the plainest values that a result can have if nothing is known, so that it keeps its form."""
+"""Blanks: the simplest values that a result can have if nothing is known, so that it matches its schema."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DEEPEST = 4
 
 
 def blank_of(shape: SchemaShape, name: str = "", depth: int = 0) -> Json:
-    """Return a blank: what the schema chooses, null, nothing, the state's clock for a time, else what fits."""
+    """Return a blank: the schema's default, null, an empty list, the state's clock for a time, else any valid value."""
     if (chosen := _chosen(shape)) is not None:
         return chosen
     if shape.is_nullable or (shape.types == {"array"} and not shape.first("minItems")):
@@ -107,7 +107,7 @@ def _form_of(shape: SchemaShape, prefix: str) -> tuple[str, list[str]] | None:
 
 
 def blanks_of(shape: SchemaShape, depth: int = 0, *, leave: str | None = None) -> JsonObject:
-    """Return blanks for the members that an object always has, and for those that may be null; not for one of them."""
+    """Return blanks for an object's required and nullable members, except for `leave`."""
     wanted = {name: each for name, each in shape.fields.items() if name in shape.required or each.is_nullable}
     return {
         name: blank_of(each, name, depth)
@@ -117,7 +117,7 @@ def blanks_of(shape: SchemaShape, depth: int = 0, *, leave: str | None = None) -
 
 
 def around(shape: SchemaShape, where: tuple[str, ...], inner: Json, total: str = "") -> Json:
-    """Return a value in the envelope that a result has around it; members that count it hold `total`."""
+    """Return a value inside the envelope of a result; members that count items have the value `total`."""
     if not where:
         return inner
     known: JsonObject = {where[0]: around(shape.fields[where[0]], where[1:], inner, total)}
@@ -132,12 +132,12 @@ def around(shape: SchemaShape, where: tuple[str, ...], inner: Json, total: str =
 
 
 def with_blanks(known: Json, blank: Json) -> JsonObject:
-    """Return the form of what is known with blanks beside it, or of a blank alone; texts of the document stay data."""
+    """Return a `known` and `blank` form of a template, or `blank` alone; strings of the document are quoted."""
     return {"known": known, "blank": _data(blank)} if isinstance(blank, dict) else {"blank": _data(blank)}
 
 
 def _data(value: Json) -> Json:
-    """Return a value as a template that gives it: texts and keys that would be expressions or forms are quoted."""
+    """Return a template of a literal value: strings and keys that would be expressions or forms are quoted."""
     if isinstance(value, dict):
         return {as_key(key): _data(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -146,5 +146,5 @@ def _data(value: Json) -> Json:
 
 
 def as_key(name: str) -> str:
-    """Return a key of a template that is this name, whatever it says."""
+    """Return a template's key for a literal name."""
     return f"{{{{ {name!r} }}}}" if "{{" in name or name in ("for_each", "cases", "blank", "known") else name

@@ -1,4 +1,4 @@
-"""Contracts that follow from the kinds of operations: data as a person writes it, with the status `derived`."""
+"""Contracts that follow from the kinds of operations: data as in contract files, with the status `derived`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .paths import VAR, Operation, Paths, Things, either_of, name_of, names_item
 from .shapes import SchemaShape, matching, plain, singular
 
 _TWICE = frozenset(("getorcreate", "ifexists", "existok", "ifnotexists"))
-"""Names of members of a request by which a thing that is already there is no error: without them it is one."""
+"""Names of request members that allow a thing to exist already; without them a second one is an error."""
 _UNIQUE = frozenset(("name", "slug", "key", "email", "username"))
 _AGAIN = re.compile(r"already exists?,[^.]*return", re.IGNORECASE)
 _MERGES = re.compile(r"\bmerge", re.IGNORECASE)
@@ -26,11 +26,11 @@ _NOTHING = SchemaShape(True, None)
 
 @dataclass(frozen=True)
 class Derived:
-    """The contracts that follow from a toolkit's document.
+    """The contracts derived from a toolkit's document.
 
     Args:
-        kinds: The kind of each operation, and why, by the tool's name.
-        left_out: Why an operation of a known kind has no contract.
+        kinds: The kind of each operation with its reason, by tool name.
+        left_out: Why an operation of a known kind has no contract, by tool name.
         file: A file of contracts, for `Toolkit.with_contracts`.
     """
 
@@ -40,11 +40,11 @@ class Derived:
 
     @property
     def made(self) -> list[str]:
-        """The root keys of the state under which operations make things: a service without things has them empty."""
+        """The state's root keys under which operations create things; they are empty in a service without data."""
         return sorted(key for key, is_made in self._roots().items() if is_made)
 
     def tell(self, state: JsonObject) -> list[str]:
-        """Return lines on the derived state, and on its parts of which nothing is known."""
+        """Return lines of text about the derived state and its unknown parts."""
         counts = Counter(kind.word for name, kind in self.kinds.items() if name in self.file["contracts"])
         words = ", ".join(f"{word} {count}" for word, count in counts.most_common())
         empty = ", ".join(key for key in self.made if not state.get(key))
@@ -52,7 +52,7 @@ class Derived:
         lines = {
             f"a state was derived from the document (--no-derive leaves it out): {words}": bool(counts),
             f"empty until something is made: {empty}": bool(empty),
-            f"no operation makes these, so what is read of them is made up: {others}": bool(others),
+            f"no operation creates these, so reads of them return made-up data: {others}": bool(others),
         }
         return [line for line, is_told in lines.items() if is_told]
 
@@ -66,11 +66,11 @@ def derive_contracts(toolkit: Toolkit, state: JsonObject | None = None) -> Deriv
 
     Args:
         toolkit: The tools, of an OpenAPI document or with names such as `create_issue`.
-        state: The task state that calls begin from: contracts take its keys, or are left out.
+        state: The initial task state: contracts use its keys, or are left out.
 
     Returns:
         The kind of each operation, with the reason, and contracts with the status `derived`: they answer in
-        simulations, refuse no real call, and give way to every contract that a person wrote or real calls established.
+        simulations, refuse no real call, and give way to any written or confirmed contract.
     """
     paths, left, contracts = Paths(toolkit), dict[str, str](), JsonObject()
     kinds, shaped = find_kinds(paths), _find_roots(toolkit, state)
@@ -82,16 +82,16 @@ def derive_contracts(toolkit: Toolkit, state: JsonObject | None = None) -> Deriv
         if why := _find_hindrance(kind, shaped):
             left[name] = why
         elif data := (writer := _ContractWriter(paths, one, kind)).write():
-            because = {"status": "derived", "kind": kind.word, "why": kind.why}
-            because |= ({"by": "name"} if one.by_name else {}) | writer.shows()
-            contracts[name] = {"evidence": because, **data}
+            evidence = {"status": "derived", "kind": kind.word, "why": kind.why}
+            evidence |= ({"by": "name"} if one.by_name else {}) | writer.shows()
+            contracts[name] = {"evidence": evidence, **data}
         elif kind.word in STATEFUL:
-            left[name] = "the document does not say enough of its answer"
+            left[name] = "the document does not describe its response sufficiently"
     return Derived(kinds, left, {"contracts": contracts})
 
 
 def add_derived(toolkit: Toolkit, state: JsonObject | None = None) -> tuple[Toolkit, Derived]:
-    """Return a toolkit with what is derived of its tools that nothing was derived of yet, and what that is."""
+    """Return a toolkit with derived contracts for the tools that have none, and all that was derived."""
     found = derive_contracts(toolkit, state)
     made = {name: DerivedContract(data, f"derived of {name}") for name, data in found.file["contracts"].items()}
     bare = (tool for tool in toolkit if tool.name in made and tool.derived is None)
@@ -99,12 +99,12 @@ def add_derived(toolkit: Toolkit, state: JsonObject | None = None) -> tuple[Tool
 
 
 def with_derived(toolkit: Toolkit, state: JsonObject | None = None, *, derive: bool = True) -> Toolkit:
-    """Return tools with what is derived of the document that they are of; as they are if there is none."""
+    """Return tools with the contracts derived from their document; unchanged if they have no document."""
     return add_derived(toolkit, state)[0] if derive and any(tool.binding for tool in toolkit) else toolkit
 
 
 def _find_roots(toolkit: Toolkit, state: JsonObject | None) -> dict[str, bool]:
-    """Return the root keys of a state, its schema and written contracts, and whether they hold objects by keys."""
+    """Return whether each root key of the state, its schema and written contracts is a collection of objects by key."""
     schema = (toolkit.state_schema or {}).get("properties", {})
     found = dict.fromkeys(toolkit.state_keys, True)
     found |= {key: SchemaShape(each, toolkit.state_schema).types <= {"object"} for key, each in schema.items()}
@@ -114,13 +114,13 @@ def _find_roots(toolkit: Toolkit, state: JsonObject | None) -> dict[str, bool]:
 
 
 def _find_hindrance(kind: Kind, shaped: Mapping[str, bool]) -> str:
-    """Return why nothing can be derived of an operation whose kind is known; "" if something can."""
+    """Return why no contract can be derived for an operation of known kind; "" if one can."""
     things = kind.things.of or kind.things if kind.things else None
     if things is None or kind.word == "action":
         return ""
     if not shaped.get(things.root, True):
-        return f"the state keeps {things.root} otherwise than as objects by their keys"
-    return "" if things.key else "no member of an item names it"
+        return f"the state keeps {things.root} in another form than objects by key"
+    return "" if things.key else "no member of an item identifies it"
 
 
 def _text(expression: str) -> str:
@@ -132,18 +132,18 @@ def _place(root: str, names: Iterable[str]) -> str:
 
 
 def _opening(place: str, by: Operation) -> JsonObject:
-    """Return the effect that a place is open, since `by` may have changed it."""
+    """Return the effect that marks a place as changed in an unknown way by an operation."""
     path = ["runtime_state", "open", _text(f"pointer_to({place})")]
     return {"op": "add", "path": path, "value": _text(repr(by.tool.name))}
 
 
 def _exists(place: str, things: Things) -> JsonObject:
-    said = {"id": f"{things.singular} exists", "error": f"{things.singular} not found", "status": 404}
-    return {"check": f"exists_at({place})", **said}
+    refusal = {"id": f"{things.singular} exists", "error": f"{things.singular} not found", "status": 404}
+    return {"check": f"exists_at({place})", **refusal}
 
 
 class _ContractWriter:
-    """Writes the contract of one operation, by the method that is called as its kind."""
+    """Writes the contract of one operation; each kind has a method of its name."""
 
     def __init__(self, paths: Paths, one: Operation, kind: Kind) -> None:
         self.paths, self.one, self.kind, self.result = paths, one, kind, one.result
@@ -154,11 +154,11 @@ class _ContractWriter:
         self.requires = [*self._above()]
         self.where = one.result.holds(self.things.fields) if self.things.fields else None
         if any(plain(name) in YES for name in one.result.fields.keys() - self.things.fields.keys()):
-            self.where = None  # it says that the thing is gone, not what it was
+            self.where = None  # the result confirms the removal and is not the removed thing
 
     @property
     def named(self) -> str:
-        """A thing's key, with a value of its type, as an expression."""
+        """An expression of a thing that has only its key, with a value of the key's type."""
         types = self.things.fields.get(self.key, _NOTHING).types
         return repr({self.key: 0 if types & {"integer", "number"} else ""})
 
@@ -170,7 +170,7 @@ class _ContractWriter:
         return written and {key: each for key, each in parts.items() if each not in ({}, [])}
 
     def shows(self) -> JsonObject:
-        """Return how many keys lead to a thing, and where an answer holds one that was sent, or a new one's key."""
+        """Return the depth of a thing's path, and the paths in the result of the thing and of a new key."""
         is_new, name = self.kind.word == "create", self._key_in_result
         found: JsonObject = {"depth": self.things.slot.count(VAR) + 2}
         if self.where is not None and self.kind.word in ("create", "update", "replace", "upsert"):
@@ -178,24 +178,24 @@ class _ContractWriter:
         return {**found, "key": [name]} if is_new and name else found
 
     def _above(self) -> Iterator[JsonObject]:
-        """Yield that the things exist that the path leads through, as far as an operation makes them."""
+        """Yield the requirement that the things above in the path exist, as far as operations create them."""
         for above, depth in self.paths.above(self.one.slot):
             if above.is_made and not above.of and above not in (self.things, self.kind.things):
                 yield _exists(_place(above.root, self.one.variables[:depth]), above)
 
     def _find(self) -> None:
-        """Let `place` be where the thing is that the call is about, which must exist."""
+        """Define `place`, the path of the call's thing, and require that it exists."""
         by, is_in_path = self.kind.things, len(self.one.variables) > self.depth
         named = self.one.variables[self.depth] if is_in_path else self.one.sent[names_item(self.one, self.things) or ""]
         name, theirs = arg(named), by.key if by and by.of else None
-        if other := theirs or either_of(named, self.things):  # another key of the same things
+        if other := theirs or either_of(named, self.things):  # another identifying member than the key
             self.let["found"] = _text(f"things_at({self.shelf}, {self.named}, {{{other!r}: {name}}}, {{}})")
             is_id = "" if theirs else f"{name} if {name} in at(state, {self.shelf}, {{}}) else "
             name = f"{is_id}at(found, [0, {self.key!r}], '')"
         self.id, self.let["place"] = name, _text(f"[{self.shelf}, {name}]")
         self.requires.append(_exists("place", self.things))
 
-    # results and what is sent ----------------------------------------------------------------------------------------
+    # results and sent values ----------------------------------------------------------------------------------------
 
     def _thing(self, value: str = "") -> Json:
         """Return the result of a call about a thing: the thing, its key, or blanks."""
@@ -215,10 +215,10 @@ class _ContractWriter:
         return by.get(plain(self.key)) or by.get(plain(self.things.variable))
 
     def _sent(self) -> tuple[str, list[str], str]:
-        """Return the expression of what a call sends of a thing, the fields that it may send, and those it merges."""
+        """Return an expression of the sent fields, their names, and an argument of `merged` with fields to merge."""
         one, fields = self.one, self.things.fields
         where = one.body.holds(fields) or ()
-        if "" in one.sent and not one.body.fields:  # bytes, or a text
+        if "" in one.sent and not one.body.fields:  # bytes or a string
             return "{}", [], ""
         if where or "" in one.sent:
             way = [one.sent[""], *where] if "" in one.sent else [one.sent[where[0]], *where[1:]]
@@ -236,14 +236,14 @@ class _ContractWriter:
         return {field: each for field, each in found.items() if each is not None}
 
     def _base(self) -> str:
-        """Return the members of a thing that its path gives, and its key, as an expression."""
+        """Return an expression of the members of a thing that its path gives, with its key."""
         by = {plain(name): name for name in self.things.fields}
         given = {by.get(plain(wire)): arg(name) for wire, name in self.one.wires[: self.depth]}
         known = [f"{name!r}: {arg}" for name, arg in given.items() if name and name != self.key]
         return f"{{{', '.join([*known, f'{self.key!r}: {self.id}'])}}}"
 
     def _filter(self) -> Asked:
-        """Let `found` be the things that a call asks for."""
+        """Define `found`, the things that a call lists."""
         by = {self.kind.by: arg(self.one.variables[-1])} if self.kind.by else {}
         asked = Asked(self.one, self.things, self.shelf, self.named, by)
         self.let["found"] = _text(asked.found)
@@ -270,7 +270,7 @@ class _ContractWriter:
 
     def _read(self) -> JsonObject | None:
         self._find()
-        thing = f"at(result, {[*(self.where or ())]!r}"  # some answer null for what is not there
+        thing = f"at(result, {[*(self.where or ())]!r}"  # some services answer null for a missing thing
         seen = {"op": "add", "path": "{{ place }}", "value": _text(f"{thing})"), "when": f"{thing}, None) is not None"}
         return {"returns": self._thing(), "observes": [seen]} if self.result.fields else None
 
@@ -285,7 +285,7 @@ class _ContractWriter:
             given = f"at(args, {[self.one.sent[''], named] if '' in self.one.sent else [self.one.sent[named]]!r}, None)"
             own = {"when": f"{given} not in [None, '', 0]", "value": _text(given)}
             self.let["id"] = {"cases": [own, {"value": new}]}
-        self._refuse_twice(named)
+        self._require_new(named)
         there = ", at(state, place, {})" if isinstance(self.let["id"], dict) else ""
         known = f"{self._defaults()!r}, {self._base()}, {self._sent()[0]}, {{{self.key!r}: id}}{there}"
         self.let["made"] = _text(f"merged({known})")
@@ -293,16 +293,16 @@ class _ContractWriter:
         effects = [{"op": "add", "path": "{{ place }}", "value": "{{ made }}"}, *below, *effects]
         return {"effects": effects, "returns": self._thing()}
 
-    def _refuse_twice(self, named: str | None) -> None:
-        """Require that a thing is new: by the key that a call may give, or by the name beside a documented 409.
+    def _require_new(self, named: str | None) -> None:
+        """Require that a thing is new: by a key that the call gives, or by a unique name if 409 is documented.
 
-        Where a path finds one by its name (`/flows/name/{name}`), a second of a name is none: the first is answered, in
-        doubt unless the description tells so.
+        If a path finds a thing by its name (`/flows/name/{name}`), a second thing of the same name returns the first
+        one, in doubt unless the description says so.
         """
         name = self.things.singular
         exists = {"id": f"{name} is new", "error": f"{name} already exists", "status": 409}
         binding, pairs = self.one.tool.binding, matching(self.one.body.fields, self.things.fields).items()
-        may = f"{self._twice} or " if self._twice else ""
+        may = f"{self._allows_existing} or " if self._allows_existing else ""
         is_refused = may or (binding and "409" in binding.responses)
         names = _UNIQUE if is_refused else {each.key for each in self.paths.things.values() if each.of is self.things}
         wire, field = next((pair for pair in pairs if pair[1] in names), (None, ""))
@@ -316,12 +316,12 @@ class _ContractWriter:
             if may or not is_refused:
                 doubts = [] if may or _AGAIN.search(self.one.tool.description) else ["its name may have to be new"]
                 first = _text(f"in_doubt(same[0][{self.key!r}], {doubts!r})")
-                known = {"when": f"{self._twice or True} and same != []", "value": first}
+                known = {"when": f"{self._allows_existing or True} and same != []", "value": first}
                 self.let["id"] = {"cases": [known, {"value": self.let["id"]}]}
 
     @property
-    def _twice(self) -> str:
-        """Return whether a call says that a thing may be there already, as an expression; "" if none can."""
+    def _allows_existing(self) -> str:
+        """Return the expression that is true if a call allows an existing thing; "" if no call can."""
         found = next((name for wire, name in self.one.sent.items() if plain(wire) in _TWICE), None)
         return f"{arg(found)} not in [None, False, 'raise', 'error', 'fail']" if found else ""
 
@@ -343,7 +343,7 @@ class _ContractWriter:
 
     def _upsert(self) -> JsonObject:
         written = self._update()
-        self.requires.pop()  # it makes a missing thing
+        self.requires.pop()  # a missing thing is created
         return written
 
     def _remove(self) -> JsonObject:
@@ -351,10 +351,10 @@ class _ContractWriter:
         self.let["old"] = _text(f"thing_at(place, {self.named})")
         paths = ["{{ place }}", *map(self._below, self.paths.below(self.things)), _opening("place", self.one)["path"]]
         effects = [{"op": "gone", "path": path} for path in paths]
-        return {"effects": [*effects, *self._left_behind()], "returns": self._thing("old")}
+        return {"effects": [*effects, *self._mark_references()], "returns": self._thing("old")}
 
-    def _left_behind(self) -> Iterator[JsonObject]:
-        """Yield that what names a thing is open once that is removed: it may be refused, go too, or stay as it is."""
+    def _mark_references(self) -> Iterator[JsonObject]:
+        """Yield effects that mark references to a removed thing as open: a service may remove, keep or refuse them."""
         word, key = plain(self.things.singular), plain(self.key)
         names = {word + key, key if key.startswith(word) else ""}
         for other in self.paths.things.values():
@@ -386,7 +386,7 @@ class _ContractWriter:
     _update_one = _remove_one = _read_one
 
     def _action(self) -> JsonObject | None:
-        """Return that a write of unknown effect leaves open what it is about, and what is above it."""
+        """Return a contract for a write of unknown effect: its thing, and all above it, may have changed."""
         above = [(one, depth) for one, depth in self.paths.above(self.one.slot) if not one.of]
         places = [_place(one.root, self.one.variables[:depth]) for one, depth in above]
         shown: Json = {"cases": [{"pass": "the document does not say what it does"}]}
@@ -395,6 +395,6 @@ class _ContractWriter:
         elif above and (where := self.result.holds(above[-1][0].fields)) is not None:
             self.where, self.things, self.key = where, above[-1][0], above[-1][0].key or ""
         if self.key and self.where is not None and self.key in self.result.at(self.where).fields and above:
-            shown = self._thing(f"thing_at({places[-1]}, {self.named})")  # what is known of it, in doubt from now on
+            shown = self._thing(f"thing_at({places[-1]}, {self.named})")  # known so far; open from now on
         self.let, opened = {}, [_opening(place, self.one) for place in places]
         return {"effects": opened, "returns": shown} if opened else None

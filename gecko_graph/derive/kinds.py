@@ -1,4 +1,4 @@
-"""The kind of each operation, its things, and why; `unknown` if the document does not tell."""
+"""The kind of each operation, with its things and the reason; `unknown` if the document does not tell."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ STATEFUL: frozenset[Word] = frozenset(
     ("list", "count", "read", "create", "update", "replace", "upsert", "remove", "remove all",
      "read one", "update one", "remove one")
 )  # fmt: skip
-"""Kinds whose operations a state answers."""
+"""Kinds of operations that a state can answer."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """The kind of an operation: on the `things` of a collection, or on the one thing at its own path."""
+    """The kind of an operation on the collection `things`, or on the single thing at its own path."""
 
     word: Word
     why: str
     things: Things | None = None
     by: str | None = None
-    """The field whose value the path gives, of a list that shows a part."""
+    """The field whose value the path gives, for a list of a part of the things."""
 
 
 def find_kinds(paths: Paths) -> dict[str, Kind]:
-    """Return the kind of each placed operation, by its tool's name, and note which things an operation makes."""
+    """Return the kind of each operation with a path, by tool name, and note which things operations create."""
     kinds = {one.tool.name: (one, _decide(one, paths)) for one in paths.operations}
     for _, kind in kinds.values():
         if kind.things and kind.word in ("create", "upsert"):
@@ -143,7 +143,7 @@ def _making(one: Operation, found: Things) -> Kind | None:
 
 
 def _shares(one: Operation, found: Things) -> bool:
-    """Return whether an operation is sent fields of an item, or sends any and answers with the item."""
+    """Return whether an operation sends fields of an item, or sends any fields and answers with the item."""
     sent = [name for name, field in matching(one.body.fields, found.fields).items() if field != found.key]
     answers = one.result.holds(found.fields) is not None
     return bool(sent) and (answers or 2 * len(sent) >= len(one.body.fields))
@@ -171,7 +171,7 @@ def _below_collection(one: Operation, paths: Paths) -> Kind | None:
 
 
 def _counted(one: Operation, paths: Paths) -> Things | None:
-    """Return the collection of whose items `/pets_count` or `/petCount` tells the number."""
+    """Return the collection whose items `/pets_count` or `/petCount` counts."""
     *above, last = one.slot or ("",)
     if not (word := plain(last)).endswith("count"):
         return None
@@ -180,7 +180,7 @@ def _counted(one: Operation, paths: Paths) -> Things | None:
 
 
 def counter_of(shape: SchemaShape) -> tuple[str, ...] | None:
-    """Return where a result holds a count."""
+    """Return the path of a count in a result."""
     if shape.types and shape.types <= {"integer", "number"}:
         return ()
     numbers = [name for name, each in shape.fields.items() if each.types and each.types <= {"integer", "number"}]
@@ -200,7 +200,7 @@ def _of_plural(one: Operation, paths: Paths) -> Kind | None:
 
 
 def _part_of_item(one: Operation, paths: Paths) -> Kind | None:
-    """Return the kind of a PUT or PATCH below an item that sends some of its fields and answers with all of it."""
+    """Return the kind of a PUT or PATCH below an item that sends some of its fields and answers with the whole item."""
     found = paths.things.get(one.slot[:-2])
     if found is None or one.slot[-2] != VAR or one.method not in ("put", "patch") or "get" in paths.slots[one.slot]:
         return None
@@ -212,7 +212,7 @@ def _part_of_item(one: Operation, paths: Paths) -> Kind | None:
 
 
 def _of_one(one: Operation, paths: Paths) -> Kind | None:
-    """Return the kind of an operation on the single thing at a path: it is read there, and has no items."""
+    """Return the kind of an operation on the single thing at a path, which GET reads and which has no items."""
     there = paths.slots[one.slot]
     read = there.get("get")
     if read is None or not read.result.fields or read.result.mapped or "array" in read.result.types:
@@ -234,7 +234,7 @@ def _of_one(one: Operation, paths: Paths) -> Kind | None:
 
 
 def _changes(one: Operation, fields: Mapping[str, SchemaShape]) -> bool:
-    """Return whether a POST sets the thing that is read at its path: its fields are sent, or it answers with them."""
+    """Return whether a POST changes the thing that GET reads at its path: it sends its fields, or answers with them."""
     sent = matching(one.body.fields, fields)
     return bool(one.body.fields) and (one.result.holds(fields) == () or 2 * len(sent) >= len(one.body.fields))
 

@@ -1,4 +1,4 @@
-"""The things of a toolkit's paths, or of its tools' names: collections, their items, and the items' keys."""
+"""Collections of things in a toolkit's paths or tool names, with their items and the items' keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDS: Mapping[str, frozenset[str]] = {
     "delete": frozenset(("delete", "remove", "destroy")),
     "get": frozenset(("get", "show", "view", "fetch", "retrieve", "read", "detail", "details")),
 }
-"""By method, the verbs that mean the same in a path or in a tool's name."""
+"""Verbs in a path or a tool's name that mean a method, by method."""
 
 LISTING = frozenset(("list", "all", "index", "search", "find", "query", "filter", "paginate"))
 COUNTING = frozenset({"count", "total"})
@@ -32,23 +32,23 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 @dataclass
 class Operation:
-    """A tool where it stands: its method, its path with `{}` for each variable, the arguments that these are."""
+    """A tool with its method, its path (with `{}` for each variable) and the arguments of the path."""
 
     tool: ToolSpec
     method: str
     slot: Slot
     variables: tuple[str, ...]
     by_name: bool = False
-    """Whether its name alone says where it stands, as an MCP tool's."""
+    """Whether its path was made up from its name, as for a tool of an MCP server."""
 
     @property
     def places(self) -> Mapping[str, tuple[str, str]]:
-        """Where its arguments travel, and their names there."""
+        """Location and wire name of each argument."""
         return self.tool.binding.places if self.tool.binding else {}
 
     @property
     def is_answered(self) -> bool:
-        """Whether a success has content, be it bytes."""
+        """Whether a successful response has content, including bytes."""
         responses = self.tool.binding.responses if self.tool.binding else {}
         return any(each.get("media") for code, each in responses.items() if code.startswith("2"))
 
@@ -62,19 +62,19 @@ class Operation:
 
     @cached_property
     def sent(self) -> dict[str, str]:
-        """The members of its body by their names on the wire, with the arguments that they are; "" for a whole body."""
+        """The argument for each member of the body, by wire name; for a whole body the name is ""."""
         if self.by_name:
             return {name: name for name in self.parameters.fields if name not in self.variables}
         return {wire: name for name, (place, wire) in self.places.items() if place == "body"}
 
     @property
     def wires(self) -> list[tuple[str, str]]:
-        """The variables of its path: the word in the path, and the argument."""
+        """The wire name and the argument of each variable of the path."""
         return [(self.places.get(name, ("", name))[1], name) for name in self.variables]
 
     @cached_property
     def asked(self) -> dict[str, str]:
-        """What it is asked by: the query's and, of a search, the body's members, with their arguments."""
+        """The arguments of the query and the body, by wire name."""
         return {wire: name for name, (place, wire) in self.places.items() if place == "query"} | self.sent
 
     @cached_property
@@ -91,37 +91,36 @@ class Operation:
 
     @cached_property
     def lists(self) -> SchemaShape | None:
-        """What the things are that it answers with a list or a map of; None if it does not."""
+        """The shape of the items of a returned list or map; None if it returns neither."""
         found = self.result.listed
         return found[1] if found else self.result.mapped
 
 
 @dataclass
 class Things:
-    """A collection: where it and its items stand, and what an item is."""
+    """A collection: its path, its items and their shape."""
 
     slot: Slot
     name: str
     shape: SchemaShape
     variable: str = ""
-    """The path's word for an item's key."""
+    """Name of an item's key in the path."""
     key: str | None = None
-    """The member of an item that names it."""
+    """The member of an item that identifies it."""
     of: Things | None = None
-    """The collection of which this is only another way to an item: `/flows/name/{name}`."""
+    """The collection whose items this path finds by another key, as `/flows/name/{name}` does."""
     is_made: bool = False
-    """Whether an operation makes items."""
+    """Whether an operation creates items."""
     singular: str = ""
     root: str = ""
-    """The key of the state that holds them."""
+    """The state's root key of the collection."""
     at: Mapping[str, Operation] = field(default_factory=dict)
-    """Operations on the whole of it, by method."""
+    """Operations on the collection, by method."""
     each: Mapping[str, Operation] = field(default_factory=dict)
     """Operations on an item, by method."""
 
     @property
     def fields(self) -> Mapping[str, SchemaShape]:
-        """The members of an item."""
         return self.shape.fields
 
     @cached_property
@@ -147,7 +146,7 @@ class Paths:
     """The operations of a toolkit by path and method, and the collections among them."""
 
     is_newest_first = False
-    """Whether a list is documented to begin with the newest: the others probably do so too."""
+    """Whether a list is documented to begin with the newest item; then the other lists probably do too."""
 
     def __init__(self, tools: Iterable[ToolSpec]) -> None:
         self.operations = [found for tool in tools if (found := _place(tool))]
@@ -161,7 +160,7 @@ class Paths:
         first = {slot: next(iter(there.values())) for slot, there in self.slots.items() if there}
         for slot, one in first.items():
             below |= {slot[:end]: one for end in range(1, len(slot))}
-        below |= first  # the word for an item is that of its own path
+        below |= first  # an item's own path gives the name of its key
         candidates = (self._find(item, one) for item, one in below.items())
         self.things = {found.slot: found for found in candidates if found}
         self._find_aliases()
@@ -171,7 +170,7 @@ class Paths:
                 each.name = ".".join(word for word in slot if word != VAR)
 
     def _move(self, one: Operation) -> None:
-        """Put an operation whose path says what it does where it would stand if its method said so."""
+        """Move an operation to the path and method that a verb in its path means."""
         for method, slot in _meant(one):
             there = self.slots.get(slot, {})
             if slot != one.slot and method not in there and not (method == "patch" and "put" in there):
@@ -182,7 +181,7 @@ class Paths:
                 return
 
     def _find(self, item: Slot, one: Operation | None) -> Things | None:
-        """Return the collection whose items stand at a path that leads to `one`; None if they are none's."""
+        """Return the collection with items at this path, which leads to `one`; None if the path is not of an item."""
         if len(item) < 2 or item[-1] != VAR or item[-2] == VAR:
             return None
         slot, each = item[:-1], self.slots.get(item, {})
@@ -204,13 +203,12 @@ class Paths:
                 each.of, each.key = of, key
 
     def below(self, things: Things) -> list[Things]:
-        """Return the collections that belong to an item."""
         item = (*things.slot, VAR)
         below = ((slot, one) for slot, one in self.things.items() if slot[: len(item)] == item)
         return [one for slot, one in below if slot.count(VAR) == item.count(VAR)]
 
     def above(self, slot: Slot) -> Iterator[tuple[Things, int]]:
-        """Yield the collections whose items a path leads through, each with its number of variables up to there."""
+        """Yield the collections above a path, each with the number of variables up to its item."""
         for end, word in enumerate(slot):
             found = self.things.get(slot[:end]) if word == VAR else None
             if found is not None:
@@ -218,18 +216,18 @@ class Paths:
 
 
 def names_item(one: Operation, found: Things) -> str | None:
-    """Return the member of a body that names an item: its key, or `user_id` if the key of users is `id`."""
+    """Return the body's member that identifies an item: its key, or `user_id` if the key of users is `id`."""
     names = (found.key or "", f"{found.singular}{found.key}")
     return next((name for name in one.body.fields if plain(name) in map(plain, names)), None)
 
 
 def name_of(slot: Slot) -> str:
-    """Return the things of a path, in words."""
+    """Return the name of the things of a path."""
     return ".".join(part for part in slot if part != VAR and not _EMPTY.fullmatch(part)) or "root"
 
 
 def _variable(item: Slot, one: Operation | None) -> str:
-    """Return the path's own word for an item's key; "" if no path has one."""
+    """Return the name of an item's key in the path; "" if no path has one."""
     return one.wires[item.count(VAR) - 1][0] if one else ""
 
 
@@ -258,13 +256,13 @@ def _segments(path: str) -> Iterator[str]:
 
 
 def _meant(one: Operation) -> Iterator[tuple[str, Slot]]:
-    """Yield the method and the path that the verbs of a path stand for."""
+    """Yield the method and path that the verb at the end of a path means."""
     *head, last = one.slot or ("",)
     for method, words in WORDS.items():
         if (one.method == "get") != (method == "get"):
             continue
         if method == "delete" and one.sent:
-            continue  # it may remove what belongs to a thing
+            continue  # it may remove parts of a thing
         if last.lower() in words and (method == "post") == (head[-1:] != [VAR]):
             yield method, tuple(head)
         elif last == VAR and head and head[-1].lower() in words and method != "post":
@@ -274,7 +272,7 @@ def _meant(one: Operation) -> Iterator[tuple[str, Slot]]:
 
 
 def _item_shape(each: Mapping[str, Operation], at: Mapping[str, Operation]) -> SchemaShape:
-    """Return the shape of an item: as it is read, made or changed, else as it is listed."""
+    """Return the shape of an item as results show it: on its own, else in a list."""
     listed = at["get"].lists if "get" in at else None
     names = set(listed.fields) if listed else set()
     for one in (each.get("get"), at.get("post"), each.get("patch"), each.get("put"), each.get("post")):
@@ -287,7 +285,7 @@ def _item_shape(each: Mapping[str, Operation], at: Mapping[str, Operation]) -> S
 
 
 def _unwrapped(shape: SchemaShape) -> tuple[str, ...]:
-    """Return where the one object stands that a response is a wrapper of."""
+    """Return the path of the only object in a response that wraps it."""
     is_open = next((name for name in ("data", "result") if name in shape.fields and shape.fields[name].is_open), None)
     if is_open:
         return (is_open,)
@@ -297,7 +295,7 @@ def _unwrapped(shape: SchemaShape) -> tuple[str, ...]:
 
 
 def either_of(variable: str, things: Things) -> str | None:
-    """Return the second member that names an item if the variable says so, as `user_name_or_id`; else None."""
+    """Return the second identifying member that a variable such as `user_name_or_id` names; else None."""
     found = re.search(r"(?:^|_|-)([a-z]+)_?or_?([a-z]+)$", variable, re.IGNORECASE)
     by = {plain(name): name for name in things.fields}
     named = (by[word] for word in map(plain, found.groups() if found else ()) if word in by)
@@ -305,7 +303,7 @@ def either_of(variable: str, things: Things) -> str | None:
 
 
 def _key_of(found: Things) -> str | None:
-    """Return the member that names an item: by the path's variable, else by what such members are called."""
+    """Return the member that identifies an item: by the path's variable, else by usual names of such members."""
     by, word = {plain(name): name for name in found.fields}, plain(found.singular)
     last = plain(re.sub(r"^.*?(id|key|name|slug|code|number)$", r"\1", found.variable, flags=re.IGNORECASE))
     names = (plain(found.variable), plain(found.variable).removeprefix(word), "id", f"{word}id", "uid", "uuid",
@@ -319,11 +317,11 @@ def _key_of(found: Things) -> str | None:
     if has_form or post.result.holds(found.fields) is not None:
         return name
     given = (each for each in ("name", "key", "slug", "code") if each in found.fields and each in post.body.required)
-    return next(given, name)  # an answer that hides the id: the required name that the caller gives is the key
+    return next(given, name)  # the answer omits the id, so the required name that the caller gives is the key
 
 
 def _places_by_name(tools: Sequence[ToolSpec]) -> Iterator[Operation]:
-    """Yield the tools that no path places where their names do: `create_issue`, `get_issue`, `list_issues`."""
+    """Yield operations for tools without a path, by names such as `create_issue`, `get_issue`, `list_issues`."""
     found: dict[str, dict[str, ToolSpec]] = {}
     for tool in tools:
         words = [word.lower() for word in _WORD.findall(tool.name)]
@@ -341,7 +339,7 @@ def _places_by_name(tools: Sequence[ToolSpec]) -> Iterator[Operation]:
 
 
 def _slots_of(noun: str, by: Mapping[str, ToolSpec], one: ToolSpec) -> Iterator[Operation]:
-    """Yield the operations of a noun: what its list or its making needs as well is above it, the rest is its key."""
+    """Yield the operations of a noun; arguments that its list or creation requires too come first, then its key."""
     needed = [name for name in one.parameters.get("required", ())]
     others = [set(each.parameters.get("required", ())) for verb, each in by.items() if verb in ("list", "post")]
     above = [name for name in needed if others and all(name in each for each in others)]

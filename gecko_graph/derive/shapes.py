@@ -1,4 +1,4 @@
-"""Shapes of an API's things by its schemas: their fields, lists of them, and larger objects around them."""
+"""Shapes of an API's things by schema: their fields, lists of them, and the objects that wrap them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..schemas.reading import Said
 from ..state import JsonObject
 
 WRAPPERS = ("data", "result", "results", "response", "items", "content", "_embedded", "payload", "value", "values")
-"""Names of members that hold a response's main object."""
+"""Names of members that contain a response's main object."""
 
 IDENTIFYING = frozenset({"string", "integer", "number"})
 _MOST_BESIDE = 14
@@ -19,12 +19,12 @@ _DEEPEST = 3
 
 
 def plain(name: str) -> str:
-    """Return a name without case and separators: `petId`, `pet_id` and `PetID` are one."""
+    """Return a name in lower case without separators: `petId`, `pet_id` and `PetID` are the same."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def singular(word: str) -> str:
-    """Return the singular of an English plural; any other word as it is."""
+    """Return the singular of an English plural; any other word unchanged."""
     for ending, instead in (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"), ("ss", "ss")):
         if word.lower().endswith(ending):
             return word[: -len(ending)] + instead
@@ -39,17 +39,15 @@ class SchemaShape:
 
     @classmethod
     def of(cls, schema: JsonObject | None) -> SchemaShape:
-        """Return that of a whole schema, of anything for None."""
+        """Return the shape of a whole schema; for None, of any value."""
         return cls({} if schema is None else schema, schema)
 
     @cached_property
     def fields(self) -> Mapping[str, SchemaShape]:
-        """The named members."""
         return {name: SchemaShape(self.said.member(name).schema, self.said.root) for name in self.said.names()}
 
     @cached_property
     def required(self) -> frozenset[str]:
-        """The members that every value has."""
         return frozenset(self.said.required())
 
     @cached_property
@@ -58,7 +56,7 @@ class SchemaShape:
 
     @cached_property
     def types(self) -> frozenset[str]:
-        """The types that it may have, null apart; those of its fields or items if it names none."""
+        """The types other than null; derived from `properties` or `items` if the schema names none."""
         named = [part.get("type") for part in self.parts]
         found = {each for one in named for each in (one if isinstance(one, list) else [one]) if isinstance(each, str)}
         for keyword, kind in (("properties", "object"), ("items", "array")):
@@ -68,12 +66,12 @@ class SchemaShape:
 
     @cached_property
     def is_nullable(self) -> bool:
-        """Whether null is among its values."""
+        """Whether null is allowed."""
         named = (part.get("type") for part in self.parts)
         return any(one == "null" or (isinstance(one, list) and "null" in one) for one in named)
 
     def first(self, keyword: str) -> Any:
-        """Return the first part's value of a keyword; None if none has it."""
+        """Return the value of a keyword in the first part that has it; None if none has."""
         return next((part[keyword] for part in self.parts if keyword in part), None)
 
     @property
@@ -82,7 +80,7 @@ class SchemaShape:
 
     @cached_property
     def listed(self) -> tuple[tuple[str, ...], SchemaShape] | None:
-        """Where it holds its one list of things, and what they are; None where it is not about a list."""
+        """The path and item shape of the only list of things in it; None if it is no wrapper of a list."""
         return self._listed(0)
 
     def _listed(self, depth: int) -> tuple[tuple[str, ...], SchemaShape] | None:
@@ -103,7 +101,7 @@ class SchemaShape:
 
     @cached_property
     def mapped(self) -> SchemaShape | None:
-        """What the members of an object are that holds things by their ids; None if it is no such object."""
+        """The shape of the values of an object that maps ids to things; None for any other object."""
         more = self.first("additionalProperties")
         held = SchemaShape(more, self.said.root) if isinstance(more, dict) and not self.fields else None
         return held if held is not None and len(held.fields) > 1 else None
@@ -115,16 +113,16 @@ class SchemaShape:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is an object that may have any other members, as its schema says."""
+        """Whether it is an object that allows any further members."""
         return self.types == {"object"} and self.first("additionalProperties") in (True, {})
 
     def with_text(self, name: str) -> SchemaShape:
-        """Return the same with a text among its named members."""
+        """Return the shape with one more named string member."""
         more = {"properties": {name: {"type": "string"}}}
         return SchemaShape({"type": "object", "allOf": [self.said.schema, more]}, self.said.root)
 
     def holds(self, names: Collection[str]) -> tuple[str, ...] | None:
-        """Return where it holds an object with these fields: (), or the way to a member; None where nowhere."""
+        """Return the path of an object with these fields inside it (() for itself); None if there is none."""
         return self._holds(set(names), 0)
 
     def _holds(self, names: set[str], depth: int) -> tuple[str, ...] | None:
@@ -139,7 +137,7 @@ class SchemaShape:
         return next(((name,) for name in bare), None)
 
     def may_be(self, other: SchemaShape) -> bool:
-        """Return whether some values may be both, by their types."""
+        """Return whether some value may have both shapes, judged by types."""
         numbers = {"integer", "number"}
         mine, theirs = ({*one.types} | (numbers if numbers & one.types else set()) for one in (self, other))
         is_alike = not mine or not theirs or bool(mine & theirs)
@@ -153,7 +151,7 @@ class SchemaShape:
 
 
 def matching(sent: Collection[str], fields: Collection[str]) -> dict[str, str]:
-    """Return which field each sent name means: `FriendlyName` means `friendly_name`, `new_name` means `name`."""
+    """Return the field that each sent name means: `FriendlyName` is `friendly_name`, `new_name` is `name`."""
     by = {plain(name): name for name in fields}
     found = {name: name if name in fields else by.get(plain(name)) for name in sent}
     news = {name: by.get(plain(name[3:])) for name in sent if name.lower().startswith("new")}
@@ -161,6 +159,6 @@ def matching(sent: Collection[str], fields: Collection[str]) -> dict[str, str]:
 
 
 def _is_alike(names: set[str], fields: Collection[str]) -> bool:
-    """Return whether two objects share half of the fields of the smaller one, and more than one if it has three."""
+    """Return whether two objects share half of the smaller one's fields, and at least two if it has three or more."""
     common, fewest = len(names & set(fields)), min(len(names), len(fields))
     return common * 2 >= fewest > 0 and common > 0 and (common > 1 or fewest < 3)

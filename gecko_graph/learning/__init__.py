@@ -1,1 +1,1 @@
-"""Learning: contracts from calls that were really made."""
+"""Learn contracts from real calls."""

@@ -1,4 +1,4 @@
-"""What real calls make of contracts that follow from a document alone: rules promoted or withdrawn, blanks filled."""
+"""Test derived contracts by real calls: rules are promoted or withdrawn, blanks filled."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Found = Sequence[tuple[str, Observation]]
 def with_derived(
     tool: ToolSpec, toolkit: Toolkit, mined: JsonObject, found: Found, unknown: list[str]
 ) -> tuple[JsonObject, list[str]]:
-    """Return the mined contract of a tool and its unknown parts, with the evidence on what its document tells.
+    """Return the mined contract of a tool and its unknown parts, completed by evidence on its derived contract.
 
-    Its requirements are rules, as far as rows tell of them; members that are as they were `sent`, or not, and what the
-    service has `filled` are its evidence, as is what `follows` a success beside what the document tells.
+    Requirements become rules if rows decide on them. The evidence also has members that equal the `sent` ones or not,
+    members that the service has `filled`, and effects that `follows` a success on other collections.
     """
     if tool.derived is None or (tool.contract and {"requires", "effects", "returns"} & tool.contract.data.keys()):
         return mined, unknown
@@ -55,7 +55,7 @@ def with_derived(
 
 
 def _compare(tool: ToolSpec, found: Found) -> JsonObject:
-    """Return the evidence of lawful rows on members that were `sent`, and, by places, on those that are `filled`."""
+    """Return the evidence of successful rows: on members that were `sent`, and, by place, on `filled` ones."""
     right, wrong, filled = 0, dict[str, list[str]](), dict[str, JsonObject]()
     for (place, how), seen in _seen(tool, found).items():
         if how == "sent" and tool.derived and "thing" in tool.derived.data["evidence"]:
@@ -69,7 +69,7 @@ def _compare(tool: ToolSpec, found: Found) -> JsonObject:
 
 
 def _seen(tool: ToolSpec, found: Found) -> dict[tuple[str, str], list[tuple[Json, Json, str]]]:
-    """Return the document's value at places of results, the real one, and the row: by `sent`, `blank`, `held`."""
+    """Return the derived value at places of results, the real one, and the row; keyed by `sent`, `blank` or `held`."""
     values = dict[tuple[str, str], list[tuple[Json, Json, str]]]()
     for row in (row for branch, row in found if not branch and row.before is not None and tool.derived):
         with suppress(EvaluationFailed):
@@ -84,7 +84,7 @@ def _seen(tool: ToolSpec, found: Found) -> dict[tuple[str, str], list[tuple[Json
 
 
 def _explain(seen: Sequence[Sequence[Json]], is_blank: bool) -> JsonObject | None:
-    """Return how a service fills a member, by what was expected and what came: alike, by counting, by changing it."""
+    """Return how a service fills a member, by expected and real values: equal values, a counter, or changes."""
     reals, moved = [new for _, new in seen], [new for old, new in seen if not json_equal(old, new)]
     if is_blank:
         is_alike = moved and (is_time(*reals) or all(json_equal(reals[0], each) for each in reals))

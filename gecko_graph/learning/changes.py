@@ -1,6 +1,6 @@
-"""Branches: which effects and which result the rows of a branch have in common.
+"""Branches: the common effects and result of a branch's rows.
 
-What a branch gives is tried in the contract language itself, on each row.
+A branch's effects and result are evaluated in the contract language, on each row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_CHANGES, DEEP, MOST_PROGRAMS = 8, 3, 4
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A branch's effects or result, as the contract has them, and the bits of the rows that it explains."""
+    """A branch's effects or result in the contract's form, and the bits of the rows that it explains."""
 
     value: ValueTemplate
     rows: int
@@ -38,7 +38,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Lawful:
-    """The lawful rows of a tool by number: arguments, the state before and after, the result."""
+    """The successful rows of a tool by number: arguments, the state before and after, the result."""
 
     args: Mapping[int, JsonObject]
     befores: Mapping[int, JsonObject]
@@ -48,9 +48,9 @@ class Lawful:
     """Bits of rows that may be branches."""
 
     def find(self, seen: Mapping[int, Any], shape: Callable[[Any], Any], explain: Explain, kind: Kind) -> list[Program]:
-        """Return programs for the rows' changes, shape by shape, those that explain most rows first.
+        """Return programs for the rows' changes, grouped by shape; those that explain most rows first.
 
-        Where the rows of a shape have no program their parts are tried; together the programs may not give all.
+        If the rows of a shape have no program, their parts are tried; the programs need not cover all rows.
         """
         groups: dict[Any, dict[int, Any]] = {}
         for row, value in seen.items():
@@ -67,7 +67,7 @@ class Lawful:
         return sorted(programs, key=lambda one: (-one.rows.bit_count(), len(str(one.value.template))))
 
     def _given(self, value: ValueTemplate, kind: Kind) -> int:
-        """Return the bits of the rows that a template, or a list of effects, gives."""
+        """Return the bits of the rows that a template, or a list of effects, explains."""
         place = Location("learned", dict.fromkeys(BASE, ANY))
         try:
             effects = load_effects(value.template, place) if kind == "effects" else []
@@ -90,7 +90,7 @@ class Lawful:
         return given
 
     def _whole_or_parts(self, rows: Mapping[int, Any]) -> Iterator[dict[int, Any]]:
-        """Yield rows, and then their parts, until a program is found for all of them."""
+        """Yield the rows, then parts of them, until the caller has a program for all."""
         yield dict(rows)
         objects = {row: value.values() for row, value in rows.items() if isinstance(value, dict)}
         words = grouped((row, tuple(one for one in some if isinstance(one, bool))) for row, some in objects.items())
@@ -101,13 +101,13 @@ class Lawful:
 
 
 def shape_of(value: Json) -> str:
-    """Return the common part of results of one kind."""
+    """Return a key by which results of one kind are grouped."""
     return ",".join(sorted(value)) if isinstance(value, dict) else type(value).__name__
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """One change of one row: where, and to what; MISSING for what is removed."""
+    """A change of a row: its place, and the new value; MISSING for a removal."""
 
     op: str
     path: tuple[str, ...]
@@ -115,7 +115,7 @@ class Changed:
 
 
 def changes_of(before: JsonObject, after: JsonObject) -> list[Changed]:
-    """Return the changes between two states; an item added at the end of a list has the path token `-`."""
+    """Return the changes between two states; an item appended to a list has the path token `-`."""
     found: list[Changed] = []
     state: Json = before
     for one in make_patch(before, after):
@@ -150,7 +150,7 @@ def find_effects(lawful: Lawful, explainer: Explainer) -> list[Program]:
 
 
 def _shape(changes: Sequence[Changed]) -> tuple[Any, ...]:
-    """Return the common part of changes of one kind: not the key in a map, nor the depth in a tree."""
+    """Return a key by which changes of one kind are grouped: without keys of a map, or the depth in a tree."""
     if len(changes) == 1 and len(changes[0].path) > DEEP:
         return (changes[0].op, changes[0].path[0], changes[0].path[-1] == APPEND, shape_of(changes[0].value))
     rough = tuple((one.op, one.path[:1], len(one.path), one.path[-1:] == (APPEND,)) for one in changes)
@@ -178,13 +178,13 @@ Paths = Mapping[int, tuple[str, ...]]
 
 
 def _explain_path(paths: Paths, befores: Mapping[int, JsonObject], terms: Sequence[Term]) -> list[ValueTemplate] | None:
-    """Return how each token of a path comes about; it may begin at the folder of a tree that one works in."""
+    """Return an explanation of each token of a path; it may begin at the working folder in a tree."""
     for cursor in (term for term in terms if term.path):
-        said, steps = cursor.path or ((), [])
+        path_tokens, steps = cursor.path or ((), [])
         if all(steps[row] and list(path[: len(steps[row])]) == steps[row] for row, path in paths.items()):
             rest = {row: path[len(steps[row]) :] for row, path in paths.items()}
             if (tail := _explain_tokens(rest, {}, terms)) is not None:
-                return [*(ValueTemplate(token, cursor.typed()) for token in said), *tail]
+                return [*(ValueTemplate(token, cursor.typed()) for token in path_tokens), *tail]
     return _explain_tokens(paths, befores, terms)
 
 
@@ -218,7 +218,7 @@ def _named(column: Mapping[int, str], terms: Sequence[Term]) -> ValueTemplate | 
 
 
 def _indexed(column: Mapping[int, str], holders: Mapping[int, Any], terms: Sequence[Term]) -> ValueTemplate | None:
-    """Return the index in a list as the place of a term's value or record, or as its last one."""
+    """Return a list index as the position of a term's value or record, or as the last one."""
     if not all(isinstance(holder, list) for holder in holders.values()):
         return None
     fields = ["", *stable_fields([item for holder in holders.values() for item in holder])]
@@ -234,13 +234,13 @@ def _indexed(column: Mapping[int, str], holders: Mapping[int, Any], terms: Seque
 
 
 def _find(items: list[Any], key: str, value: Any) -> int | None:
-    """Return the place of a value in a list, or of the first record that has it as a field."""
+    """Return the position of a value in a list, or of the first record with the value in a field."""
     keys = [item.get(key) if key and isinstance(item, dict) else item for item in items]
     return keys.index(value) if is_key(value) and value in keys else None
 
 
 def cover(programs: Sequence[Program], rows: int) -> tuple[list[Program], int]:
-    """Return few programs that give (nearly) all rows, and the rows that none gives."""
+    """Return few programs that cover (almost) all rows, and the rows that none covers."""
     chosen: list[Program] = []
     while rows and programs and len(chosen) < MOST_PROGRAMS:
         best = max(programs, key=lambda one: (one.rows & rows).bit_count())

@@ -19,45 +19,45 @@ Kind = Literal[
     "existence", "membership", "flag", "documented", "comparison", "sign", "equality", "constant", "set", "conjunction"
 ]
 TRUSTED: tuple[Kind, ...] = ("existence", "membership", "flag", "comparison", "documented")
-"""Kinds that may refuse a call once they are established: the others were refuted too often (facts of the issue)."""
+"""Kinds that may refuse a call once they are established; the others were refuted too often (facts of the issue)."""
 
 TIERS: dict[Kind, int] = {
     "existence": 0, "membership": 0, "flag": 0, "documented": 1, "comparison": 1, "sign": 1,
     "equality": 2, "constant": 3, "set": 4, "conjunction": 5,
 }  # fmt: skip
-"""The order of trial: a rival of a later tier is none."""
+"""The order of trial; only conditions of the same or an earlier tier are rivals."""
 
 ITEM = "one"
-"""How checks of a list's items call each of them."""
+"""The variable for an item in checks of a list."""
 
 MOST_PAIRS, MOST_NUMBERS, MOST_SEEN, MOST_WORDS, LEAST_TEXTS, MANY, STEM = 40, 24, 12, 6, 3, 2, 5
 _IDENTIFIER = re.compile(r"(?=.*\d)(?=.*[^\W\d])[\w:.@-]+")
-"""Words with digits, such as identifiers and times: others than those that were met will come."""
+"""Words with digits, such as identifiers and times, of which new ones are to be expected."""
 
 UNMET = 0.02
-"""Share of values met once, which is how often a new one is met, below which a set is taken for closed."""
+"""Share of values seen once (an estimate of unseen values) below which a set counts as closed."""
 
 Documented = Mapping[str, Sequence[Any]]
-"""Constants that the tools' documents name, by the field that may have them; under `PROSE` what its text has."""
+"""Constants that the tools' documents name, by field; under `PROSE` those of the description."""
 
 PROSE = "#"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Condition:
-    """A check that rows fulfil or not.
+    """A check that is true or false for rows.
 
     Args:
         check: The check.
         kind: Its form.
-        true: Bits of the rows in which it holds.
-        known: Bits of those in which it can be evaluated.
-        cost: How long a description it is.
+        true: Bits of the rows for which it is true.
+        known: Bits of the rows on which it can be evaluated.
+        cost: Its description length.
         terms: Its terms.
-        guarded: Whether these must not be none.
+        guarded: Whether the terms must not be None.
         needs: Further conditions for its evaluation.
-        spoken: Of several conditions: the terms that one of them compares with words.
-        parts: The several conditions.
+        spoken: Of a conjunction: the terms that a part compares with words.
+        parts: The parts of a conjunction.
     """
 
     check: str
@@ -73,42 +73,41 @@ class Condition:
 
     @property
     def words(self) -> tuple[Term, ...]:
-        """What it compares with words or numbers: of others than those that were seen it says nothing."""
+        """The terms that it compares with constants; it says nothing about other constants."""
         is_word = self.kind in ("documented", "constant", "set") and (" == " in self.check or " in [" in self.check)
         return self.terms if is_word else self.spoken
 
     @property
     def fails(self) -> int:
-        """Bits of the rows in which it is known not to hold."""
+        """Bits of the rows for which it is known to be false."""
         return self.known & ~self.true
 
     @property
     def guards(self) -> list[str]:
-        """What must hold so that it can be evaluated, of what some rows lack, in its order."""
+        """The conditions for its evaluation that some rows lack, in order."""
         some = (guard for term in self.terms for guard in (*term.guards, *(term.given if self.guarded else ())))
         return list(dict.fromkeys([*some, *self.needs]))
 
     def speaks(self, about: Collection[str]) -> int:
-        """Return of how many of these arguments (`args.id`) and words it speaks."""
+        """Return how many of these arguments (`args.id`) and words it mentions."""
         return len(words_in(self.check).intersection(about)) + sum("." in each and each in self.check for each in about)
 
     @property
     def level(self) -> int:
-        """How far it is from what calls and states show: counts are tried after what they show as it is."""
+        """The order of trial by terms: counts and times are tried after plain values."""
         return int(any(term.of in ("count", "time") for term in self.terms))
 
     @property
     def is_open(self) -> bool:
-        """Whether it holds of constants that were never seen."""
+        """Whether it is true of constants that were never seen."""
         return self.kind in ("constant", "set") and (" != " in self.check or self.check.startswith("not "))
 
     @property
     def whole(self) -> str:
-        """Itself with its guards."""
+        """The check with its guards."""
         return " and ".join([*self.guards, f"({self.check})"])
 
     def within(self, rows: int) -> Condition:
-        """Return itself of these rows alone."""
         return replace(self, true=self.true & rows, known=self.known & rows)
 
     def negated(self) -> Condition:
@@ -121,12 +120,12 @@ class Condition:
 
 @lru_cache(maxsize=100_000)
 def words_in(text: str) -> frozenset[str]:
-    """Return the words of a text or of an expression's names, as far as their forms share a beginning."""
+    """Return the stems of the words in a text or in an expression's names."""
     return frozenset(word.lower().rstrip("s")[:STEM] for word in re.findall(r"[A-Z]?[a-z]{2,}", text))
 
 
 def conjoined(some: Sequence[Condition], rows: int) -> Condition:
-    """Return conditions as one, which is known in all of these rows: what cannot be evaluated does not hold."""
+    """Return a conjunction, which is known in all of these rows: a part that cannot be evaluated is false."""
     if len(some) == 1 and not some[0].guards:
         return some[0]
     true, cost = reduce(and_, (one.true for one in some)), sum(one.cost for one in some)
@@ -138,7 +137,7 @@ _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
 def places(rows: int) -> Iterator[int]:
-    """Yield the numbers of the bits that are set."""
+    """Yield the numbers of the set bits."""
     while rows:
         low = rows & -rows
         yield low.bit_length() - 1
@@ -146,7 +145,7 @@ def places(rows: int) -> Iterator[int]:
 
 
 class Form(NamedTuple):
-    """A way to speak of values that pass `tests`: its text has a place for the expression of each."""
+    """A form of conditions on values that pass `tests`; its text has a placeholder for each expression."""
 
     text: str
     kind: Kind
@@ -156,7 +155,6 @@ class Form(NamedTuple):
     guarded: bool = True
 
     def of(self, *terms: Term) -> Condition:
-        """Return its clause about these terms."""
         pairs = [*zip(terms, self.tests, strict=True)]
         known = reduce(and_, (term.where(test) for term, test in pairs))
         columns = (term.numbers if test == "number" else term.values for term, test in pairs)
@@ -186,7 +184,7 @@ SIGNED = [Form(f"{{}} {sign} 0", "sign", ("number",), partial(SIGNS[_TURNED[sign
 
 
 def build_conditions(terms: Sequence[Term]) -> list[Condition]:
-    """Return conditions over these terms, both ways round, each once."""
+    """Return conditions over these terms, and their opposites, without duplicates."""
     known, keys = numbers(terms), [term for term in terms if term.where("key")]
     holders = [term for term in terms if term.of != "argument" and term.where("holder")]
     plain = [term for term in holders if term.of == "state" and term.where("flat") == term.where("there")]
@@ -205,7 +203,7 @@ def build_conditions(terms: Sequence[Term]) -> list[Condition]:
         *map(FLAG.of, whole),
         *(MEMBER.of(key, holder) for holder in holders for key in keys if holder.text not in key.text),
         *(form.of(*pair) for pair in pairs for form in COMPARED),
-        *map(COUNT.of, counts),  # whether there are any is a flag
+        *map(COUNT.of, counts),  # "there are any" is a flag
         *(form.of(term) for term in (*known, *products) for form in SIGNED),
         *(one for one in equal if one.true.bit_count() > 1),
     ]
@@ -214,13 +212,13 @@ def build_conditions(terms: Sequence[Term]) -> list[Condition]:
 
 
 def are_any(counts: Sequence[Term]) -> Iterator[Condition]:
-    """Yield whether there are any things of those that are counted, both ways round."""
+    """Yield the conditions that there are any counted things, and that there are none."""
     for one in (COUNT.of(term) for term in counts if term.where("counts") == term.where("number")):
         yield from (one, one.negated()) if one.known else ()
 
 
 def of_items(many: Term, states: Sequence[Any]) -> Iterator[Condition]:
-    """Yield conditions that every item of a list argument fulfils: those over its items as rows of their own."""
+    """Yield conditions that every item of a list argument satisfies: those over its items as rows of their own."""
     rows = [(at, item) for at, some in enumerate(many.values) if isinstance(some, list) for item in some]
     listed, owners = many.where("list"), [at for at, _ in rows]
 
@@ -239,12 +237,11 @@ def of_items(many: Term, states: Sequence[Any]) -> Iterator[Condition]:
 
 
 def numbers(terms: Sequence[Term]) -> list[Term]:
-    """Return the terms that are numbers, the simple ones first; a flag is none, but the language's test takes it."""
+    """Return the terms that are numbers, simple ones first; booleans are excluded, though the test accepts them."""
     return [term for term in terms if term.where("number") and not term.where("flag")][:MOST_NUMBERS]
 
 
 def combine(a: Term, b: Term, sign: str) -> Term:
-    """Return the sum, difference or product of two terms."""
     pairs = zip(a.values, b.values, strict=True)
     values = [SIGNS[sign](x, y) if is_number(x) and is_number(y) else MISSING for x, y in pairs]
     return Term(f"({a.text} {sign} {b.text})", values, a.cost + b.cost + 1, "lookup", (a, b))
@@ -257,7 +254,7 @@ def constants(
     documented: Documented = MappingProxyType({}),
     about: Collection[str] = (),
 ) -> list[Condition]:
-    """Return conditions with a constant that hold in the lawful rows and not in the failed ones, or tell words."""
+    """Return conditions with a constant that separate successful from failed rows, or mention words of the error."""
     given, fields = ([term for term in terms if term.of == of] for of in ("argument", "state"))
     sums = [combine(a, b, "+") for a in numbers(given) for b in numbers(fields)][:MOST_PAIRS]
     found: list[Condition] = []
@@ -277,7 +274,7 @@ def constants(
 def _seen(
     term: Term, bad: list[Any], good: list[Any], documented: Documented, about: Collection[str]
 ) -> Iterator[Condition]:
-    """Yield the words that a term has, and sets: the document's; those of one side whose values were met again."""
+    """Yield the words that a term has, and sets: the document's, and those of one side with repeated values."""
     own = documented.get(term.text.rpartition(".")[2], ())
     counts, odd = (Counter(quote(value) for value in some if _is_scalar(value)) for some in (good, bad))
     known = {quote(value): value for value in (*good, *bad) if _is_scalar(value)}
@@ -299,7 +296,7 @@ def _seen(
 
 
 def _is_single(term: Term, value: Any) -> bool:
-    """Return whether a value names a single thing: an identifier, or one that only one thing has that is looked up."""
+    """Return whether a value identifies a single thing: an identifier, or a value that one looked-up thing has."""
     if isinstance(value, str) and _IDENTIFIER.fullmatch(value):
         return True
     if term.of != "lookup" or not term.keys:
@@ -309,7 +306,7 @@ def _is_single(term: Term, value: Any) -> bool:
 
 
 def _threshold(term: Term, bad: list[Any], good: list[Any], named: Sequence[Any]) -> Iterator[Condition]:
-    """Yield limits: those of the lawful rows, and the numbers that the tool's document names."""
+    """Yield limits: those of the successful rows, and the numbers in the tool's document."""
     if not (bad and good):
         return
     edges: list[tuple[str, Any, Kind]] = [(">=", min(good), "constant"), ("<=", max(good), "constant")]
@@ -327,7 +324,7 @@ _is_scalar = TESTS["scalar"]
 
 
 def documented_in(schema: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the constants that a schema names, with the property that may have each; also what its text quotes."""
+    """Yield the constants in a schema with their property names, and those quoted in its descriptions."""
     if isinstance(schema, dict):
         own = [*schema.get("enum", []), *(schema[key] for key in ("const", "minimum", "maximum") if key in schema)]
         quoted = re.findall(r"""["']([^"']{1,40})["']""", str(schema.get("description", "")))
@@ -338,7 +335,7 @@ def documented_in(schema: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def numbers_in(*texts: str) -> list[int | float]:
-    """Return the numbers that a tool's texts name; nothing is not one, for a sign says that."""
+    """Return the numbers in a tool's texts; without 0, which a sign covers."""
     found = {float(one) for text in texts for one in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\w])", text)} - {0.0}
     return [int(one) if one.is_integer() else one for one in sorted(found)][:MOST_SEEN]
 

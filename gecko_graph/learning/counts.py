@@ -1,7 +1,7 @@
 """Terms on several things or on a time: the number of a collection's things that belong to a call, and their sums.
 
-A rule such as "two booked appointments at most" or "open bills of more than 100" speaks of the things that share a
-field with the call. It is known in a row if reads have shown all of them.
+A rule such as "two booked appointments at most" or "open bills of more than 100" is about the things that share a field
+with the call. It is known in a row if reads have shown all of these things.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ ITEM = "one"
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d.*")
 
 Parts = Mapping[str, Sequence[JsonObject]]
-"""Of a row's state: the collections of which reads have shown a part, each with what the parts have in common."""
+"""Of a row's state: partly shown collections, each with the common values of its parts."""
 
 
 class Link(NamedTuple):
-    """A field of a collection's things that must have a term's value."""
+    """A field of a collection's things that must equal a term."""
 
     name: str
     term: Term
 
 
 def build_counts(terms: Sequence[Term], shown: Sequence[Parts]) -> list[Term]:
-    """Return counts and sums of the things that belong to a call, the plain ones first.
+    """Return counts and sums of the things that belong to a call, simple ones first.
 
     Args:
         terms: The plain terms of the calls.
-        shown: By row the parts of its state's collections that reads have shown.
+        shown: By row, the parts of its state's collections that reads have shown.
     """
     holders = [term for term in terms if term.of == "state" and term.cost == 1 and is_collection(term.values)]
     found = [one for holder in holders for one in _counts(holder, terms, shown)]
@@ -45,7 +45,7 @@ def build_counts(terms: Sequence[Term], shown: Sequence[Parts]) -> list[Term]:
 def _counts(holder: Term, terms: Sequence[Term], shown: Sequence[Parts]) -> Iterator[Term]:
     held = [value for value in holder.values if isinstance(value, dict)]
     things = {key: thing for value in held for key, thing in value.items() if thing}
-    columns = stable_fields([*things.values()])  # without the things' own key: no two share it
+    columns = stable_fields([*things.values()])  # without the things' own, unique key
     fields = [name for name in columns if not all(str(one.get(name)) == key for key, one in things.items())]
     keys = [term for term in terms if term.of != "state" and term.where("key")]
     links = [Link(field, term) for field in fields for term in keys if _is_alike(field, term.text)]
@@ -69,18 +69,18 @@ def _counts(holder: Term, terms: Sequence[Term], shown: Sequence[Parts]) -> Iter
 
 
 def _is_shared(things: Mapping[str, Any], name: str) -> bool:
-    """Return whether most things share a field's value with others: else it hardly tells more than the thing itself."""
+    """Return whether most things share a field's value with others; otherwise it is almost a key."""
     return 2 * len({str(thing.get(name)) for thing in things.values()}) <= len(things)
 
 
 def _is_alike(field: str, text: str) -> bool:
-    """Return whether a field is called as what an expression ends with: `pet_id` as `args.petId`."""
+    """Return whether a field has the name at an expression's end: `pet_id` and `args.petId`."""
     name = re.findall(r"\w+", text)[-1]
     return bool(name.replace("_", "").lower() == field.replace("_", "").lower())
 
 
 def _words(things: Mapping[str, Any], fields: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """Yield fields with a value that many things have, if there are few."""
+    """Yield fields with few values, and each value that many things have."""
     for name in fields:
         values = [thing.get(name) for thing in things.values() if isinstance(thing.get(name), str | bool)]
         if 1 < len(known := {*values}) <= MOST_WORDS:
@@ -98,7 +98,7 @@ def _chosen(
         return None
     things = [thing for thing in value.values() if isinstance(thing, dict)]
     if any(name not in thing for thing in things for name in wanted):
-        return None  # of one that a write may have changed nothing is known
+        return None  # unknown after a write
     return [thing for thing in things if wanted.items() <= thing.items()]
 
 

@@ -1,7 +1,7 @@
-"""Explanations of values: the template of the contract language that gives the values of some rows.
+"""Explain values: find a template of the contract language that yields the values of some rows.
 
-Tried in this order: a constant, a term, arithmetic of two, the members of an object, a text with holes, a table of
-what was seen.
+Tried in this order: a constant, a term, arithmetic of two terms, the members of an object, a text with holes, a table
+of observed values.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Seen = Mapping[int, Any]
 
 @dataclass(frozen=True, slots=True)
 class ValueTemplate:
-    """How a value comes about: a template, and the conditions for its evaluation."""
+    """An explanation of a value: a template, and the conditions for its evaluation."""
 
     template: Json
     needs: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Explainer:
     has_tables: bool = True
 
     def explain(self, seen: Seen, name: str = "") -> ValueTemplate | None:
-        """Return how the values of these rows come about; None if nothing simple does. `name`: of their member."""
+        """Return an explanation of the rows' values; None if there is no simple one. `name` is the member's name."""
         if len(seen) < LEAST or any(is_masked(value) for value in seen.values()):
             return None
         values = list(seen.values())
@@ -62,7 +62,7 @@ class Explainer:
         return next((found for way in ways if (found := way(seen)) is not None), None)
 
     def _term(self, seen: Seen, name: str) -> ValueTemplate | None:
-        """Return the first term that has these values, of those that do so one of the same name before all."""
+        """Return the first term with these values, preferably one with the member's name."""
         fitting = (
             term
             for term in self.terms
@@ -75,7 +75,7 @@ class Explainer:
         needs = term.typed()
         texts = [value for value in term.values if isinstance(value, str)]
         if term.of != "argument" and texts and not any("\n" in value for value in texts):
-            needs = (*needs, f"'\\n' not in {term.text}")  # what would become of lines was not seen
+            needs = (*needs, f"'\\n' not in {term.text}")  # the treatment of lines was not observed
         return ValueTemplate("{{ " + term.text + " }}", needs)
 
     def _sum(self, seen: Seen) -> ValueTemplate | None:
@@ -89,7 +89,7 @@ class Explainer:
         return None
 
     def _members(self, seen: Seen) -> ValueTemplate | None:
-        """Return the members of objects with the same keys, and of short lists of one length."""
+        """Return the members of objects with the same keys, or of short lists of the same length."""
         first = next(iter(seen.values()))
         keys = list(first) if isinstance(first, dict) else list(range(min(len(first), LEAST)))
         if not keys or any(len(value) != len(keys) or type(value) is not type(first) for value in seen.values()):
@@ -124,7 +124,7 @@ class Explainer:
 
 
 def escape(value: Json) -> Json:
-    """Return a constant as a template: texts and keys that would be expressions or forms are quoted."""
+    """Return a constant as a template: texts and keys that look like expressions or forms are quoted."""
     if isinstance(value, str):
         return "{{ " + quote(value) + " }}" if "{{" in value or "{%" in value else value
     if isinstance(value, dict):
@@ -133,7 +133,7 @@ def escape(value: Json) -> Json:
 
 
 def fit_text(seen: Mapping[int, str], terms: Sequence[Term]) -> ValueTemplate | None:
-    """Return a template that gives each of these texts, with terms in its holes; None if there is none."""
+    """Return a template that yields each of these texts, with terms in its holes; None if there is none."""
     holes: list[tuple[Term, dict[int, str]]] = []
     for term in terms:
         if all(_show(term.values[row]) in text for row, text in seen.items()):
@@ -160,7 +160,7 @@ def _show(value: Any) -> str:
 
 
 def _sums(known: Sequence[Term], seen: Seen) -> Iterator[Term]:
-    """Yield sums, differences and products of two terms, and of one with a short constant, that give the first row."""
+    """Yield sums, differences and products of two terms, or of one and a short constant, that match the first row."""
     row, value = next(iter(seen.items()))
     for a in known:
         x = a.values[row]
@@ -190,4 +190,4 @@ _MADE: Sequence[tuple[str, Any, Callable[[Any], Any]]] = (
     ("len({}.splitlines())", str, lambda value: len(value.splitlines())),
     ("{}[-1]", list | str, lambda value: value[-1] if value else MISSING),
 )
-"""What results are often made of: the form, of which values, and what it gives."""
+"""Common forms of results: the form, the type of its values, and its function."""

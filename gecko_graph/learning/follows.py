@@ -1,6 +1,6 @@
-"""What services do that their documents do not say: things go with others, come by themselves, or must be new.
+"""Find behavior that documents do not describe: dependent things disappear or appear, or values must be unique.
 
-Each is tried on the rows as a rule of a document is: ten times and none against it establish it.
+Each is tested on the rows like a document's rule: ten rows without a counterexample establish it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Found = Sequence[tuple[str, Observation]]
 
 
 def find_follows(tool: ToolSpec, toolkit: Toolkit, found: Found) -> list[JsonObject]:
-    """Return the things that go or come with a write's own, as reads after it show, by collection, with evidence.
+    """Return the things that disappear or appear with a write's own, by reads after it, by collection, with evidence.
 
-    Of several members by which things may name it that counts which most rows bear out.
+    If several members may refer to the written thing, the one that most rows support is used.
     """
     seen = [(row, one) for branch, row in found if not branch for one in find_followed(toolkit, row)]
     rules = dict[str, tuple[tuple[bool, int], JsonObject]]()
@@ -53,16 +53,16 @@ def find_follows(tool: ToolSpec, toolkit: Toolkit, found: Found) -> list[JsonObj
 
 
 def _going(root: str, field: str) -> JsonObject:
-    """Return the effect that the things go that name the removed one."""
+    """Return the effect that removes the things that refer to the removed one."""
     path = f"{{{{ [{root!r}, name] }}}}"
     loop = {"for_each": f"at(state, [{root!r}], {{}}).items()", "as": ["name", "each"]}
     return {**loop, "when": f"str(each.get({field!r})) == str(place[1])", "op": "gone", "path": path}
 
 
 def _coming(root: str, field: str, came: Sequence[Mapping[str, Json]]) -> list[JsonObject]:
-    """Return the effects that add the things of a new one: what they have in common is known, the rest is a blank.
+    """Return the effects that add the things of a new one: common values are known, the others are blanks.
 
-    A key that is another one each time is drawn, and the thing open: nobody knows it by that key.
+    A key that differs each time is drawn, and the thing is marked open, since nobody knows it by that key.
     """
     count = min(map(len, came))
     effects: list[JsonObject] = []
@@ -83,9 +83,9 @@ def _coming(root: str, field: str, came: Sequence[Mapping[str, Json]]) -> list[J
 
 
 def find_taken(tool: ToolSpec, found: Found) -> JsonObject | None:
-    """Return the rule that members of a new thing must be new, which refusals show although no document tells.
+    """Return the rule that members of a new thing must be unique, which refusals show although no document says so.
 
-    Members of which no lawful call speaks against it are rivals: only a thing that has the same in all is refused.
+    Members without a successful counterexample are rivals, so that only a thing with equal values in all is refused.
     """
     refused = [row for branch, row in found if branch]
     if tool.derived is None or "made" not in (let := tool.derived.data.get("let", {})) or len(refused) < PROPOSED:
@@ -99,20 +99,20 @@ def find_taken(tool: ToolSpec, found: Found) -> JsonObject | None:
             clause, evidence = _try(tool, let, tuple(dict.fromkeys(name for some in right for name in some)), found)
             is_usual = 2 * evidence["for"] >= [branch for branch, _ in found].count(evidence["says"])
             if not is_usual or len(_made_beside(tool, let, found)) < PROPOSED:
-                evidence["status"] = "proposed"  # it may be refused for another reason, such as the number of things
+                evidence["status"] = "proposed"  # there may be another reason, such as a limit
             return {**clause, **said(escape(evidence["says"]), evidence), "evidence": evidence}
     return None
 
 
 def _made_beside(tool: ToolSpec, let: JsonObject, found: Found) -> list[Observation]:
-    """Return the lawful rows in which something is known to have been there already."""
+    """Return the successful rows in which the collection is known not to be empty."""
     alone = [{"check": "at(state, place[0], {}) == {}", "error": "something is there"}]
     contract = Contract.load({"let": let, "requires": alone}, where=tool.name)
     return try_clause(tool, contract, "flag", found, by="rows")[1]
 
 
 def _sent(tool: ToolSpec, let: JsonObject, row: Observation) -> Iterator[str]:
-    """Yield the members of a new thing that a call has sent, but its key, of which the document tells."""
+    """Yield the documented members of a new thing that a call has sent, without its key."""
     returns = "{{ {k: v for k, v in made.items() if v != place[1]} }}"
     contract, given = Contract.load({"let": let, "returns": returns}, where=tool.name), scalars_of(row.args)
     sent = {repr(each) for each in given if each not in (None, "") and not isinstance(each, bool)}

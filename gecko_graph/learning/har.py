@@ -1,8 +1,8 @@
-"""Rows from HAR files (HTTP Archive 1.2), as browsers and proxies write them.
+"""Read rows from HAR files (HTTP Archive 1.2), as written by browsers and proxies.
 
-A user is a thread, told apart by a digest of credential or session cookie; of these nothing stands in a row. Of the
-state is known what the user's reads have shown, by `observes` of the tools' contracts. A call whose bodies were not
-recorded as a whole teaches nothing: its request or its answer is not known.
+A user is a thread, identified by a digest of credential or session cookie, which are in no row. The state is known as
+far as the user's reads have shown it, by `observes` of the tools' contracts. Calls with incomplete bodies are skipped,
+since their request or answer is unknown.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from ..values.places import map_texts
 from .observation import known_by_reads
 
 _NO_RULE = (401, 407, 429)
-"""Refusals that say nothing of the tool."""
+"""Refusals that are not the tool's own."""
 
 _CONFLICT = 409
-"""Of a real call it leaves open what was done; here the whole answer was recorded, and an object in it is a refusal."""
+"""In doubt after a real call; but in a complete recording, a JSON object in it is a refusal."""
 
 _BODILESS = (204, 205)
 """Answers that never have a body."""
 
 _OVERHEAD = 3, 64
-"""Bytes that a recorder may count beside a body: a mark of its encoding; of a compressed one (mitmproxy) its frame."""
+"""Bytes that a recorder may count in addition to a body: its encoding mark; its frame if compressed (mitmproxy)."""
 
 _FRACTION = re.compile(r"[.,](\d+)")
 _SESSION = re.compile(r"(?i)sess|sid$|token|auth|jwt|user|login|csrf")
@@ -53,18 +53,18 @@ _SHORTEST = 6
 
 
 def read_har(file: str | Path, bad: BadRows, toolkit: Toolkit, server: Server | None = None) -> Iterator[Observation]:
-    """Yield a file's calls, user by user in the order of their begin; other entries are counted by cause.
+    """Yield a file's calls, user by user in order of their start; other entries are counted by cause.
 
-    An entry whose begin cannot be read stays behind the one before it.
+    An entry with an unreadable start follows the previous one.
 
     Args:
         file: The file.
-        bad: Where entries are counted that are no call of these tools.
+        bad: Counts the entries that are not calls of these tools.
         toolkit: The tools of an OpenAPI document.
-        server: Where they were called, in place of the document's server.
+        server: The server that was called, if it is not the document's.
 
     Raises:
-        GeckoError: The file cannot be read, or is no HAR; names the place.
+        GeckoError: The file cannot be read, or is not a HAR; names the place.
     """
     operations, threads = Operations(toolkit, server), dict[str, list[Observation]]()
     for number, entry in _in_order(_entries(file)):
@@ -97,7 +97,7 @@ def _entries(file: str | Path) -> list[Any]:
 
 
 def _in_order(entries: list[Any]) -> list[tuple[int, Any]]:
-    """Return entries with their numbers in the order of their begin, whatever its offset and number of digits."""
+    """Return entries with their numbers in order of their start, across offsets and precisions."""
     found: list[tuple[datetime, str, int, Any]] = []
     begin = datetime.min.replace(tzinfo=UTC), ""
     for number, entry in enumerate(entries):
@@ -131,10 +131,10 @@ def _request(entry: JsonObject) -> httpx.Request:
     post, method, url = entry.get("postData") or {}, _part(entry, "method", str), _part(entry, "url", str)
     if post.get("mimeType") and "content-type" not in {name.lower() for name, _ in headers}:
         headers.append(("content-type", str(post["mimeType"])))
-    if str(post.get("mimeType")).startswith(FORMS[1]) and not post.get("text"):  # a browser has left the files out
+    if str(post.get("mimeType")).startswith(FORMS[1]) and not post.get("text"):  # browsers omit files
         raise ValueError("a multipart body whose text is missing")
     coded = [(name.encode(), value.encode()) for name, value in headers]
-    if post.get("params") and not post.get("text"):  # the form's fields stand there alone
+    if post.get("params") and not post.get("text"):  # there are only the form's fields
         content = urlencode(_pairs(post, "params")).encode()
     else:
         size, sent = entry.get("bodySize"), _lowered(headers)
@@ -147,7 +147,7 @@ def _lowered(headers: list[tuple[str, str]]) -> dict[str, str]:
 
 
 def _may_have_body(request: JsonObject, tool: ToolSpec) -> bool:
-    """Return whether a request without a recorded body may have had one: neither document nor sizes say no."""
+    """Return whether a request without a recorded body may have had one: neither document nor sizes exclude it."""
     if not tool.binding or "body" not in (place for place, _ in tool.binding.places.values()):
         return False
     return request.get("bodySize") == -1 and _lowered(_pairs(request, "headers")).get("content-length") != "0"
@@ -157,11 +157,11 @@ def _read_body(what: str, holder: JsonObject, headers: Mapping[str, str], *sizes
     """Return a recorded body. Raises ValueError if it, or a part of it, is missing.
 
     Args:
-        what: What it is called in the message.
-        holder: Where its text stands.
-        headers: What was sent with it, names in small letters.
-        sizes: How many bytes it has, and then those of its transport; below 0 if that is not known.
-        is_told: Whether without any size it is known that there is none.
+        what: Its name in the message.
+        holder: The object with its text.
+        headers: Its headers, with lower-case names.
+        sizes: Its size in bytes, then those of its transport; below 0 if unknown.
+        is_told: Whether there is no body if no size is known.
     """
     content, is_coded = _content(holder), "content-encoding" in headers
     length = headers.get("content-length", "")
@@ -192,7 +192,7 @@ def _answer(response: JsonObject, method: str) -> tuple[Any, Any]:
     if status <= 0:
         raise ValueError("it was not answered")
     if not (200 <= status < 300 or refuses(status) or status == _CONFLICT) or status in _NO_RULE:
-        raise ValueError(f"answered with HTTP {status}, which is not the tool's word")
+        raise ValueError(f"answered with HTTP {status}, so it is not the tool's own answer")
     headers = _lowered(_pairs(response, "headers"))
     kind, _, rest = (headers.get("content-type") or str(content.get("mimeType", ""))).partition(";")
     media = f"{kind};{rest}" if content.get("encoding") == "base64" else kind  # text was decoded
@@ -203,12 +203,12 @@ def _answer(response: JsonObject, method: str) -> tuple[Any, Any]:
     if kind.strip().endswith("json") and isinstance(answer[1], dict) and answer[1].keys() == {"content_type", "bytes"}:
         raise ValueError("the answer's JSON is broken or cut off")
     if status == _CONFLICT and answer[1].keys() & {"http_status", "bytes"}:
-        raise ValueError(f"answered with HTTP {status} and no JSON object, which is not the tool's word")
+        raise ValueError(f"answered with HTTP {status} and not a JSON object, so it is not the tool's own answer")
     return answer
 
 
 def _user(request: httpx.Request, tool: ToolSpec) -> tuple[str, list[str]]:
-    """Return a digest that tells a user from others, and the credentials that it is made of."""
+    """Return a digest that identifies a user, and the credentials from which it is made."""
     crumbs = dict(one.partition("=")[::2] for one in read_cookies(request))
     given = [request.headers.get("authorization", "")]
     for scheme in (each for option in tool.binding.security for each in option.values()) if tool.binding else ():
@@ -221,7 +221,7 @@ def _user(request: httpx.Request, tool: ToolSpec) -> tuple[str, list[str]]:
 
 
 def _without(row: Observation, secrets: list[str]) -> Observation:
-    """Return a row without secrets: those of the request, and what looks like one."""
+    """Return a row without secrets: those of the request, and values that look like secrets."""
     known = sorted((one for one in secrets if len(one) >= _SHORTEST), key=len, reverse=True)
     pattern = re.compile("|".join(map(re.escape, known)) or r"(?!)")
     clean = [

@@ -27,7 +27,7 @@ from .shows import unread_before
 
 BATCH = 500
 MOST_ALIKE = 4
-"""Tools whose refusals of the same kinds are looked at beside a tool's own."""
+"""Most other tools whose refusals of the same kind are used for a tool."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -37,13 +37,13 @@ class Learned:
     """The result of learning.
 
     Args:
-        contracts: By tool, as a file of contracts has them; a tool's written parts are in its own.
+        contracts: Tool to contract, as in a file of contracts; including a tool's written parts.
         bad: Rows that could not be used.
-        unknown: By tool, the parts that its rows have not shown.
+        unknown: Tool to the parts that its rows have not shown.
         contradicted: Branches of written contracts that rows contradict.
-        notes: What a reader should know of the rows: opposites among them, a sample in the place of all.
-        proposals: By tool, what is proposed of its contract: drift and refusals that agents met, what rows contradict.
-        sample: The rows that it was learned from.
+        notes: Notes on the rows: contradictions among them, sampling.
+        proposals: Tool to proposals on its contract: drift and refusals that agents met, contradictions by rows.
+        sample: The rows that were used.
     """
 
     contracts: JsonObject
@@ -55,18 +55,18 @@ class Learned:
     sample: Sampler | None = field(default=None, repr=False, compare=False)
 
     def apply(self, toolkit: Toolkit) -> Toolkit:
-        """Return the toolkit with the learned contracts; what is written stays."""
+        """Return the toolkit with the learned contracts; written parts are kept."""
         return toolkit.with_contracts({"contracts": fill_contracts(toolkit, self.contracts)})
 
     def propose(self, contradicted: Iterable[Contradiction]) -> None:
-        """Take what rows contradict in written contracts, also as proposals."""
+        """Add contradictions of written contracts, also as proposals."""
         for one in contradicted:
             self.contradicted.append(one)
             said: JsonObject = {"part": one.part, "says": one.branch, "for": one.count, "status": "proposed"}
             self.proposals.setdefault(one.tool, []).append(said)
 
     def count_rules(self) -> dict[str, int]:
-        """Return how many rules are established, proposed and refuted."""
+        """Return the number of established, proposed and refuted rules."""
         clauses: Iterable[Any] = (each for one in self.contracts.values() for each in one.get("requires", ()))
         return dict(Counter(str(clause["evidence"]["status"]) for clause in clauses if "evidence" in clause))
 
@@ -78,13 +78,12 @@ class Learned:
 
 @dataclass
 class ReadRows(Work[tuple[int, Any], Sampler]):
-    """The work: numbered observations, or a file of them, to what is sampled of them."""
+    """Work that samples numbered observations, or a file of them."""
 
     toolkit: Toolkit
     server: Server | None = None
 
     def begin(self) -> Callable[[tuple[int, Any]], Sampler]:
-        """Return the function."""
         return self._read
 
     def _read(self, item: tuple[int, Any]) -> Sampler:
@@ -92,7 +91,7 @@ class ReadRows(Work[tuple[int, Any], Sampler]):
         sampler = Sampler(self.toolkit)
         is_file = isinstance(given, str | Path)
         sampler.add(read_file(given, sampler.bad, self.toolkit, server=self.server) if is_file else given, number)
-        sampler.toolkit = _NONE  # which need not come back
+        sampler.toolkit = _NONE  # not needed by the caller
         return sampler
 
 
@@ -131,15 +130,15 @@ def learn_contracts(
     bad: BadRows | None = None,
     progress: Progress | None = None,
 ) -> Learned:
-    """Learn contracts from real calls: the same rows, in any order, give the same contracts.
+    """Learn contracts from real calls; the result does not depend on the order of rows.
 
     Args:
-        toolkit: The tools, as they are documented. What one's contract says stays, held beside the rows.
-        rows: The observations, or files of them as `read_file` takes them.
+        toolkit: The tools, as documented. Written parts of contracts are kept, and compared with the rows.
+        rows: The observations, or files of them for `read_file`.
         server: As for `read_file`.
-        map: Who reads them (`gecko_graph.values.mapping`).
-        bad: Where rows that cannot be used are counted; what reads them may have begun it.
-        progress: Called for each tool with its name, its number and how many there are.
+        map: Runs the reading (`gecko_graph.values.mapping`).
+        bad: Counts rows that cannot be used; it may contain earlier counts.
+        progress: Called for each tool with its name, its number and the number of tools.
 
     Raises:
         ToolkitError: The toolkit is not a Toolkit, or has no tools.
@@ -170,14 +169,14 @@ def learn_contracts(
         learned.notes.extend(_missing_reads(toolkit, tool, [row for _, row in some], unknown))
     learned.contracts.update(_observing(toolkit, learned.contracts))
     if unsaid := [name for name in names if toolkit[name].effect is None]:
-        learned.notes.append(f"nobody says what only reads: give {', '.join(unsaid)} an `effect`, read or write")
+        learned.notes.append(f"unknown whether they only read: give {', '.join(unsaid)} an `effect`, read or write")
     if sampler.left_out > 0:
         learned.notes.append(f"{sampler.left_out:,} rows repeat others, or are beyond the sample of each branch")
     return learned
 
 
 def _observing(toolkit: Toolkit, known: JsonObject) -> JsonObject:
-    """Return the contracts of reads that say no more than what they show."""
+    """Return the contracts of reads that have only `observes`."""
     left = {tool.name: tool.contract for tool in toolkit.observing if tool.name not in known}
     return {name: {**one.data, "requires": []} for name, one in left.items() if one and {*one.data} == {"observes"}}
 
@@ -185,7 +184,7 @@ def _observing(toolkit: Toolkit, known: JsonObject) -> JsonObject:
 def _missing_reads(
     toolkit: Toolkit, tool: ToolSpec, rows: Sequence[Observation], unknown: Sequence[str]
 ) -> Iterator[str]:
-    """Yield which reads would tell why a write is refused, if its rows do not know what they show."""
+    """Yield which reads might explain refusals of a write, if its rows do not know what these show."""
     is_open = not tool.reads and any("without a known reason" in each for each in unknown)
     if reads := ", ".join(unread_before(toolkit, rows)) if is_open else "":
         yield f"{tool.name}: nothing explains some refusals: more could be learned if each call came after {reads}"

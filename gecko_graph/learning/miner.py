@@ -1,4 +1,4 @@
-"""The miner: one tool's rows as a contract with its evidence."""
+"""The miner: derive a contract with its evidence from one tool's rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, Rule, Sample, find_region,
 from .terms import MISSING, Term, build_terms, quote
 
 CHUNK = 12
-"""Conditions in one clause, for an expression has a limit."""
+"""Most conditions in one clause, since expressions are limited in size."""
 
 _BRACES, _HOLES = r"\{[{%]", r"\{\{.*?\}\}"
 OUTSIDE, UNLEARNED = "outside of the seen calls", "its result was not learned"
@@ -44,25 +44,25 @@ def mine(
     documented: Documented,
     others: Alike = (),
 ) -> tuple[JsonObject, list[str]]:
-    """Return a tool's rows as a contract, and the parts that they have not shown.
+    """Return a contract mined from a tool's rows, and the parts that they have not shown.
 
     Args:
         tool: The tool.
-        found: Its rows, each with its branch: "" for a lawful one, else the kind of its refusal.
-        documented: Constants that the tools' documents name.
-        others: Tools that are refused alike, with their rows.
+        found: Its rows, each with its branch: "" for success, else the kind of its refusal.
+        documented: Constants in the tools' documents.
+        others: Tools with similar refusals, with their rows.
     """
     whole, unknown = Rows.of(tool, found, documented), list[str]()
     whole.others = cache(lambda: [*beside(whole, found, others)])
     refusing, doubts = _requirements(whole, unknown)
     seen = whole.sample.lawful.bit_count()
     refusals = {kind: rows.bit_count() for kind, rows in whole.kinds()}
-    # `touches`, of the state: what else it changes if its effects are not known
+    # `touches`: root keys of the state, which it may change if its effects are unknown
     touched = {tokens(each["path"])[0] for row in whole.rows for each in row.change or () if each["path"]}
     evidence: JsonObject = {"rows": len(found), "lawful": seen, "refusals": refusals, "touches": sorted(touched)}
     if seen < PROPOSED:
         doubts = ["False"]
-        unknown.append(f"only {seen} lawful calls were seen")
+        unknown.append(f"only {seen} successful calls were seen")
         refusing += _never(whole) if not seen and len(found) >= PROPOSED else ()
         parts: JsonObject = {}
     else:
@@ -89,12 +89,12 @@ def _requirements(whole: Rows, unknown: list[str]) -> tuple[list[JsonObject], li
             if not rules and rows.bit_count() >= PROPOSED:
                 unknown.append(f"{rows.bit_count()} refusals without a known reason: {kind}")
             rare |= left
-        # of other constants than those that were seen an open rule says nothing
+        # an open rule says nothing about constants that were not seen
         rare |= reduce(or_, (rule.rows for rule in rules if rule.best.is_open), 0)
     doubts = _apart(whole.sample, whole.sample.lawful, rare)
     clauses: list[JsonObject] = []
     while found:
-        # the first clause that fails gives the error: it must not fail if calls met another one
+        # the first failing clause gives the error, so it must not fail for calls with another error
         first = min(
             found, key=lambda one: sum((rows & one[0].best.fails & ~one[1]).bit_count() for _, rows, _ in found)
         )
@@ -106,9 +106,9 @@ def _requirements(whole: Rows, unknown: list[str]) -> tuple[list[JsonObject], li
 
 
 def _shared_rules(whole: Rows, failed: int, about: Collection[str]) -> tuple[list[Rule], int]:
-    """Return the rules of other tools' refusals of the same kind, as far as the tool has the same arguments.
+    """Return the rules of other tools' refusals of the same kind, if the tool has the same arguments.
 
-    It only warns: that the kind is the same is read from the message.
+    They only warn, since only the message tells that the kind is the same.
     """
     for both in whole.others():
         alike = next((rows for _, rows in both.kinds() if not failed & ~rows), 0)
@@ -120,7 +120,7 @@ def _shared_rules(whole: Rows, failed: int, about: Collection[str]) -> tuple[lis
 
 
 def _never(whole: Rows) -> list[JsonObject]:
-    """Return the warning of a tool that was refused each time: a call that is lawful may not have been tried yet."""
+    """Return the warning of a tool that was always refused; a valid call may not have been tried yet."""
     count, (kind, rows) = len(whole.rows), whole.kinds()[0]
     told = f"refused each of {count} times, {rows.bit_count()} of them by {re.sub(_BRACES, HOLE, kind)}"
     evidence = weigh("never", count, len({*whole.sample.starts}), [], is_clear=False, lawful=0, rivals=0)
@@ -128,7 +128,7 @@ def _never(whole: Rows) -> list[JsonObject]:
 
 
 def _clauses(sample: Sample, rule: Rule, error: Json, name: str) -> tuple[list[JsonObject], list[str]]:
-    """Return a rule's clauses, and what all lawful calls had so that it could be evaluated."""
+    """Return a rule's clauses, and the guards that all successful calls satisfied."""
     some = [rule.best, *(rule.rivals if rule.evidence["status"] != "refuted" else ())]
     guards = list(dict.fromkeys(guard for one in some for guard in one.guards))
     when = {"when": " and ".join(guards)} if guards else {}
@@ -142,7 +142,7 @@ def _clauses(sample: Sample, rule: Rule, error: Json, name: str) -> tuple[list[J
 
 
 def _error(whole: Rows, kind: str, rows: int, explainer: Explainer) -> Json:
-    """Return the error of refusals of one kind as a template, `…` if nothing explains a part."""
+    """Return the error of refusals of one kind as a template, with `…` for unexplained parts."""
     word = whole.holes.get(kind)
     rows &= word.where("there") if word else rows
     seen = {at: whole.rows[at].result for at in places(rows)}
@@ -156,7 +156,7 @@ def _error(whole: Rows, kind: str, rows: int, explainer: Explainer) -> Json:
 
 
 def _apart(sample: Sample, inside: int, odd: int) -> list[str]:
-    """Return the condition without which a call may be one of the odd ones that nothing explains."""
+    """Return the condition outside of which a call may be one of the unexplained ones."""
     region = find_region(sample, inside, odd) if odd else None
     if region is not None:
         return [f"({region.whole})"]
@@ -164,7 +164,7 @@ def _apart(sample: Sample, inside: int, odd: int) -> list[str]:
 
 
 def _forms(whole: Rows) -> list[str]:
-    """Return the common forms of all lawful calls: outside of them nothing is known."""
+    """Return the common forms of all successful calls; outside of them nothing is known."""
     lawful = list(places(whole.sample.lawful))
     checks: list[str] = []
     for term in whole.sample.terms:
@@ -184,12 +184,12 @@ def _passing(doubts: Sequence[str]) -> Iterator[JsonObject]:
 
 
 def _answers(whole: Rows, unknown: list[str], evidence: JsonObject, doubts: list[str]) -> JsonObject:
-    """Return effects and result, as far as they are known; what effects need is added to the doubts."""
-    # a call whose arguments are masked shows not what becomes of them
+    """Return effects and result as far as they are known; conditions of effects are added to the doubts."""
+    # masked arguments do not show their effect
     masked = sum(1 << at for at, row in enumerate(whole.rows) if is_masked(row.args))
     sample = whole.sample = replace(whole.sample, lawful=whole.sample.lawful & ~masked)
     lawful = whole.lawful()
-    # only of lawful calls: what is looked up has other fields if it is refused
+    # terms of successful calls only: looked-up things have other fields if the call is refused
     after, before = (
         build_terms(
             whole.args, [known_value(some[at]) if at in some else MISSING for at in range(len(whole.rows))], root
@@ -203,7 +203,7 @@ def _answers(whole: Rows, unknown: list[str], evidence: JsonObject, doubts: list
     changes, needed = _branched(sample, changed, left)
     is_still = changes and not any(program.value.template for _, program in changes)
     if is_still and not whole.tool.reads and sample.lawful.bit_count() < ESTABLISHED:
-        changes = None  # that nothing changes is no news of a few calls
+        changes = None  # too few calls to conclude that nothing changes
     evidence["effects"], evidence["returns"] = _said(changes, left, sample), _said(returns, odd, sample)
     shown = {**({} if whole.tool.reads else {"changes": changes}), "returns": returns}
     unknown += [f"what it {word}" for word, one in shown.items() if one is None]
@@ -211,9 +211,9 @@ def _answers(whole: Rows, unknown: list[str], evidence: JsonObject, doubts: list
         return {}
     doubts += [*needed, *(need.replace("before", "state") for one in changed for need in one.value.needs)]
     if left.bit_count() >= PROPOSED and (region := find_region(sample, sample.lawful & ~left, left)):
-        doubts.append(f"({region.whole})")  # so many odd ones are no accident if a condition tells them apart
+        doubts.append(f"({region.whole})")  # many exceptions that a condition separates are no accident
     made: JsonObject = {}
-    if not whole.tool.reads:  # also none, when its result is open
+    if not whole.tool.reads:  # [] if its result is open
         made["effects"] = _effects(changes) if any(program.value.template for _, program in changes) else []
     apart = [_before(each) for each in (*_apart(sample, sample.lawful & ~odd, odd), *known)] if returns else []
     made["returns"] = _returns(returns, apart) if returns else {"cases": [{"pass": UNLEARNED}]}
@@ -224,9 +224,9 @@ Branches = list[tuple[str, Program]]
 
 
 def _branched(sample: Sample, programs: Sequence[Program], left: int) -> tuple[Branches | None, list[str]]:
-    """Return programs, each with the condition that leads to it ("" for the last); None if none is known.
+    """Return programs, each with its condition ("" for the last); None if none is known.
 
-    The second value is what must hold so that one of them is: where words tell them apart, no other than those seen.
+    The second value are conditions for the choice: if words separate the programs, only seen words are known.
     """
     if not programs or left.bit_count() > EXCEPTIONS * sample.lawful.bit_count():
         return None, []
@@ -237,7 +237,7 @@ def _branched(sample: Sample, programs: Sequence[Program], left: int) -> tuple[B
         if not remaining & ~waiting[0].rows or len(waiting) == 1:
             return [*found, ("", waiting[0])], [check for one in words.values() for check in _seen_words(sample, one)]
         for program in sorted(waiting, key=lambda one: one.value.template == []):
-            # a row that two programs give, such as a flag that was set already, speaks for neither
+            # a row that two programs explain (such as a flag that was already set) supports neither
             others = 0
             for other in waiting:
                 others |= other.rows if other is not program else 0
@@ -255,7 +255,7 @@ def _branched(sample: Sample, programs: Sequence[Program], left: int) -> tuple[B
 
 
 def _seen_words(sample: Sample, term: Term) -> list[str]:
-    """Return that a value is one that lawful calls had, where these are few."""
+    """Return the condition that a term has a value seen in successful calls, if these are few."""
     seen = {quote(value) for at in places(sample.lawful) if (value := term.values[at]) is not MISSING}
     return [f"{term.text} in [{', '.join(sorted(seen))}]"] if len(seen) <= MOST_SEEN else []
 
@@ -268,7 +268,7 @@ def _effects(branches: Branches) -> list[JsonObject]:
 
 
 def _first(branches: Branches, number: int) -> list[str]:
-    """Return the condition of a branch and of none before it."""
+    """Return the conditions of a branch, including the negation of earlier ones."""
     when = branches[number][0]
     return [*(f"not ({each})" for each, _ in branches[:number]), *([when] if when else [])]
 
@@ -296,7 +296,7 @@ def _said(branches: Branches | None, left: int, sample: Sample) -> JsonObject:
 
 
 def _loadable(tool: ToolSpec, contract: JsonObject, evidence: JsonObject, unknown: list[str]) -> JsonObject:
-    """Return the contract, or the part of it that can be loaded: what does not suit the tool's document is left out."""
+    """Return the contract, or its loadable part; parts that do not fit the tool's document are left out."""
     for part in ("", "returns", "effects", "requires"):
         if part:
             contract = {key: value for key, value in contract.items() if key != part}

@@ -1,4 +1,4 @@
-"""Observations of a world's calls, with a thread's earlier and later reads: the record is in `values`."""
+"""Observe a world's calls, with a thread's earlier and later reads; the record is in `values`."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from ..world.rung import Answer
 from ..world.world import World
 
 MOST_THREADS = 1_000
-"""Threads whose next write is waited for at once."""
+"""Most threads that wait for their next write at the same time."""
 
 TOGETHER, BEFORE, LONGER = 150, 50, 150
-"""Calls of a thread that one world follows, and those before them that tell it what is known; if documents do, too."""
+"""Calls of a thread that one world follows, and the calls before them that show its state; the latter with
+documents."""
 
 
-def observe_world(world: World, *, source: str = "world", versions: JsonObject | None = None) -> list[Observation]:
-    """Return the calls of a world that were really made (`World.record`), each with what is trusted of its state."""
+def observe_world(world: World, *, source: str = "world") -> list[Observation]:
+    """Return the real calls of a world (`World.record`), each with the trusted part of its state."""
     steps, reads = [step for step in world.log if "outcome" in step], world.toolkit.is_read
-    more: dict[str, Any] = {"start": world.snapshot()["start"], "source": source, "versions": versions or {}}
+    more: dict[str, Any] = {"start": world.snapshot()["start"], "source": source}
     real = (at for at, step in enumerate(steps) if not step["outcome"]["simulated"])
     return list(with_later((observe_step(steps[at], steps[:at], reads=reads, **more) for at in real), reads))
 
 
 def known_by_reads(calls: Sequence[Observation], toolkit: Toolkit) -> Iterator[Observation]:
-    """Yield a thread's calls with what reads had shown: beside them, and of the state by the contracts' `observes`."""
+    """Yield a thread's calls with the results of earlier reads and the state that reads show (by `observes`)."""
     for first in range(0, len(calls), TOGETHER):
         before, world = LONGER if any(tool.derived for tool in toolkit) else BEFORE, World(toolkit)
         start = max(0, first - before)
@@ -42,9 +43,9 @@ def known_by_reads(calls: Sequence[Observation], toolkit: Toolkit) -> Iterator[O
 
 
 def with_later(rows: Iterable[Observation], reads: Callable[[str], bool]) -> Iterator[Observation]:
-    """Yield rows with the reads of the same thread after each, until that wrote: a row is written before there are any.
+    """Yield rows with the reads of the same thread after each, up to the next write; they follow a row in the file.
 
-    A thread is known by its rows' `source`, and its rows keep their order; those without one stay as they are.
+    A thread is identified by its rows' `source`, and its rows keep their order; rows without source are unchanged.
 
     Args:
         rows: The rows.

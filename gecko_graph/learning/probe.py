@@ -1,4 +1,4 @@
-"""Probes of a sandbox: calls that separate rival rules, or touch unseen things, made for real."""
+"""Probe a sandbox by real calls that separate rival rules, or touch unseen things."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .shows import reads_of
 
 LIMIT, A_ROUND, VALUES, TIMEOUT_S = 200, 3, 12, 30.0
 _ODD: tuple[Json, ...] = ("no-such-thing", "", 0, -1, 1_000_000, None)
-"""Values that a tool may refuse in a way that nobody has met."""
+"""Values that a tool may refuse in ways not seen before."""
 
 
 def probe(
@@ -34,17 +34,17 @@ def probe(
     progress: Progress | None = None,
     observe: Observe = None,
 ) -> list[Observation]:
-    """Make calls on a sandbox, if nothing is lost, and return their results.
+    """Make calls on a sandbox, where nothing can be lost, and return their results.
 
-    A call is made for what is not known of it: first where rival rules disagree, then where rows have shown nothing.
-    Reads that show what a write meets are made before it, if that is not known.
+    Calls are chosen by what is unknown: first where rival rules disagree, then where rows have shown nothing. Reads
+    that show the state of a write are made before it, if that is unknown.
 
     Args:
         toolkit: The tools, whose real functions lead to the sandbox.
-        learned: The contracts learned so far; their rows give the arguments that are varied.
-        limit: Calls at most.
+        learned: The contracts learned so far; arguments of their rows are varied.
+        limit: Most calls.
         progress: Called before each with the tool's name, its number and `limit`.
-        observe: Where each row goes at once, as for `World`.
+        observe: Receives each row at once, as for `World`.
     """
     world, pool, done, count = World(learned.apply(toolkit), observe=observe), _Pool(learned), set[str](), 0
     while calls := [(tool, args) for tool in world.toolkit if tool.real for args in _choose(tool, pool, world, done)]:
@@ -64,7 +64,7 @@ def probe(
 
 
 def _with_reads(calls: Iterable[tuple[ToolSpec, JsonObject]], world: World) -> Iterator[tuple[ToolSpec, JsonObject]]:
-    """Yield calls, before a write the reads of what is not known in the state that it meets."""
+    """Yield calls; before a write, the reads of unknown parts of its state."""
     for tool, args in calls:
         if not tool.reads:
             yield from ((read, some) for read, some in reads_of(world.toolkit, args, world.state) if read.real)
@@ -72,7 +72,7 @@ def _with_reads(calls: Iterable[tuple[ToolSpec, JsonObject]], world: World) -> I
 
 
 class _Pool:
-    """Values by the name of the argument or member that held them, the latest last."""
+    """Values by the name of their argument or member, the latest last."""
 
     def __init__(self, learned: Learned) -> None:
         self._values: dict[str, list[Json]] = {}
@@ -94,7 +94,7 @@ class _Pool:
 
 
 def _choose(tool: ToolSpec, pool: _Pool, world: World, done: set[str]) -> list[JsonObject]:
-    """Return the few calls of a tool that are worth most, and were not made yet."""
+    """Return the few most informative calls of a tool that were not made yet."""
     ranked: dict[str, tuple[int, JsonObject]] = {}
     for args in _variants(tool, pool):
         key = digest([tool.name, args])
@@ -119,9 +119,9 @@ def _variants(tool: ToolSpec, pool: _Pool) -> Iterator[JsonObject]:
 
 
 def _rank(tool: ToolSpec, args: JsonObject, state: JsonObject) -> int:
-    """Return 0 where rivals disagree, 1 if nothing is known, 2 if the tool's rules foresee what comes."""
+    """Return 0 if rivals disagree, 1 if nothing is known, 2 if the tool's rules predict the outcome."""
     if tool.contract is None or tool.contract.data.get("evidence", {}).get("refusals") == {}:
-        return 1  # of a tool that never refused a call no rule is known
+        return 1  # a tool without refusals has no rules
     run = open_run(tool.contract, tool, Observation(tool.name, args, "ok", None, state))
     if run.refusal() is not None:
         return 2

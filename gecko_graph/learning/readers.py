@@ -1,4 +1,4 @@
-"""Rows of real calls from files that others write, such as OpenAI messages."""
+"""Read rows of real calls from other programs' files, such as OpenAI messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .har import read_har
 from .observation import known_by_reads, with_later
 
 ENDINGS = (*OF_ROWS, ".har")
-"""Of the files that a folder of rows holds."""
+"""Endings of the files in a folder of rows."""
 
 
 def read_file(
@@ -27,13 +27,13 @@ def read_file(
     """Yield the observations of a HAR file (`.har`), of JSON lines (also `.gz`), a JSON list or Parquet.
 
     A row holds an observation, or a conversation's OpenAI messages. What a thread's later reads showed
-    are added to each of its rows.
+    its rows.
 
     Args:
         file: The file; its rows may be of different kinds.
-        bad: Where rows are counted that are of none.
-        toolkit: Says which tools only read, so that a thread's reads are added to its calls; HAR files need it.
-        server: Of a HAR file, if the tools were called, in place of the document's server.
+        bad: Counts unusable rows.
+        toolkit: Tells which tools only read, so that a thread's reads are added to its calls; required for HAR files.
+        server: For a HAR file, the server of the calls, if it is not the document's.
 
     Raises:
         GeckoError: The file cannot be read.
@@ -70,9 +70,9 @@ def _is_packed(key: str, value: Json) -> bool:
 def read_messages(
     messages: list[Any], *, source: str = "", bad: BadRows | None = None, toolkit: Toolkit | None = None
 ) -> Iterator[Observation]:
-    """Yield the calls of one conversation in OpenAI's form, by `toolkit` with what its reads had shown before each.
+    """Yield the calls of a conversation in OpenAI's form; with `toolkit`, with the results of earlier reads.
 
-    A result whose text begins with "Error", or that has `error`, is one.
+    A result is an error if its text begins with "Error", or it has `error`.
     """
     rows = list(_answered(messages, source, bad))
     if toolkit is not None:
@@ -96,23 +96,23 @@ def _answered(messages: list[Any], source: str, bad: BadRows | None) -> Iterator
 
 def _calls(message: JsonObject, source: str, bad: BadRows | None) -> Iterator[tuple[str, str, JsonObject]]:
     for call in cast("list[Any]", message.get("tool_calls") or []):
-        function = call.get("function") or call  # some write a call's name and arguments beside its id
+        function = call.get("function") or call  # some producers write name and arguments beside the id
         args, name = read_result(function.get("arguments") or "{}"), function.get("name")
         if isinstance(args, dict) and isinstance(name, str):
             yield str(call.get("id")), name, args
         elif bad:
-            bad.add("arguments are no JSON object", source)
+            bad.add("arguments are not a JSON object", source)
 
 
 def fails(result: Json) -> bool:
-    """Return whether a result that nobody has marked says that the call did not work."""
+    """Return whether a result without a status is an error."""
     if isinstance(result, str):
         return result.lstrip().lower().startswith("error")
     return isinstance(result, dict) and bool(result.get("error"))
 
 
 def read_result(content: Any) -> Json:
-    """Return a tool message's content: JSON if it is some, else its text."""
+    """Return a tool message's content: parsed JSON, else its text."""
     if isinstance(content, list):
         content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     if not isinstance(content, str):

@@ -1,4 +1,4 @@
-"""Written contracts compared with real calls: the branches that rows contradict."""
+"""Compare written contracts with real calls: find the branches that rows contradict."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Contradiction:
     Args:
         tool: The tool.
         part: `requires`, `effects` or `returns`.
-        branch: The clause that refused a lawful call, the kind of refusal that no clause foresees, or the place where
-            state or result came out otherwise.
-        count: How many rows contradict it.
-        rows: The digests of the first of them.
+        branch: The clause that refused a successful call, the kind of an unforeseen refusal, or the path of the
+            difference in state or result.
+        count: Number of contradicting rows.
+        rows: Digests of the first of them.
     """
 
     tool: str
@@ -64,11 +64,11 @@ def contradicted(tool: ToolSpec, row: Observation) -> Iterator[tuple[Part, str]]
     clause = refusal.violations[0]["clause"] if refusal else ""
     if row.status == "error":
         kind = kind_of(row.result, row.args)
-        # also if a clause cannot be evaluated: none said that the call would be refused
+        # also if a clause cannot be evaluated, since none predicted the refusal
         if refusal is None and run.unknown is None and "requires" in contract.data:
             yield "requires", f"no clause foresees: {kind}"
         elif refusal is not None and not (refusal.reason or kind.endswith(kind_of(refusal.error, row.args))):
-            # an exception's name may stand before its text
+            # an exception's name may precede its text
             yield "requires", f"{clause} refuses a call that was refused otherwise: {kind}"
         return
     if clause:
@@ -78,7 +78,7 @@ def contradicted(tool: ToolSpec, row: Observation) -> Iterator[tuple[Part, str]]
 
 
 def _answers(contract: Contract, tool: ToolSpec, row: Observation, before: JsonObject) -> Iterator[tuple[Part, str]]:
-    """Yield where result and state came out otherwise than a contract has them."""
+    """Yield the places where result and state differ from the contract's."""
     runs = [open_run(contract, tool, row, seed) for seed in (0, 1)]
     try:
         answer, again = (run.answer() for run in runs)
@@ -101,7 +101,7 @@ def without_explained(
     rows: Iterable[Observation],
     let: JsonObject | None = None,
 ) -> list[JsonObject]:
-    """Return learned clauses without those that are not established, and whose refusals all others explain as well.
+    """Return learned clauses without proposed ones whose refusals the other clauses explain, too.
 
     `let` are the lets of both.
     """
@@ -118,9 +118,9 @@ def without_explained(
 def try_clause(
     tool: ToolSpec, contract: Contract, kind: str, found: Sequence[tuple[str, Observation]], *, by: str
 ) -> tuple[JsonObject, list[Observation]]:
-    """Return the evidence that rows give for a contract of one clause, and the lawful rows that it would refuse.
+    """Return the evidence that rows give for a contract of one clause, and the successful rows that it would refuse.
 
-    A `model` says a clause, which may be right by accident, or a `document`.
+    The clause is from a `model`, which may be right by accident, or from a `document`.
     """
     some = [pair for pair in found if pair[1].before is not None or not contract.state_keys]
     runs = [(branch, row, run := open_run(contract, tool, row), run.refusal()) for branch, row in some]
@@ -142,7 +142,7 @@ def _fires(contract: Contract, tool: ToolSpec, row: Observation) -> bool:
 
 
 def _differs(ours: Json, again: Json, real: Json) -> str:
-    """Return the first place where reality differs, "" for none; what another seed changes is drawn and may differ."""
+    """Return the first place where reality differs, or ""; values that depend on the seed may differ."""
     if json_equal(ours, real):
         return ""
     made, other, seen = (dict(scalars(each)) for each in (ours, again, real))

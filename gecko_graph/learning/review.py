@@ -1,4 +1,4 @@
-"""Proposals in a file of learned contracts, and a person's decisions on them."""
+"""List the proposals in a file of learned contracts, and apply a person's decisions on them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PARTS, EVIDENCE = ("effects", "returns"), ("for", "status", "by")
 
 
 class ContractProposal(NamedTuple):
-    """A proposal of rows or a model that nobody has decided.
+    """An undecided proposal, by rows or a model.
 
     Args:
-        id: `TOOL/CLAUSE`, `TOOL/effects` or `TOOL/returns`; `TOOL/agent-NUMBER` of what agents say of a part.
+        id: `TOOL/CLAUSE`, `TOOL/effects` or `TOOL/returns`; `TOOL/agent-NUMBER` for an agent's proposal on a part.
         contract: The contract that it is part of.
-        rule: The clause, or the contract's effects or result by their name; `part` and `says` of what agents say.
+        rule: The clause, or the contract's effects or result by name; `part` and `says` of an agent's proposal.
         evidence: The counts for and against it.
     """
 
@@ -38,17 +38,17 @@ class ContractProposal(NamedTuple):
         return "check" in self.rule or self.rule.get("part") == "requires"
 
     def shown(self) -> str:
-        """Return the rule in words, and as it stands in the file, as YAML, without its evidence."""
+        """Return the rule in words, and as YAML as in the file, without its evidence."""
         said = {key: value for key, value in self.rule.items() if key not in ("id", "evidence", *EVIDENCE)}
         parts = [format_document({key: value}, ".yaml").strip() for key, value in said.items()]
         words = in_words(str(said.get("check", "")))
-        parts = [part[1:-1] if part.startswith("{") else part for part in parts]  # a key a line
+        parts = [part[1:-1] if part.startswith("{") else part for part in parts]  # one key per line
         return "\n".join([*([f"# lawful if {words}"] if words else []), *parts])
 
     def decide(self, word: Literal["accept", "drop"], *, by: str, check: str = "") -> None:
-        """Put a decision into the contract: an accepted proposal is established by a name, a dropped one is gone.
+        """Apply a decision to the contract: an accepted proposal is established by a name, a dropped one is removed.
 
-        `check` takes the place of a clause's own. Raises ContractError if it cannot be loaded.
+        `check` replaces a clause's own. Raises ContractError if it cannot be loaded.
         """
         if "says" in self.rule:
             if word == "accept" and self.is_clause:
@@ -60,12 +60,12 @@ class ContractProposal(NamedTuple):
         self.evidence.update(status="established" if word == "accept" else "dropped", by=by)
 
     def _add_clause(self, check: str, by: str) -> None:
-        """Add what agents were refused for to the contract. Raises ContractError without a check that can be loaded."""
+        """Add a clause for a refusal that agents met. Raises ContractError without a valid check."""
         if not (check and self.contract):
             why = "only its error is known: edit it, and write the condition"
             raise ContractError(f"{self.id}: {why if self.contract else 'the contract of its tool is in another file'}")
         evidence = {"kind": "person", "for": self.rule["for"], "status": "established", "by": by}
-        error = escape(str(self.rule["says"]).removeprefix(REFUSED))  # a service's text is no template
+        error = escape(str(self.rule["says"]).removeprefix(REFUSED))  # a service's text is not a template
         clause = {"id": self.id.rpartition("/")[2], "check": check, **refused_by(error)}
         Contract.load({"requires": [clause]}, where=self.id)
         self.contract.setdefault("requires", []).append({**clause, "evidence": evidence})
@@ -84,7 +84,7 @@ class ContractProposal(NamedTuple):
 
 
 def find_proposals(document: Any) -> list[ContractProposal]:
-    """Return the proposals of a file of contracts. Raises GeckoError if it is none."""
+    """Return the proposals of a file of contracts. Raises GeckoError if it is not one."""
     contracts = document.get("contracts") if isinstance(document, dict) else None
     if not isinstance(contracts, dict) or not all(isinstance(one, dict) for one in contracts.values()):
         raise GeckoError("no file of contracts: it has no `contracts`")

@@ -1,4 +1,4 @@
-"""The rows of a tool with their terms, conditions, kinds of refusals, and the changes of lawful rows."""
+"""The rows of a tool with their terms, conditions, kinds of refusals, and the changes of successful rows."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .rules import EXCEPTIONS, PROPOSED, Sample
 from .terms import MISSING, Term, build_terms, grouped
 
 MOST_PARTS = 6
-"""Values of an argument that may be branches."""
+"""Most values of an argument that may be branches."""
 
 Alike = Iterable[tuple[ToolSpec, Sequence[tuple[str, Observation]]]]
-"""Tools that are refused alike, with their rows."""
+"""Tools with similar refusals, with their rows."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,8 @@ class Rows:
     sample: Sample
     holes: dict[str, Term] = field(default_factory=dict)
     others: Callable[[], Sequence[Rows]] = tuple
-    """Yields the rows with those of a tool that is refused alike, by the arguments that both have; own ones first."""
+    """Returns the rows joined with those of each tool with similar refusals, by their common arguments; own ones
+    first."""
 
     @classmethod
     def of(
@@ -72,7 +73,7 @@ class Rows:
         return cls(tool, branches, rows, args, sample)
 
     def lawful(self) -> Lawful:
-        """Return the changes in the lawful rows; a tool that only reads has changed nothing."""
+        """Return the changes in the successful rows; a tool that only reads has changed nothing."""
         some = {at: self.rows[at] for at in places(self.sample.lawful)}
         befores = {at: row.before for at, row in some.items() if row.before is not None}
         afters = {at: row.before if row.change is None and self.tool.reads else row.after for at, row in some.items()}
@@ -83,7 +84,7 @@ class Rows:
     def kinds(self) -> list[tuple[str, int]]:
         """Return the kinds of refusals with their rows, the most frequent first.
 
-        Kinds whose messages differ in one word are one if a term has that word: `order is shipped`, `is cancelled`.
+        Kinds that differ in one word are merged if a term has that word: `order is shipped`, `is cancelled`.
         """
         found = grouped((at, branch) for at, branch in enumerate(self.branches) if branch)
         alike: dict[tuple[str, str], dict[str, str]] = {}
@@ -98,7 +99,7 @@ class Rows:
         return sorted(found.items(), key=lambda pair: (-pair[1].bit_count(), pair[0]))
 
     def _find_word(self, words: Mapping[str, str], found: Mapping[str, int]) -> Term | None:
-        """Return the word of each kind in the state, by the rows that know it."""
+        """Return the term of the state whose value is the kind's word, by the rows that know it."""
         seen = {at: word for kind, word in words.items() for at in places(found[kind])}
         for term in (term for term in self.sample.terms if term.of != "argument"):
             known = {at: word for at, word in seen.items() if term.values[at] is not MISSING}
@@ -109,7 +110,7 @@ class Rows:
 
 
 def _without_marks(row: Observation) -> Observation:
-    """Return a row whose state holds what is known, and not which reads have shown it: no rule is about that."""
+    """Return a row whose state lacks the record of shown parts, which no rule is about."""
     if row.before is None:
         return row
     before, was = without_marks(row.before), row.after
@@ -119,14 +120,14 @@ def _without_marks(row: Observation) -> Observation:
 
 
 def known_value(value: Json) -> Any:
-    """Return a value without its masked parts, MISSING for an unknown one."""
+    """Return a value without its masked parts; MISSING if it is masked itself."""
     if isinstance(value, dict):
         return without_masked(value)
     return MISSING if is_masked(value) else value
 
 
 def beside(whole: Rows, found: Sequence[tuple[str, Observation]], others: Alike) -> Iterator[Rows]:
-    """Yield a tool's rows with those of each other one, by the arguments of both."""
+    """Yield a tool's rows joined with those of each other tool, by their common arguments."""
     for other, rows in others:
         own, theirs = (one.parameters.get("properties", {}) for one in (whole.tool, other))
         if names := own.keys() & theirs.keys():
@@ -134,7 +135,7 @@ def beside(whole: Rows, found: Sequence[tuple[str, Observation]], others: Alike)
 
 
 def _parts(sample: Sample) -> list[int]:
-    """Return parts of the lawful rows that may be branches: by an argument's few values, by the plainest conditions."""
+    """Return parts of the successful rows that may be branches: by few values of an argument, or simple conditions."""
     found: list[int] = []
     for term in (term for term in sample.terms if term.of == "argument"):
         values = grouped((at, repr(term.values[at])) for at in places(sample.lawful))

@@ -1,4 +1,4 @@
-"""Rules: the condition that separates the rows of one kind from lawful ones, with the evidence for it."""
+"""Find rules: the condition that separates the rows of one kind from successful ones, with its evidence."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .conditions import TIERS, TRUSTED, Condition, Documented, conjoined, consta
 from .terms import Term
 
 EXCEPTIONS = 0.04
-"""Share of odd rows that do not end a prediction; each is named."""
+"""Tolerated share of exceptions to a prediction; each is named."""
 
 PROPOSED, ESTABLISHED = 3, 10
-"""Rows from which a rule is spoken of, and from which it may refuse if its kind is trusted."""
+"""Number of rows from which a rule is proposed, and from which a rule of a trusted kind may refuse."""
 
 CHANCE, SURE = 0.05, 0.001
-"""Chance that one of so many conditions would fit so many rows by accident, below which it is told, and may refuse."""
+"""Probability that any of the conditions fits the rows by accident, below which it is reported, and may refuse."""
 
 STARTS, PERHAPS = 2, "perhaps refused: "
 MOST_RIVALS, MOST_RULES, MOST_CONJOINED, SPOKEN, HALF = 5, 4, 3, 3, 0.5
@@ -29,13 +29,13 @@ MOST_RIVALS, MOST_RULES, MOST_CONJOINED, SPOKEN, HALF = 5, 4, 3, 3, 0.5
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A condition on a call, which is refused otherwise.
+    """A condition on calls; calls that break it are refused.
 
     Args:
         best: The condition.
-        rivals: Others of its tier that fit the same rows.
+        rivals: Other conditions of its tier that fit the same rows.
         rows: Bits of the refusals that it explains.
-        evidence: As it stands in the file.
+        evidence: The evidence, as in the file.
     """
 
     best: Condition
@@ -44,7 +44,7 @@ class Rule:
     evidence: JsonObject = field(compare=False)
 
     def within(self, rows: int) -> Rule:
-        """Return it for these rows alone; evidence of other rows refuses nothing."""
+        """Return the rule restricted to these rows; evidence of other rows only proposes it."""
         best, *rivals = (one.within(rows) for one in (self.best, *self.rivals))
         status = "refuted" if self.evidence["against"] else "proposed"
         kept = {key: each for key, each in self.evidence.items() if key != "lacks"}
@@ -53,7 +53,7 @@ class Rule:
 
 @dataclass(slots=True)
 class Sample:
-    """The rows of a tool as bits: the lawful ones, and by what start each began."""
+    """The rows of a tool as bits: the successful ones, and the start state of each."""
 
     lawful: int
     names: Sequence[str]
@@ -64,7 +64,6 @@ class Sample:
 
     @property
     def every(self) -> int:
-        """Bits of all rows."""
         return (1 << len(self.names)) - 1
 
     def named(self, rows: int, most: int = 16) -> list[str]:
@@ -73,12 +72,12 @@ class Sample:
 
 
 def find_rules(sample: Sample, failed: int, about: Collection[str] = ()) -> tuple[list[Rule], int]:
-    """Return the rules that explain refusals of one kind, and the refusals that none explains.
+    """Return the rules that explain refusals of one kind, and the unexplained refusals.
 
     Args:
         sample: All rows.
-        failed: Those of this kind.
-        about: What its message shows: of conditions that fit alike those are taken that speak of more of it.
+        failed: The refusals of this kind.
+        about: Words of its message; among equal conditions those that mention more of them are preferred.
     """
     rules: list[Rule] = []
     left = failed
@@ -92,7 +91,7 @@ def find_rules(sample: Sample, failed: int, about: Collection[str] = ()) -> tupl
 
 
 def _find_rule(sample: Sample, failed: int, about: Collection[str]) -> Rule | None:
-    """Return the rule that explains most of the refusals: of the trusted tiers, before one with constants."""
+    """Return the rule that explains most of the refusals; trusted tiers precede rules with constants."""
     pool = [*sample.conditions, *constants(sample.terms, failed, sample.lawful, sample.documented, about)]
     beside: dict[tuple[int, int], set[tuple[int, int]]] = {}
     for one in pool:
@@ -105,7 +104,7 @@ def _find_rule(sample: Sample, failed: int, about: Collection[str]) -> Rule | No
         return chance_of(*rows, len(beside[one.level, min(one.speaks(about), SPOKEN)]))
 
     fitting = [(one, hit) for one in pool if (hit := _hits(sample, one, failed))]
-    # numbers happen to be larger than others too often to explain a part
+    # numeric comparisons are true by accident too often to explain only a part
     told = [
         (one, hit)
         for one, hit in fitting
@@ -117,7 +116,7 @@ def _find_rule(sample: Sample, failed: int, about: Collection[str]) -> Rule | No
     def rank(pair: tuple[Condition, int]) -> tuple[bool, int, int, int, int, str]:
         one, hit = pair
         against, is_whole = (sample.lawful & one.fails).bit_count(), hit.bit_count() >= whole
-        # one that explains (nearly) all, by the plainest kind; else the one that explains most
+        # prefer one that explains (almost) all, by the simplest kind; else the one that explains most
         first = TIERS[one.kind] if is_whole else -hit.bit_count()
         return not is_whole, first, against, -one.speaks(about), one.cost, one.check
 
@@ -131,7 +130,7 @@ def _find_rule(sample: Sample, failed: int, about: Collection[str]) -> Rule | No
         and hit & rows == rows
         and not sample.lawful & one.fails
     ]
-    # that something is in a place where it must not be may stand for its not being in another
+    # "must not be in one place" may stand for "is missing in another"
     is_turned = best.kind == "membership" and best.check.startswith("not (")
     is_sure = rows.bit_count() >= (1 - EXCEPTIONS) * (failed & best.known).bit_count() and not is_turned
     return Rule(
@@ -147,21 +146,21 @@ def _conjoin(sample: Sample, failed: int, about: Collection[str]) -> Rule | None
     rows, true = region.true & failed, sample.every & ~region.true
     tried = len({(one.true, one.known) for one in sample.conditions}) ** max(1, len(region.parts))
     chance = chance_of(rows.bit_count(), failed.bit_count(), sample.lawful.bit_count(), tried)
-    if chance > 1:  # so many of them would fit as well by accident
+    if chance > 1:  # too likely to fit by accident
         return None
     best = Condition(f"not ({region.whole})", "conjunction", true, sample.every, region.cost)
     return Rule(best, (), rows, _evidence(sample, best, rows, chance, 0, False))
 
 
 def _hits(sample: Sample, one: Condition, failed: int) -> int:
-    """Return the refusals that a condition explains, none where lawful rows speak against it."""
+    """Return the refusals that a condition explains, 0 if successful rows contradict it."""
     known, hit = sample.lawful & one.known, failed & one.fails
     is_clear = (known & ~one.true).bit_count() <= EXCEPTIONS * known.bit_count()
     return hit if is_clear and hit.bit_count() >= PROPOSED else 0
 
 
 def chance_of(rows: int, failed: int, lawful: int, pool: int) -> float:
-    """Return how probably one of `pool` conditions, false in `rows` rows, is false in no lawful one by accident."""
+    """Return the probability that a condition of `pool`, false in `rows` rows, is true in all others by accident."""
 
     def log_choose(n: int, k: int) -> float:
         return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
@@ -170,16 +169,16 @@ def chance_of(rows: int, failed: int, lawful: int, pool: int) -> float:
 
 
 def weigh(kind: str, rows: int, starts: int, against: Sequence[str], *, is_clear: bool, **more: Any) -> JsonObject:
-    """Return the evidence for a rule of a kind, with how far it is to be trusted.
+    """Return the evidence for a rule, with its status.
 
-    `lacks` says how many further refusals would establish it, if nothing else stands in the way.
+    `lacks` is the number of further refusals that would establish it, if nothing else is missing.
 
     Args:
         kind: Its form.
-        rows: The refusals that it explains.
-        starts: The states in which they began.
-        against: The lawful calls that it would refuse.
-        is_clear: Whether nothing speaks of an accident.
+        rows: The number of refusals that it explains.
+        starts: The number of distinct start states.
+        against: The successful calls that it would refuse.
+        is_clear: Whether nothing suggests an accident.
         more: Further keys.
     """
     is_trusted = kind in TRUSTED and starts >= STARTS and is_clear and not against
@@ -190,19 +189,19 @@ def weigh(kind: str, rows: int, starts: int, against: Sequence[str], *, is_clear
 
 
 def said(error: Json, evidence: JsonObject) -> JsonObject:
-    """Return a rule's verdict on a call that breaks it: refused, or perhaps, by its evidence."""
+    """Return a rule's verdict on a call that breaks it: refused if it is established, else perhaps."""
     is_sure = evidence["status"] == "established"
     return refused_by(error) if is_sure else {"pass": f"{PERHAPS}{as_text(error)}"}
 
 
 def refused_by(error: Json) -> JsonObject:
-    """Return that a call is refused by this error; of one with holes is only known that it is."""
+    """Return the refusal by this error; an error with holes is open."""
     return {"open" if HOLE in as_text(error) else "error": error}
 
 
 def _evidence(sample: Sample, best: Condition, rows: int, chance: float, rivals: int, is_sure: bool) -> JsonObject:
     lawful = sample.lawful & best.known
-    # one that most lawful calls do not speak of, or that explains a part, may be an accident of these states
+    # it may be an accident of these states if most successful calls do not decide it, or it explains only a part
     is_clear = 2 * lawful.bit_count() >= sample.lawful.bit_count() and chance <= SURE and is_sure
     return weigh(
         best.kind,
@@ -217,10 +216,10 @@ def _evidence(sample: Sample, best: Condition, rows: int, chance: float, rivals:
 
 
 def find_region(sample: Sample, inside: int, outside: int, about: Collection[str] = ()) -> Condition | None:
-    """Return a conjunction that holds in many of these rows and in (nearly) none of those; None if none tells.
+    """Return a conjunction that is true for many rows of `inside` and (almost) none of `outside`, else None.
 
-    It grows by the condition that gains most. One that would be outside of all of those by accident tells nothing, but
-    where it takes half of the rows: what it leaves out is unknown then.
+    It grows by the condition with the highest gain. If it could exclude all of `outside` by accident, it is used only
+    if it covers half of the rows; the others are then unknown.
     """
     every = [*sample.conditions, *constants(sample.terms, outside, inside, sample.documented, about)]
     pool, chosen = [one for one in every if not one.is_open], list[Condition]()
@@ -240,7 +239,7 @@ def find_region(sample: Sample, inside: int, outside: int, about: Collection[str
 
 
 def _gain(one: Condition, rows: int, others: int) -> float:
-    """Return how much purer the rows are where a condition holds, for each of them that is kept."""
+    """Return the gain in purity by a condition, weighted by the kept rows."""
     kept, odd = (rows & one.true).bit_count(), (others & one.true).bit_count()
     if not kept:
         return 0.0

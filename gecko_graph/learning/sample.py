@@ -1,4 +1,4 @@
-"""A sample of rows by branch: the same of the same rows, whatever their order, and bounded however many there are."""
+"""Sample rows by branch: bounded in size, and independent of their order."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _mark = lru_cache(maxsize=10_000)(digest)
 
 @dataclass(slots=True)
 class Sampler:
-    """Rows by tool and branch: those with the least digests of each, packed.
+    """Rows by tool and branch: those with the smallest digests of each, packed.
 
     Args:
-        toolkit: The tools; a row of no tool, or with arguments that its document forbids, is counted as bad.
+        toolkit: The tools; rows of unknown tools, or with invalid arguments, count as bad.
     """
 
     toolkit: Toolkit
@@ -39,7 +39,7 @@ class Sampler:
     _kept: dict[tuple[str, str], set[int]] = field(default_factory=dict)
 
     def add(self, rows: Iterable[Observation], first: int = 1) -> None:
-        """Take rows into account; `first` is the number of the first one, for messages."""
+        """Add rows; `first` is the number of the first one, for messages."""
         for number, row in enumerate(rows, first):
             if not isinstance(row, Observation):
                 raise GeckoError(f"row {number}: expected an Observation, got {type(row).__name__}: see read_file")
@@ -53,7 +53,7 @@ class Sampler:
             self._keep((row.tool, branch), int(row.digest[:16], 16), pack(row.to_row(masked=False)))
 
     def merge(self, other: Sampler) -> None:
-        """Take what another one has sampled of the same tools: the sample is that of all rows."""
+        """Add another sample of the same tools; the result is the sample of all rows."""
         self.seen += other.seen
         self.bad.merge(other.bad)
         self.lessons.update(other.lessons)
@@ -66,7 +66,7 @@ class Sampler:
                     self._keep((tool, branch), -mark, packed)
 
     def _take_lessons(self, row: Observation) -> None:
-        """Count the agents' proposals on a tool's contract since its calls; one that a call has closed is none."""
+        """Count the agents' proposals on a tool's contract; those that a call has closed are excluded."""
         for each in (one for one in row.lessons if isinstance(one, dict) and one.get("part") in PARTS):
             key = (row.tool, str(each["part"]), str(each.get("says"))[:SAYS])
             if key in self.lessons or len(self.lessons) < LESSONS:
@@ -74,7 +74,7 @@ class Sampler:
                 self.closed |= {key} if each.get("status") == "closed" else set()
 
     def proposals(self) -> dict[str, list[JsonObject]]:
-        """Return by tool the agents' proposals since real calls, the most frequent first."""
+        """Return tool to the agents' open proposals, the most frequent first."""
         found: dict[str, list[JsonObject]] = {}
         for key, count in sorted(self.lessons.items(), key=lambda pair: (pair[0][0], -pair[1], pair[0])):
             if key not in self.closed:
@@ -83,7 +83,7 @@ class Sampler:
         return found
 
     def _branch(self, tool: str, kind: str) -> str:
-        """Return a kind, or `OTHER` if it is none of the first by their digests: whichever came before."""
+        """Return a kind, or `OTHER` if it is not among the first by digest, regardless of their order."""
         counts = self.counts.setdefault(tool, Counter())
         if kind in counts or not kind:
             return kind
@@ -109,7 +109,7 @@ class Sampler:
     def _keep(self, key: tuple[str, str], mark: int, packed: bytes) -> None:
         heap, kept = self._heaps.setdefault(key, []), self._kept.setdefault(key, set())
         if mark in kept or (len(heap) >= PER_BRANCH and mark > -heap[0][0]):
-            return  # the same call in the same state is one observation, however often it was made
+            return  # equal calls in equal states count once
         kept.add(mark)
         if len(heap) < PER_BRANCH:
             heappush(heap, (-mark, packed))
@@ -117,7 +117,7 @@ class Sampler:
             kept.discard(-heappushpop(heap, (-mark, packed))[0])
 
     def tools(self) -> list[str]:
-        """Return the tools that rows speak of, as the toolkit has them."""
+        """Return the tools of the rows, in the toolkit's order."""
         return [name for name in self.toolkit.names if name in self.counts]
 
     def refused_alike(self, tool: str) -> list[str]:
@@ -126,7 +126,7 @@ class Sampler:
         return [name for name in self.tools() if name != tool and own & self.counts[name].keys()]
 
     def rows(self, tool: str) -> list[tuple[str, Observation]]:
-        """Return a tool's sample, with the branch of each: in the order of their digests."""
+        """Return a tool's sample, with the branch of each row, in the order of their digests."""
         found = [
             (-mark, branch, packed)
             for (name, branch), heap in self._heaps.items()
@@ -137,12 +137,12 @@ class Sampler:
 
     @property
     def left_out(self) -> int:
-        """Rows that the bounds keep out of the sample, or that are there already."""
+        """Number of rows that are duplicates, or beyond the sample's bounds."""
         return self.seen - self.bad.counts.total() - sum(len(heap) for heap in self._heaps.values())
 
 
 def find_opposites(rows: Iterable[Observation]) -> list[str]:
-    """Return where rows come from that answer a call which others refuse in one state: a clock, another version."""
+    """Return the sources of rows that answer a call which others refuse in the same state: a clock, another version."""
     found: dict[str, list[Observation]] = {}
     for row in (each for each in rows if each.before is not None):
         found.setdefault(row.question, []).append(row)

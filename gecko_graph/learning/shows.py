@@ -1,4 +1,4 @@
-"""The parts of the state that reads show: lists of things that other calls name, and single ones of them."""
+"""Infer which parts of the state reads show: lists of things that other calls name, and single things."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ..values.observation import Observation
 from .terms import is_key, member, stable_fields
 
 PAGED = re.compile(r"limit|page|offset|cursor", re.I)
-"""Parameters of reads that show no collection as a whole, nor all things that share a value."""
+"""Parameters of reads that show neither a whole collection nor all things that share a value."""
 
 LEAST = 2
-"""Things of a collection, all with keys of their own, from which it is one."""
+"""Least number of things with distinct keys in a collection."""
 
 
 def with_observes(toolkit: Toolkit, rows: Iterable[Observation]) -> Toolkit:
-    """Return the toolkit with `observes` of reads without a contract whose results hold things that calls name.
+    """Return the toolkit with `observes` for reads without a contract whose results contain things that calls name.
 
-    Rows that are read with it know of the state what these reads have shown before.
+    Rows that are read with this toolkit include the state that these reads have shown.
 
     Args:
-        toolkit: The tools; of a read its `effect` must say so.
+        toolkit: The tools; a read must have the `effect` read.
         rows: Observations of them, in any order.
     """
     results: dict[str, list[tuple[JsonObject, Json]]] = {}
@@ -49,7 +49,7 @@ def with_observes(toolkit: Toolkit, rows: Iterable[Observation]) -> Toolkit:
 
 
 def _lists(tool: ToolSpec, results: Sequence[Json], named: set[str]) -> tuple[str, str, JsonObject] | None:
-    """Return the collection that a read's results list, its things' key, and what is observed."""
+    """Return the collection that a read's results list, its things' key, and the `observes` effect."""
     within = next(_members(results), "")
     lists = [result.get(within) if isinstance(result, dict) else result for result in results]
     things = [thing for some in lists if isinstance(some, list) for thing in some]
@@ -66,7 +66,7 @@ def _lists(tool: ToolSpec, results: Sequence[Json], named: set[str]) -> tuple[st
 
 
 def _members(results: Sequence[Json]) -> Iterator[str]:
-    """Yield the members of results that hold lists of objects; none if the result itself is a list."""
+    """Yield the members of results that contain lists of objects; none if the result itself is a list."""
     for result in results if all(isinstance(one, dict) for one in results) else ():
         for key, each in result.items() if isinstance(result, dict) else ():
             if isinstance(each, list) and each and isinstance(each[0], dict):
@@ -87,7 +87,7 @@ def _place_of(tool: ToolSpec) -> str:
 
 
 def reads_of(toolkit: Toolkit, args: Mapping[str, Any], state: JsonObject) -> Iterator[tuple[ToolSpec, JsonObject]]:
-    """Yield the reads that would show what is not known of a state's collections, for a call with these arguments."""
+    """Yield the reads that would show unknown parts of a state's collections, for a call with these arguments."""
     partly = partly_shown(state)
     for tool in toolkit.observing:
         needed = tool.parameters.get("required", ())
@@ -98,7 +98,7 @@ def reads_of(toolkit: Toolkit, args: Mapping[str, Any], state: JsonObject) -> It
 
 
 def unread_before(toolkit: Toolkit, rows: Sequence[Observation]) -> list[str]:
-    """Return the reads that most of these calls of a write came without: of what they show nothing was known."""
+    """Return the reads that most of these calls of a write lacked, so that their part of the state was unknown."""
     asked = [{tool.name for tool, _ in reads_of(toolkit, row.args, row.before or {})} for row in rows]
     names = sorted(set[str]().union(*asked))
     return [name for name in names if 2 * sum(name in some for some in asked) > len(rows)]

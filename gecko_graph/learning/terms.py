@@ -1,8 +1,8 @@
-"""Terms of rules: an expression of the contract language, and its value in each row.
+"""Terms of rules: expressions of the contract language with their value in each row.
 
-A term is an argument, a field of the state, what is looked up there by another term, or something of it (a length).
-Whatever is nobody's stable field, such as the keys of accounts, is only looked up. Values are MISSING if the
-expression has none.
+A term is an argument, a field of the state, a lookup in the state by another term, or derived from one of these (its
+length). Keys that only some objects have, such as account ids, are never named; they are only looked up. A row in which
+an expression has no value has MISSING.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..state import Json
 MISSING: Final = object()
 FIELDS, DEPTH, TERMS = 30, 3, 160
 STABLE = 0.9
-"""Share of the objects at a place that have a field which rules may name."""
+"""Least share of the objects at a place that must have a field so that rules may name it."""
 
 LEAST_HITS = 2
 
@@ -33,10 +33,11 @@ class Term:
     Args:
         text: The expression.
         values: Its value in each row, or MISSING.
-        cost: How long a description it is: of two that fit the shorter one is taken.
+        cost: Length of the description; of two terms that fit equally well the shorter one is used.
         of: `argument`, `state` or `lookup`.
-        keys: Terms that it looks something up by: of none it has no value.
-        path: Of a cursor: its path in the state as a template's tokens, and the tokens in each row.
+        keys: Terms that are keys of its lookup; it has no value if one of them is None.
+        path: For a value that a list of keys in the state leads to: its path in the state as tokens of a template, and
+            the tokens in each row.
     """
 
     text: str
@@ -48,36 +49,39 @@ class Term:
     _seen: dict[Any, Any] = field(default_factory=dict, init=False)
 
     def where(self, test: str) -> int:
-        """Return the bits of the rows in which its value passes one of `TESTS`."""
+        """Return the rows, as a bit set, whose value passes a test of `TESTS`."""
         if test not in self._seen:
             self._seen[test] = bits(map(TESTS[test], self.values))
         return cast("int", self._seen[test])
 
     @property
     def numbers(self) -> list[float]:
-        """Its values as they are compared: what is no number is neither larger nor smaller."""
+        """The values for comparisons: NaN, neither larger nor smaller, for anything but a number."""
         if "numbers" not in self._seen:
             self._seen["numbers"] = [value if is_number(value) else nan for value in self.values]
         return cast("list[float]", self._seen["numbers"])
 
     @property
     def guards(self) -> tuple[str, ...]:
-        """What must hold so that it has a value, of what some rows lack; evaluation fails where anything else lacks."""
+        """Conditions under which the term has a value, as far as some rows lack one.
+
+        Evaluation fails if anything else is missing.
+        """
         own = [f"defined({self.text})"] if MISSING in self.values else []
         return (*(guard for key in self.keys for guard in (*key.guards, *key.given)), *own)
 
     @property
     def given(self) -> tuple[str, ...]:
-        """What must hold so that it is not none: an argument may be left out, be it in none of these rows."""
+        """The condition that the value is not None, if it may be None; every argument may be omitted."""
         return (f"{self.text} is not None",) if None in self.values or self.of == "argument" else ()
 
     def typed(self) -> tuple[str, ...]:
-        """Return conditions under which it has a value of a type that it had in the rows."""
+        """Return conditions under which the value exists and has a type that it had in the rows."""
         return (*self.guards, are(self.text, *types_of(self.values)))
 
 
 def are(text: str, *types: str) -> str:
-    """Return the condition that a value is there and of one of these types: what is undefined raises in a test."""
+    """Return the condition that a value exists and has one of these types; tests of undefined values raise an error."""
     known = [one for one in types if one != "None"]
     kinds = known[0] if len(known) == 1 else f"({', '.join(known)})"
     either = " or ".join(
@@ -88,7 +92,7 @@ def are(text: str, *types: str) -> str:
 
 
 def types_of(values: Iterable[Any]) -> list[str]:
-    """Return the types of values as `isinstance` of the contract language names them; a whole number may be one too."""
+    """Return the types of values by their names in the contract language's `isinstance`; `float` implies `int`."""
     found = {"None" if value is None else type(value).__name__ for value in values if value is not MISSING}
     return sorted(found | ({"int"} if "float" in found else set()))
 
@@ -99,14 +103,14 @@ def member(base: str, key: str) -> str:
 
 @lru_cache(maxsize=10_000, typed=True)
 def quote(value: Json) -> str:
-    """Return a scalar as the contract language writes it."""
+    """Return a scalar as a literal of the contract language."""
     if value is None or isinstance(value, bool):
         return str(value)
     return json.dumps(value, ensure_ascii=False)
 
 
 def stable_fields(values: Sequence[Any]) -> list[str]:
-    """Return the keys that nearly all of these objects have, but for those of which nothing is known."""
+    """Return the keys that nearly all of these objects have; empty objects do not count."""
     objects = [value for value in values if isinstance(value, dict) and value]
     counts = Counter(key for value in objects for key in value if key.isidentifier())
     least = max(STABLE * len(objects), LEAST_HITS)
@@ -117,10 +121,10 @@ def build_terms(args: Sequence[Any], states: Sequence[Any], root: str, name: str
     """Return the terms of a tool's calls.
 
     Args:
-        args: The arguments of each call, absent optional ones as None; or what stands in their place.
-        states: The known state of each, or MISSING.
-        root: How the state is called.
-        name: How the arguments are called.
+        args: The arguments of each call, with None for omitted optional ones; or other values to build terms of.
+        states: The known state of each call, or MISSING.
+        root: Name of the state in expressions.
+        name: Name of the arguments in expressions.
     """
     arguments = list(_arguments(args, name)) if _mostly(args, dict) else [Term(name, args, 1, "argument")]
     fields = list(_fields(states, root, "state", 0, 1))
@@ -156,7 +160,7 @@ def _fields(
 
 
 def is_collection(values: Sequence[Any]) -> bool:
-    """Return whether these objects hold things of one kind by their keys: no rule names a single one of them."""
+    """Return whether these objects are collections (things of one kind by key), of which rules name no single thing."""
     held = [value for value in values if isinstance(value, dict) and value]
     things = [(key, thing) for value in held for key, thing in value.items()]
     if not things or not all(isinstance(thing, dict) for _, thing in things):
@@ -166,7 +170,7 @@ def is_collection(values: Sequence[Any]) -> bool:
 
 
 def _cursors(fields: Sequence[Term]) -> Iterator[Term]:
-    """Yield the value that a list of keys in the state leads to in a tree: the folder that one works in."""
+    """Yield the value in a tree that a list of keys in the state leads to, such as the current folder."""
     for path in (term for term in fields if _mostly(term.values, list)):
         steps = [place if place and TESTS["names"](place) else None for place in path.values]
         for tree in (term for term in fields if _mostly(term.values, dict)):
@@ -179,8 +183,8 @@ def _cursors(fields: Sequence[Term]) -> Iterator[Term]:
                 if sum(each is not MISSING for each in found) >= STABLE * sum(map(bool, steps)):
                     between_keys = f"[part for step in {path.text} for part in [{quote(key)}, step]][1:]"
                     text = f"at({tree.text}, [{between_keys}, {quote(key)}])"
-                    said = [*root, f"{{{{ {between_keys} }}}}", key]
-                    yield Term(text, found, 2, "lookup", (), (said, [some and [*root, *some] for some in tokens]))
+                    template = [*root, f"{{{{ {between_keys} }}}}", key]
+                    yield Term(text, found, 2, "lookup", (), (template, [some and [*root, *some] for some in tokens]))
 
 
 def _after(whole: Any, path: list[str] | None) -> list[str]:
@@ -195,7 +199,6 @@ def _at(whole: Any, keys: Sequence[str] | None) -> Any:
 
 
 def _lookups(key: Term, containers: Sequence[Term]) -> Iterator[Term]:
-    """Yield the values under a key in the containers."""
     for one in (one for one in containers if one.text not in key.text):
         pairs = zip(one.values, key.values, strict=True)
         found = [_at(whole, [str(each)] if is_key(each) else None) for whole, each in pairs]
@@ -207,16 +210,15 @@ def _lookups(key: Term, containers: Sequence[Term]) -> Iterator[Term]:
 
 
 def bits(flags: Iterable[Any]) -> int:
-    """Return the bits of the true values."""
     return int(bytes(map(bool, flags))[::-1].hex()[1::2] or "0", 2)
 
 
 def grouped(rows: Iterable[tuple[int, Any]]) -> dict[Any, int]:
-    """Return the bits of the rows by what is said of each."""
-    found: dict[Any, int] = {}
-    for at, said in rows:
-        found[said] = found.get(said, 0) | 1 << at
-    return found
+    """Return the rows, as a bit set, by their label."""
+    by_label: dict[Any, int] = {}
+    for row, label in rows:
+        by_label[label] = by_label.get(label, 0) | 1 << row
+    return by_label
 
 
 def is_number(value: Any) -> bool:
@@ -224,7 +226,6 @@ def is_number(value: Any) -> bool:
 
 
 def is_key(value: Any) -> bool:
-    """Return whether a value may be a key: a text or a whole number."""
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
@@ -245,7 +246,7 @@ TESTS: dict[str, Callable[[Any], bool]] = {
     "names": lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value),
     "list": lambda value: isinstance(value, list),
 }
-"""Conditions on a value before its use."""
+"""Conditions that a value must fulfil for a use."""
 
 
 def _mostly(values: Sequence[Any], kind: type) -> bool:
@@ -254,7 +255,7 @@ def _mostly(values: Sequence[Any], kind: type) -> bool:
 
 
 def derive(terms: Sequence[Term], form: str, of: Any, compute: Callable[[Any], Any]) -> list[Term]:
-    """Return a term made of each term, such as `len({})`, if it has a value."""
+    """Return the terms that an operation such as `len({})` makes of these terms, if they have values."""
     made = []
     for term in terms:
         values = [compute(value) if isinstance(value, of) else MISSING for value in term.values]

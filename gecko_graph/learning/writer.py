@@ -1,4 +1,4 @@
-"""Rules that a model proposes (role `contract_writer`), checked on the rows: a model proposes, data refutes."""
+"""Rules that a model proposes (role `contract_writer`) and that are kept unless rows refute them."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ _FORMS = {
     "existence": rf"(?:{_VALUE}) is (?:not )?None|(?:not )?defined\((?:{_VALUE})\)",
     "comparison": rf"(?:{_VALUE}) [<>]=? (?:{_VALUE})",
 }
-"""How rules are written whose kind may refuse once rows have shown enough of them."""
+"""Forms of checks that may refuse a call once enough rows confirm them."""
 Questions: TypeAlias = Generator[list[Ask], Sequence[Reply], list[str]]
 
 
 def propose_rules(toolkit: Toolkit, learned: Learned) -> Questions:
-    """Ask a model for rules that the rows alone have not shown; add those that rows do not refute.
+    """Ask a model for further rules; add those that rows do not refute.
 
-    Yields the questions of a round, is sent their replies.
+    Yields the questions of a round and receives their replies by `send`.
 
     Returns:
-        Lines: replies that could not be used, and how many rules the rows refuted.
+        Lines: replies that could not be used, and the number of refuted rules.
     """
     drafts = drafts_of(toolkit, learned)
     for round_ in range(ROUNDS):
@@ -67,7 +67,7 @@ def propose_rules(toolkit: Toolkit, learned: Learned) -> Questions:
 
 
 def estimate(toolkit: Toolkit, learned: Learned, prompts: Prompts, model_name: str) -> RoleUsage:
-    """Return the most tokens that the questions of all rounds cost, by the length of the first."""
+    """Return the most tokens that the questions of all rounds cost, estimated from those of the first round."""
     asks = [draft.ask(0) for draft in drafts_of(toolkit, learned)]
     shown = [prompts.render(ask.role, ask.variables) for ask in asks]
     tokens = sum(len(one.system) + len(one.user) + COUNTER * ROW_CHARS // 2 for one in shown) // CHARS_A_TOKEN
@@ -76,7 +76,7 @@ def estimate(toolkit: Toolkit, learned: Learned, prompts: Prompts, model_name: s
 
 
 def drafts_of(toolkit: Toolkit, learned: Learned) -> list[ContractDraft]:
-    """Return a draft for each tool that was learned from rows alone."""
+    """Return a draft for each tool whose contract was learned from rows alone."""
     sample, contracts = learned.sample, {tool.name: tool.contract for tool in toolkit if tool.contract}
     mined = [
         pair for pair in learned.contracts.items() if {*getattr(contracts.get(pair[0]), "data", ())} <= {"observes"}
@@ -89,33 +89,33 @@ def drafts_of(toolkit: Toolkit, learned: Learned) -> list[ContractDraft]:
 
 
 def kind_of_check(check: str) -> str:
-    """Return the kind of a check if that is one of the trusted ones, else `conjunction`."""
+    """Return the kind of a check if its form is one of `_FORMS`, else `conjunction`."""
     return next((kind for kind, form in _FORMS.items() if re.fullmatch(form, check.strip())), "conjunction")
 
 
 @dataclass(slots=True)
 class ContractDraft:
-    """A model's proposals on one tool, with the tool's rows."""
+    """A model's proposals for one tool, with the rows of the tool."""
 
     tool: ToolSpec
     rows: Sequence[tuple[str, Observation]]
     mined: JsonObject
     examples: Sequence[str] = ()
-    """A call of each tool that was done."""
+    """A successful call of each tool."""
     places: Collection[str] = ()
     """Keys of the state that only reads show."""
     clauses: list[JsonObject] = field(default_factory=list)
     parts: JsonObject = field(default_factory=dict)
     counter: list[str] = field(default_factory=list)
-    """The objections to the last reply, for the next question."""
+    """Objections to the last reply, for the next question."""
     notes: list[str] = field(default_factory=list)
 
     def ask(self, number: int) -> Ask:
-        """Return the prompt: the tool's document, its refusals, the miner's rules, and the refuted proposals."""
+        """Return the question: the tool's documentation, its refusals, the mined rules and the refuted proposals."""
         first = {branch: row for branch, row in reversed(self.rows)}
         counts = Counter(branch for branch, _ in self.rows if branch)
         errors = [f"{count} x {kind}: {_show(first[kind], self.places)}" for kind, count in counts.most_common()]
-        # the one of which most is known
+        # the largest known state
         state = max((row.before for _, row in self.rows if row.before), key=lambda one: len(pack(one)), default=None)
         variables = {
             "tool": "\n".join([describe_tool(self.tool), *_documented_errors(self.tool)]),
@@ -128,7 +128,7 @@ class ContractDraft:
         return Ask("contract_writer", variables, WrittenContract, Where(question=number))
 
     def take(self, reply: Reply) -> None:
-        """Try a reply on the rows; a bad one changes nothing."""
+        """Test a reply on the rows; an unusable reply changes nothing."""
         self.counter, written = [], reply.value
         if not isinstance(written, WrittenContract):
             self.notes.append(f"no rules: {reply.failure or 'the model gave no answer'}")
@@ -136,9 +136,9 @@ class ContractDraft:
         self.clauses, self.parts, self.notes = [], {}, []
         refuted = 0
         for one in written.requires:
-            says: JsonObject = {"check": one.check, **({"when": one.when} if one.when.strip() else {})}
+            rule: JsonObject = {"check": one.check, **({"when": one.when} if one.when.strip() else {})}
             try:
-                clause = self._tried({**says, "error": one.error or "refused"})
+                clause = self._tried({**rule, "error": one.error or "refused"})
             except ContractError as error:
                 self.counter.append(f"cannot be loaded: {one.check}: {error}"[:ROW_CHARS])
                 continue
@@ -149,7 +149,7 @@ class ContractDraft:
         self.notes += [self.counter[0]] if self.counter and self.counter[0].startswith("cannot") else []
 
     def _tried(self, clause: JsonObject) -> JsonObject:
-        """Return a clause with its evidence. Raises ContractError."""
+        """Return a clause with its evidence. Raises ContractError if it cannot be loaded."""
         contract = Contract.load({"requires": [clause]}, where=self.tool.name).fit(self.tool.parameters)
         evidence, against = try_clause(self.tool, contract, kind_of_check(clause["check"]), self.rows, by="model")
         self.counter += [
@@ -159,14 +159,14 @@ class ContractDraft:
         return {**clause, **says, "evidence": evidence}
 
     def _try_parts(self, written: WrittenContract) -> None:
-        """Keep effects and result if the miner knows none and the rows do not contradict them."""
+        """Keep proposed effects and result if the miner found none and the rows do not contradict them."""
         known = self.mined.get("evidence", {})
         given = {"effects": written.effects, "returns": written.returns}
         for part in ("effects", "returns"):
             if known.get(part, {}).get("status", "unknown") != "unknown" or given[part] in (None, []):
                 continue
             if part == "returns" and not (self.tool.reads or "effects" in {**self.mined, **self.parts}):
-                continue  # a result without the changes would make a write that changes nothing
+                continue  # with a result but no effects, a write would change nothing in simulations
             other = {key: self.mined[key] for key in ("let", "effects") if key in self.mined} | self.parts
             data = {**other, part: given[part], "evidence": {}}
             try:
@@ -179,11 +179,11 @@ class ContractDraft:
             self.counter += [f"{part}, otherwise at {place}: {_show(row, self.places)}" for row, place in wrong[:3]]
             if len(some) - len(wrong) >= PROPOSED and len(wrong) <= EXCEPTIONS * len(some):
                 self.parts[part] = given[part]
-                said = {"status": "proposed", "for": len(some) - len(wrong), "by": "model"}
-                self.parts["evidence"] = {**self.parts.get("evidence", {}), part: said}
+                new_evidence = {"status": "proposed", "for": len(some) - len(wrong), "by": "model"}
+                self.parts["evidence"] = {**self.parts.get("evidence", {}), part: new_evidence}
 
     def merged(self) -> JsonObject:
-        """Return the mined contract with the rules that rows have left, if they explain further refusals."""
+        """Return the mined contract with the proposals that rows confirm and that explain further refusals."""
         known = Contract.load(self.mined, where=self.tool.name)
         left = [row for branch, row in self.rows if branch and open_run(known, self.tool, row).refusal() is None]
         more = [one for one in self.clauses if not one["evidence"]["for"] or self._explains(one, left)]
@@ -207,7 +207,7 @@ class ContractDraft:
 
 
 def _documented_errors(tool: ToolSpec) -> list[str]:
-    """Return the document's words on the tool's answers other than success."""
+    """Return the documented descriptions of a tool's unsuccessful responses."""
     if tool.source is None:
         return []
     path, method = tool.source.slot
@@ -219,7 +219,7 @@ def _documented_errors(tool: ToolSpec) -> list[str]:
 
 
 def _marked(state: JsonObject | None, places: Collection[str]) -> JsonObject | None:
-    """Return a state with a mark in the place of what reads have shown and a write may have changed since."""
+    """Return a state in which values that a write may have changed after a read are marked as not known any more."""
     for way in [[place] for place in places] + [tokens(place) for place in marks_of(state or {})]:
         things = part_of(state, tuple(way))
         if state and things and isinstance(things, dict):
@@ -229,6 +229,6 @@ def _marked(state: JsonObject | None, places: Collection[str]) -> JsonObject | N
 
 
 def _show(row: Observation, places: Collection[str] | None = ()) -> str:
-    said: JsonObject = {"args": row.args, "status": row.status, "result": row.result}
+    shown: JsonObject = {"args": row.args, "status": row.status, "result": row.result}
     more = {"before": _marked(row.before, places), "change": row.change} if places is not None else {"tool": row.tool}
-    return cut(json.dumps(mask_values({**said, **more}), ensure_ascii=False), budget=ROW_CHARS)
+    return cut(json.dumps(mask_values({**shown, **more}), ensure_ascii=False), budget=ROW_CHARS)

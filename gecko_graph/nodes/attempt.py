@@ -1,7 +1,7 @@
-"""attempt: one attempt from the identical state to the planner's final answer.
+"""attempt: one attempt, from the turn's start state to the planner's final answer.
 
-`attempt_node` is the outer graph's node: error boundary, limits, and a checkpoint namespace of its own. `begin` is the
-inner graph's first node.
+`attempt_node` is the outer graph's node, with the error boundary, the limits and its own checkpoint namespace. `begin`
+is the inner graph's first node.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from ..world.turn import check_start, human_turns, observed_state, task_of
 LONGEST_REASON = 1_000
 
 SPARE_CALLS = 5
-"""Rounds of an attempt's graph beyond `max_steps`: for its first node, its last answer, a message cut short."""
+"""Rounds of an attempt's graph beyond `max_steps`: for its first node, its final answer, and a shortened message."""
 
 
 def begin(state: AttemptState, scope: NodeScope, *, rungs: Rungs = RUNGS) -> dict[str, Any]:
-    """Put the attempt's own copy of the task state in place, once it is known to be the state that attempts start from.
+    """Set the attempt's own copy of the task state after a check that it is the turn's start state.
 
     Raises:
-        StateError: The state is not the one that the digest names: it was edited, or something changed it in place.
+        StateError: The digest of the state differs: it was edited, or changed in place.
         GeckoError: The context's ladder names an unknown rung.
     """
     ladder_of(scope.context, rungs)
@@ -62,9 +62,9 @@ def begin(state: AttemptState, scope: NodeScope, *, rungs: Rungs = RUNGS) -> dic
 def attempt_node(
     graph: CompiledStateGraph[Any, Any, Any, Any], default: GeckoContext, *, keep: Sequence[str] = ()
 ) -> Runnable[Any, Any]:
-    """Return the node that runs one attempt as a graph of its own, sync and async; `keep` are further keys of it.
+    """Return the node that runs an attempt as its own graph, sync and async; it also returns its keys `keep`.
 
-    A wrapper, not the graph itself as a node: that would share every key of the same name and apply its reducers twice.
+    The graph itself cannot be the node: it would share every key of the same name, and reducers would run twice.
     """
     cycle, kept = measure_longest_cycle(graph), AttemptRecord.__annotations__
 
@@ -88,7 +88,7 @@ def attempt_node(
 
 
 class _AttemptNode(RunnableLambda[Any, Any]):
-    """A RunnableLambda, so that LangGraph finds the graph in its function, without a second tracer run for the node."""
+    """A RunnableLambda whose graph LangGraph can find, but which does not add a tracer run of its own."""
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         run: Any = self.func
@@ -100,9 +100,9 @@ class _AttemptNode(RunnableLambda[Any, Any]):
 
 
 class Boundary:
-    """The error boundary of an attempt: its latest values and its error. A bad attempt is data, not a crash.
+    """The error boundary of an attempt: its latest values and its error. A failed attempt is data, not a crash.
 
-    A user's mistake and LangGraph's own control flow go through.
+    GeckoError (a mistake of the user) and LangGraph's control flow pass through.
     """
 
     def __init__(self, given: AttemptState) -> None:
@@ -122,17 +122,17 @@ class Boundary:
         return True
 
     def attempt(self) -> UnjudgedAttempt:
-        """Return the attempt's record, with the steps that it made, whether it ended or broke."""
+        """Return the record of the attempt with its steps so far, whether it ended or failed with an error."""
         seen = self.reached()
         return build_record(seen) if self.error is None else build_broken_record(self.given, seen, self.error)
 
     def reached(self) -> Any:
-        """Return the attempt's latest keys, including its bookkeeping."""
+        """Return the attempt's latest values, including its bookkeeping."""
         return open_record(self.seen)
 
 
 def measure_longest_cycle(graph: CompiledStateGraph[Any, Any, Any, Any]) -> int:
-    """Return the number of nodes of a graph's longest cycle: what one tool call costs at most, in supersteps."""
+    """Return the number of nodes in a graph's longest cycle: the most supersteps that a tool call costs."""
     after: dict[str, set[str]] = {}
     for source, target in graph.builder.edges:
         after.setdefault(source, set()).add(target)
@@ -141,7 +141,7 @@ def measure_longest_cycle(graph: CompiledStateGraph[Any, Any, Any, Any]) -> int:
             after.setdefault(source, set()).update(branch.ends.values() if branch.ends else graph.builder.nodes)
 
     def longest(path: tuple[str, ...]) -> int:
-        """Return the length of the longest path from here that leads back to its first node."""
+        """Return the length of the longest path from here back to its first node."""
         ends = [len(path)] if path[0] in after.get(path[-1], ()) else [0]
         return max(ends + [longest((*path, node)) for node in after.get(path[-1], ()) if node not in path])
 
@@ -151,11 +151,11 @@ def measure_longest_cycle(graph: CompiledStateGraph[Any, Any, Any, Any]) -> int:
 def prepare_run(
     state: GeckoState, config: RunnableConfig, default: GeckoContext, *, cycle: int
 ) -> tuple[AttemptState, RunnableConfig]:
-    """Return the attempt's input and config, with three things that a subgraph would take from its caller.
+    """Return the attempt's input and its config, without the settings that a subgraph would inherit.
 
-    The recursion limit, from the supersteps that a call costs at most; what LangGraph notes of the node that runs the
-    attempt, which each of its nodes would copy and replace; and the run's name, which distinguishes attempts in a
-    trace. Under the name of its node LangGraph would send all that the planner saw, simulated results included, to
+    Three things differ: the recursion limit, computed from the most supersteps of a call; LangGraph's metadata of the
+    calling node, which every inner node would copy and replace; and the run's name, which distinguishes attempts in a
+    trace. If the run had the name of its node, LangGraph would send the planner's messages, with simulated results, to
     callers that stream `messages` without subgraphs.
     """
     require_whole(state)
@@ -177,7 +177,7 @@ def next_attempt(state: GeckoState) -> int:
 def build_update(
     given: AttemptState, attempt: UnjudgedAttempt, seen: Mapping[str, Any], keep: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the outer graph's update for an attempt, ended or broken: its record, its facts and its cost."""
+    """Return the outer graph's update for an attempt, ended or broken: its record, facts and cost."""
     return {
         **{key: seen.get(key, []) for key in keep},
         "bookkeeping": {
@@ -190,7 +190,7 @@ def build_update(
 
 
 def build_input(state: GeckoState, number: int, context: GeckoContext) -> AttemptState:
-    """Return one attempt's input: its own copy of the task state, and everything of the turn that it may know."""
+    """Return an attempt's input: its own copy of the task state, and what it may know of the turn."""
     kept, messages = state["bookkeeping"], state["messages"]
     ledger = kept["ledger"]
     spent = total(ledger["usage"])
@@ -219,7 +219,7 @@ def build_input(state: GeckoState, number: int, context: GeckoContext) -> Attemp
 
 
 def carry_shown(state: GeckoState) -> list[str] | None:
-    """Return the tools that fit the turn, and those that it has called so far; None if all tools are shown."""
+    """Return the tools chosen for the turn, and those called so far; None if all tools are shown."""
     kept = state["bookkeeping"]
     shown = kept["offered_tools"]
     made = [*kept["replayed"], *(step for each in state.get("attempts") or [] for step in each["steps"])]
@@ -227,7 +227,7 @@ def carry_shown(state: GeckoState) -> list[str] | None:
 
 
 def build_record(state: AttemptState) -> UnjudgedAttempt:
-    """Return the record of a finished attempt; what its real reads have shown is none of its changes."""
+    """Return the record of a finished attempt; differences that real reads have shown are not among its changes."""
     seen = observed_state(state["before"], state.get("steps", []))
     record: UnjudgedAttempt = {
         "v": VERSION,
@@ -245,7 +245,7 @@ def build_record(state: AttemptState) -> UnjudgedAttempt:
 
 
 def build_broken_record(given: AttemptState, seen: AttemptState, error: Exception) -> UnjudgedAttempt:
-    """Return the record of an attempt that broke, with the steps it made."""
+    """Return the record of an attempt that ended with an error, with the steps made so far."""
     reason = cut(f"the attempt broke: {type(error).__name__}: {error}", budget=LONGEST_REASON)
     stop: Stop = {"code": "broken", "message": reason}
     ended = build_record({**given, **seen, "task_state": given["before"], "stop_reason": reason, "stop": stop})

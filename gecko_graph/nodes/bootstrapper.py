@@ -1,4 +1,4 @@
-"""bootstrapper: opens the turn, and makes the first task state if none is given (paper, appendix A.5)."""
+"""bootstrapper: opens the turn, and completes or creates the task state (paper, appendix A.5)."""
 
 from __future__ import annotations
 
@@ -48,13 +48,14 @@ NEED_CHARS = 500
 def bootstrapper(
     state: GeckoState, scope: NodeScope, *, toolkit: Toolkit, search: ToolSearch | None = None
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Choose the tools that fit if there are too many, complete the state, clear the keys of the previous turn.
+    """Choose tools if there are too many, complete the state, and clear the keys of the previous turn.
 
-    Nothing is made up if every read runs for real: the state is the given one, even `{}`, and the real results.
+    If every read runs for real, nothing is invented: the state is the given one, even `{}`, and changes with real
+    results.
 
     Raises:
-        StateError: The given task state is not a JSON object, or breaks the toolkit's schema or invariants.
-        TaskError: The conversation holds no task, or the given checklist is malformed.
+        StateError: The given task state is not a JSON object, or violates the toolkit's schema or invariants.
+        TaskError: The conversation contains no task, or the given checklist is malformed.
         ContractError: A `check` of the given checklist cannot be parsed.
     """
     task, started_at = task_of(state.get("messages", [])), time.time()
@@ -63,7 +64,7 @@ def bootstrapper(
     given = given if state.get("bookkeeping") or state.get("continued") else starting_state(toolkit, given)
     reads, is_missing = [tool for tool in toolkit if tool.reads], state.get("task_state") is None and not given
     real = bool(reads) and all(runs_for_real(tool, scope.context) for tool in reads)
-    lacks = bool(given) or is_missing  # an empty one that is given lacks nothing
+    lacks = bool(given) or is_missing  # an empty state that the caller gives is complete
     asked = lacks and not real and not is_whole(given, toolkit) and scope.has_model("bootstrapper")
     before = state.get("continued")
     is_due = given or (rules.schema is not None and not asked and not (real and is_missing))
@@ -107,7 +108,7 @@ def bootstrapper(
 
 
 def find_supposed(state: GeckoState, given: JsonObject, whole: JsonObject) -> SupposedState:
-    """Return the parts of the state that a model made up, in this turn or earlier."""
+    """Return the parts of the state that a model invented, in this turn or earlier."""
     added = [pointer([key]) for key in whole if key not in given and (whole[key] or key != RUNTIME)]
     paths = [*carry_supposed(state, given), *added]
     made_up = clone({key: value for key, value in whole.items() if pointer([key]) in paths})
@@ -115,7 +116,7 @@ def find_supposed(state: GeckoState, given: JsonObject, whole: JsonObject) -> Su
 
 
 def go_on(state: GeckoState) -> Bookkeeping:
-    """Return the bookkeeping at the start of a turn: the real calls made before, and the thread's knowledge."""
+    """Return the bookkeeping at the start of a turn: earlier real calls and the thread's knowledge."""
     before, known = state.get("continued"), state.get("bookkeeping") or {}
     return {
         "round": -1,
@@ -140,7 +141,7 @@ def read_state(state: GeckoState) -> JsonObject:
 def given_checklist(state: GeckoState, *, embedded: bool) -> tuple[list[ChecklistItem] | None, str, str]:
     """Return the caller's checklist or None, its digest if a parent graph gave it, and why it is not used.
 
-    A parent's keys live as long as its thread: a checklist for an earlier human turn would otherwise still apply.
+    A parent's keys exist as long as its thread, so a checklist of an earlier human turn would apply again.
     """
     given = state.get("checklist")
     items = None if given is None else read_checklist(given)
@@ -153,14 +154,14 @@ def given_checklist(state: GeckoState, *, embedded: bool) -> tuple[list[Checklis
 def find_words(
     state: GeckoState, task: str, scope: NodeScope, search: ToolSearch | None
 ) -> Generator[list[AnyAsk], list[Reply], str]:
-    """Return a model's search words for tools, asked once for a task; empty if no index chooses tools."""
+    """Return a model's search words for tools, asked once per task; empty if no index chooses tools."""
     kept: Mapping[str, Any] = state.get("continued") or state.get("bookkeeping") or {}
     before, words = kept.get("search_words") or ["", ""]
     if before == task or search is None or not search.is_needed(scope.context) or not scope.has_model("searcher"):
         return words if before == task else ""
     budget = scope.context.view_chars
-    said = format_conversation(earlier(state["messages"]), budget=budget // 4)
-    variables = {"task": cut(task, budget=budget), "conversation": said}
+    conversation = format_conversation(earlier(state["messages"]), budget=budget // 4)
+    variables = {"task": cut(task, budget=budget), "conversation": conversation}
     where = Where(turn=human_turns(state["messages"]) - 1, attempt=0, question=0)
     (reply,) = yield [Ask("searcher", variables, SearchWords, where)]
     return reply.value.words if isinstance(reply.value, SearchWords) else ""
@@ -175,10 +176,10 @@ def find_tools(
     toolkit: Toolkit,
     search: ToolSearch | None,
 ) -> Generator[list[AnyAsk], list[Reply], list[str] | None]:
-    """Return the names of the tools that fit the task, then of those that the conversation calls; None for all.
+    """Return the names of the tools that fit the task, then of tools called in the conversation; None for all.
 
-    The last human turn before the task is part of the need: "yes, do it" names none. So are a model's own words, and
-    what calls have taught.
+    The search also uses the last human turn before the task (since "yes, do it" names no tool), the model's search
+    words, and what was learned from earlier calls.
     """
     if search is None or not search.is_needed(scope.context):
         return None
@@ -194,10 +195,10 @@ def find_tools(
 def complete_state(
     given: JsonObject, ask: Ask, toolkit: Toolkit, scope: NodeScope, rules: StateRules
 ) -> Generator[list[AnyAsk], list[Reply], tuple[JsonObject, list[str]]]:
-    """Return the state with a model's additions, and the problems that are left after a repair.
+    """Return the state with a model's additions, and the problems that remain after one repair.
 
-    A made-up domain is tried; if it breaks its schema, or contracts cannot be evaluated on it, the model is
-    asked once more. What still breaks the schema is not taken: the given state stays as it is.
+    If an invented state violates its schema, or contracts cannot be evaluated on it, the model is asked once more. A
+    state that still violates the schema is discarded, and the given state stays.
     """
     whole, unclear, budget = given, list[str](), scope.context.view_chars
     for question in range(2):
@@ -216,7 +217,7 @@ def complete_state(
 
 
 def find_faults(given: JsonObject, whole: JsonObject, toolkit: Toolkit, rules: StateRules) -> list[str]:
-    """Return the problems of a state that a model has completed or made up."""
+    """Return the problems of a state that a model completed or invented."""
     if whole == given:
         return []
     if given:
@@ -225,20 +226,21 @@ def find_faults(given: JsonObject, whole: JsonObject, toolkit: Toolkit, rules: S
 
 
 def carry_supposed(state: GeckoState, given: JsonObject) -> list[str]:
-    """Return the supposed places of earlier turns; if the caller has given another state since, those still in it."""
+    """Return the supposed places of earlier turns; if the caller changed the state, those that it still has."""
     if (going_on := state.get("continued")) and "supposed" in going_on:
         return going_on["supposed"]
     if last := state.get("rehearsal"):
         chosen = next(attempt for attempt in last["attempts"] if attempt["number"] == last["chosen"])
         if digest(given) in (chosen["start_digest"], chosen["end_digest"]):
             return state.get("supposed") or []
-    return supposed_places(state["messages"], given)  # embedded, the conversation is all that is left
+    return supposed_places(state["messages"], given)  # an embedded graph has only the conversation
 
 
 def is_whole(state: Mapping[str, Any], toolkit: Toolkit) -> bool:
-    """Return whether a rule shows that no runtime variable is missing, so that no model is needed.
+    """Return whether no model is needed to complete the state, by a rule.
 
-    Either the state was completed before, or every tool has a contract and every key that these name is there.
+    True if the state was completed before, or if every tool has a contract and every state key of the contracts is
+    present.
     """
     if RUNTIME in state:
         return True
@@ -283,7 +285,7 @@ def build_ask(state: GeckoState, task: str, toolkit: Toolkit, context: GeckoCont
 
 
 def format_contracts(toolkit: Toolkit, *, budget: int) -> str:
-    """Return the keys that contracts name, and the contracts: their reads and effects show the shapes."""
+    """Return the state keys of the contracts, and the contracts, whose reads and effects show the shapes."""
     rules: list[tuple[str, Any]] = [(tool.name, tool.contract.data) for tool in toolkit if tool.contract]
     if not rules:
         return ""
@@ -295,7 +297,7 @@ def format_contracts(toolkit: Toolkit, *, budget: int) -> str:
 
 
 def describe(tool: ToolSpec, whole: bool) -> str:
-    """Return a tool's description; if the domain is to be made up, with its parameters and result."""
+    """Return a tool's description; with `whole`, also the names of its parameters and result members."""
     if not whole:
         return tool.about
     takes, gives = (", ".join(member_names(schema)) for schema in (tool.parameters, tool.result))

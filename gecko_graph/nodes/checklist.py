@@ -1,4 +1,4 @@
-"""checklist: writes what must hold at the end of the turn (paper, section 3.4 and appendix A.6)."""
+"""checklist: writes what must be true at the end of the turn (paper, section 3.4 and appendix A.6)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def checklist(
 ) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
     """Ask the model for a checklist, in parallel to the first attempt. A missing one never counts as success.
 
-    The model may write an empty one, for a task that asks for nothing: "thanks!". Where reads are real it comes behind
-    the first round, and only if that has an attempt to judge.
+    The model may write an empty checklist for a message that asks for nothing ("thanks!"). With real reads it runs
+    after the first round, and only if an attempt of that has to be judged.
     """
     task = task_of(state["messages"])
     kept = state["bookkeeping"]
@@ -45,7 +45,6 @@ def checklist(
 
 
 def build_ask(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) -> Ask:
-    """Build the question what must hold at the end."""
     messages, kept = state["messages"], state["bookkeeping"]
     made = [*kept["replayed"], *(step for each in kept["attempts_to_judge"] for step in each["steps"])]
     real = [step for step in made if "outcome" in step and not step["outcome"]["simulated"]]

@@ -1,4 +1,4 @@
-"""What rules find in an attempt: which items hold, changes that no check looks at, and what nothing could check."""
+"""Findings on an attempt by rules: items that hold, changes without a check, and parts that nothing could check."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ CHANGE_CHARS = 160
 UNKNOWN = "its changes are not known: nothing here simulates it"
 NO_KEYS: Mapping[str, Collection[str]] = MappingProxyType({})
 CIRCUMSTANCES = (("runtime_state",), ("now",))
-"""Places of the state that may change unasked: runtime variables, the clock."""
+"""Places of the state that may change without a request: runtime variables and the clock."""
 
 _ENQUIRY = re.compile(r"(?i)\s*(?:how|what|why|when|where|who|which|is|are|was|were|do|does|did|has|have|had)\b")
 
 
 class WantedWrites(NamedTuple):
-    """The tools that may write, as the words of a task and its checklist name them.
+    """Tools that may write, by the words of a task and its checklist.
 
-    `writes` are known to write, or are named; `named` by most words of their names, as `start_engine` is in "Start the
-    engine if every door is locked"; `related` share any word, by name or description.
+    `writes` are known to write, or are in `named`. `named` have most words of their names in the text, as
+    `start_engine` in "Start the engine if every door is locked". `related` share any word of their name or description
+    with it.
     """
 
     writes: frozenset[str] = frozenset()
@@ -48,7 +49,7 @@ NOTHING = WantedWrites()
 
 
 def find_wanted(tools: Iterable[ToolSpec], task: str, items: Iterable[ChecklistItem] = ()) -> WantedWrites:
-    """Return which of these tools a task asks for; a question ("How do I pay?") names none."""
+    """Return the tools that a task asks for; a question ("How do I pay?") names none."""
     words = {*split_words("\n".join([task, *(item["description"] for item in items)]))}
     names = [(tool, {*split_words(tool.name)}) for tool in tools if not tool.reads]
     named = frozenset(tool.name for tool, own in names if 2 * len(own & words) > len(own))
@@ -61,10 +62,10 @@ def judge_by_rule(
     items: Iterable[ChecklistItem], *, before: JsonObject, after: JsonObject, steps: Sequence[Step], answer: str,
     wanted: WantedWrites = NOTHING,
 ) -> dict[str, tuple[bool, str]]:  # fmt: skip
-    """Return item id to whether its check holds, with the reason if it does not.
+    """Return for each item with a check, by id, whether it holds, and the reason if not.
 
-    Each check has a budget of its own. What a model made up for a tool to which no word of the task leads meets none,
-    while a tool that the task names has not succeeded.
+    Each check has its own budget. While a tool named in the task has not succeeded, an invented change by a tool
+    without relation to the task makes no check true.
     """
     values = {"state": after, "before": before, "calls": answered_calls(steps), "answer": answer}
     is_open = not wanted.named <= {step["call"]["name"] for step in steps if is_planned(step)}
@@ -89,10 +90,10 @@ def _check(item: ChecklistItem, values: JsonObject) -> tuple[bool, str]:
 
 
 def find_unmet(items: Iterable[ChecklistItem], steps: Sequence[Step], wanted: WantedWrites) -> dict[str, str]:
-    """Return the items that no model can call a success, each with the reason: a write must meet them, and none did.
+    """Return the items that need a write although none succeeded, each with the reason; no model can pass them.
 
-    Where no call was made, they are all items of a task that names a tool which writes. Where writes were tried and all
-    failed, those that name such a call, and all if nothing was read.
+    Without any call these are all items if the task names a tool that writes. If all tried writes failed, these are the
+    items that share words with such a call, and all items if nothing was read.
     """
     tried = [step for step in steps if step["call"]["name"] in wanted.writes]
     if any(map(is_planned, tried)) or (any("outcome" in step for step in steps) and not tried):
@@ -100,22 +101,22 @@ def find_unmet(items: Iterable[ChecklistItem], steps: Sequence[Step], wanted: Wa
     names = ", ".join(dict.fromkeys([step["call"]["name"] for step in tried] or sorted(wanted.named)))
     reason = f"no write has succeeded: {names}" if tried else f"no call was made: {names}"
     given = [str(each) for step in tried for each in (step["call"]["name"], *scalars_of(step["call"]["args"]))]
-    told, is_read = {*split_words(" ".join(given))}, any(map(is_planned, steps))
-    meant = (item for item in items if not is_read or told & {*split_words(item["description"])})
+    tried_words, is_read = {*split_words(" ".join(given))}, any(map(is_planned, steps))
+    meant = (item for item in items if not is_read or tried_words & {*split_words(item["description"])})
     return {item["id"]: reason for item in meant} if names else {}
 
 
 def find_repeated(steps: Iterable[Step]) -> list[Note]:
-    """Return the writes that were made more than once with the same arguments, and changed something each time."""
+    """Return the writes that were made more than once with the same arguments and changed something each time."""
     acts = (step["call"] for step in steps if is_planned(step) and _changed(step))
     made = Counter(format_call(call, share=CHANGE_CHARS) for call in acts)
     return [note("unasked", f"{call} was made {count} times") for call, count in made.items() if count > 1]
 
 
 def find_may_refuse(steps: Sequence[Step], earlier: Mapping[str, Sequence[str]]) -> list[Note]:
-    """Return the rules that the attempt's simulated writes may break, those of `earlier` turns, by tool, included.
+    """Return the rules that the attempt's simulated writes may violate, including those of `earlier` turns, by tool.
 
-    A real call of the tool settles these.
+    A real call of a tool settles the rules of earlier turns.
     """
     settled = {step["call"]["name"] for step in steps if "outcome" in step and not step["outcome"]["simulated"]}
     found: list[Note] = []
@@ -129,7 +130,7 @@ def find_may_refuse(steps: Sequence[Step], earlier: Mapping[str, Sequence[str]])
 
 
 def mark(verdict: Verdict, steps: Sequence[Step], notes: Iterable[Note]) -> Verdict:
-    """Return a verdict with what it rests on, by the attempt's steps alone, and with further notes."""
+    """Return a verdict with further notes and counts of the kinds of evidence for its simulated results."""
     found = [*notes, *gather_notes(steps, "unclear", "undocumented", "stale"), *find_unsimulated(steps)]
     outcomes = [step["outcome"] for step in steps if "outcome" in step and is_planned(step)]
     if any("evidence" in one or "filled" in one for one in outcomes):
@@ -138,7 +139,7 @@ def mark(verdict: Verdict, steps: Sequence[Step], notes: Iterable[Note]) -> Verd
 
 
 def _branch(outcome: Outcome) -> str:
-    """Return the kind of branch that an answer rests on."""
+    """Return the kind of evidence for a simulated result."""
     is_made = outcome.get("invented") or "filled" in outcome
     return "unknown" if is_made else outcome.get("evidence", "written")
 
@@ -153,10 +154,10 @@ def unasked_changes(
 ) -> list[Note]:
     """Return a note on each net change at a place that no check reads; none if an item has no check.
 
-    A call that the checks ask for, by its name, its position, an argument or one of its effects, may have all effects
-    that its tool has; if a rung has invented them, only those that a check reads. So may a call before
-    it that changed only root keys which its tool's contract names (`keys`, by tool) and it did not change: a working
-    folder, a session.
+    A call that the checks ask for (by its name, position, an argument or one of its effects) may have all effects of
+    its tool; if a rung invented the effects, only those that a check reads. A call before it is also excused if it
+    changed only root keys that its tool's contract names (`keys`, by tool) and that it did not change itself, such as a
+    working folder or a session.
     """
     if not items or any("check" not in item for item in items):
         return []
@@ -171,7 +172,7 @@ def unasked_changes(
 
 
 def find_unsimulated(steps: Sequence[Step]) -> list[Note]:
-    """Return the writes with unknown changes, also if the simulator gave no usable answer."""
+    """Return the writes with unknown changes, and those for which the simulator gave no usable answer."""
     found = [(UNKNOWN, step["call"]) for step in steps if is_planned(step) and step["outcome"]["patch"] is None]
     done = {step["call"]["name"] for step in steps if is_planned(step)}
     simulated = (step for step in steps if step.get("outcome", {}).get("simulated"))
@@ -181,7 +182,7 @@ def find_unsimulated(steps: Sequence[Step]) -> list[Note]:
 
 
 def _places(reads: Reads, states: Sequence[JsonObject]) -> set[StatePath]:
-    """Return the places that are read: of `'a' in place` the member a, if the place is an object."""
+    """Return the places that a check reads; for `'a' in place` the member a, if the place is an object."""
     return {
         (*place, member)
         if member is not None and any(isinstance(_at(state, place), dict) for state in states)
@@ -197,7 +198,7 @@ def _at(value: Json, place: StatePath) -> Json:
 
 
 def _above_lists(place: StatePath, states: Sequence[JsonObject]) -> StatePath:
-    """Return a place, or the list that it lies in: positions in lists shift."""
+    """Return a place, or the outermost list around it, since positions in lists shift."""
     lists = (n for n in range(len(place)) if any(isinstance(_at(state, place[:n]), list) for state in states))
     return place[: next(lists, len(place))]
 
@@ -241,9 +242,9 @@ def _changed(step: Step) -> set[StatePath]:
 
 
 def _is_named(step: Step, reads: Sequence[Reads], made: set[str], ran: Sequence[str]) -> bool:
-    """Return whether a check asks for a call by its name, or naming none by its position or a text of its arguments.
+    """Return whether a check asks for a call by its name or, if it names no tool, by its position or a string argument.
 
-    How many calls there are, or that all went well, asks for none of them.
+    The number of calls, or that all succeeded, asks for none of them.
     """
     call = step["call"]
     given = {each for each in scalars_of(call["args"]) if isinstance(each, str)}
@@ -259,9 +260,9 @@ def settle(
 ) -> VerdictStatus | None:
     """Return the verdict that a rule gives if reads are real and the caller has no checklist, else None.
 
-    Where nothing was written, and the task names no tool that writes, the planner's answer stands. A question that
-    leaves all as it was is the user's, and so is what is left if the last real write was refused: only what is put
-    in its place is judged.
+    If nothing was written and the task names no tool that writes, the planner's answer counts. A question that leaves
+    everything unchanged goes to the user. So does what remains if the last real write was refused: only a replacement
+    for it is judged.
     """
     own = any(item.get("by") != "model" for item in state["items"] or ())
     if own or not state["bookkeeping"]["real"] or attempt["stop_reason"] != "answered" or not attempt["answer"]:

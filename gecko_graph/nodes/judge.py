@@ -1,4 +1,4 @@
-"""judge: decides which items of the checklist hold, and builds the attempt's verdict (paper, 3.4 and A.6).
+"""judge: decides which items of the checklist are fulfilled, and builds the attempt's verdict (paper, 3.4 and A.6).
 
 Items with a `check` are decided by rule. A model is asked for the others, and whether the user must be asked.
 """
@@ -61,11 +61,11 @@ ITEM_CHARS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One attempt at its end, and the evidence that it is judged by.
+    """A finished attempt, and the evidence for its verdict.
 
-    `before` is the state as its real reads have shown it, `ruled` from item ids to whether their checks hold, with the
-    reason if not; `unasked` are changes that no check reads, `settled` is the verdict where
-    nothing was to be judged.
+    `before` is the start state with differences that real reads have shown. `ruled` contains for each item id whether
+    its check holds, and the reason if not. `unasked` are changes that no check reads. `settled` is the verdict if a
+    rule gave it.
     """
 
     attempt: UnjudgedAttempt
@@ -86,7 +86,6 @@ class Evidence:
 
     @property
     def calls(self) -> bool:
-        """Return whether any call was answered."""
         return any("outcome" in step for step in self.attempt["steps"])
 
 
@@ -98,7 +97,7 @@ def judge(
 ) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
     """Judge the attempts of the round. A judge or checklist that fails to answer never counts as success.
 
-    The tools' descriptions decide whether none fits.
+    The judge also sees the tools' descriptions, to decide whether no tool fits.
     """
     kept = state["bookkeeping"]
     unjudged = sorted(kept["attempts_to_judge"], key=lambda each: each["number"])
@@ -131,7 +130,7 @@ def collect_evidence(
     wanted: checks.WantedWrites,
     reads: Collection[str],
 ) -> Evidence:
-    """Return the attempt with the states before and after it, the turn's checklist, and what its checks decide."""
+    """Return the attempt with the states before and after it, the turn's checklist, and the results of its checks."""
     settled = checks.settle(attempt, state, reads, wanted)
     items, steps, answer = [] if settled else state["items"] or [], attempt["steps"], attempt["answer"]
     before, after = states_of(state.get("task_state") or {}, attempt)
@@ -151,7 +150,7 @@ def collect_evidence(
 
 
 def attach_verdict(evidence: Evidence, reply: Reply | None, traced: Traced) -> Attempt:
-    """Return the attempt with its verdict, and the judge's cost added to its own."""
+    """Return the attempt with its verdict, and with the judge's cost added."""
     attempt = evidence.attempt
     judgement = reply.value if reply is not None and isinstance(reply.value, Judgement) else None
     failure = reply.failure if reply is not None else attempt["stop_reason"]
@@ -180,9 +179,9 @@ def trace_origins(evidence: Evidence, state: GeckoState, toolkit: Iterable[ToolS
 
 
 def needs_model(evidence: Evidence) -> bool:
-    """Return whether an item has no check, or a rule failed but the answer may rightly be a question to the user.
+    """Return whether an item has no check, or a check failed but the answer may rightly be a question to the user.
 
-    An attempt that broke, or whose planner never replied, is not worth a question: it has failed.
+    An attempt that ended with an error, or whose planner never replied, has failed without a question.
     """
     attempt = evidence.attempt
     if evidence.stopped("broken") or (evidence.stopped("planner_failed") and not attempt["steps"]):
@@ -195,19 +194,17 @@ def needs_model(evidence: Evidence) -> bool:
 
 
 def build_ask(evidence: Evidence, scope: NodeScope, *, toolkit: Iterable[ToolSpec], question: int) -> Ask:
-    """Build the prompt: the items that no rule has found to hold, the planner's messages, and the evidence.
+    """Build the prompt: the items that no rule found fulfilled, the planner's messages, and the evidence.
 
-    Where nothing has changed the final state is the one from the start: a quarter of the view then shows what items of
-    the kind "the file is there" need, or as much as shows all that the items name.
+    If nothing has changed, the final state is the start state. A quarter of the view then suffices for items such as
+    "the file is there", unless the places that items name need more.
     """
     budget, attempt, messages = scope.context.view_chars, evidence.attempt, evidence.messages
     task = cut(task_of(messages), budget=budget)
     items = [item for item in evidence.items if not evidence.ruled.get(item["id"], NOT_EVALUATED)[0]]
     descriptions: list[Json] = [item["description"] for item in evidence.items]
-    words, rooms = (
-        focus_words(descriptions, task),
-        [budget // part for part in ((1,) if attempt["change"] else (4, 2, 1))],
-    )
+    words = focus_words(descriptions, task)
+    rooms = [budget // part for part in ((1,) if attempt["change"] else (4, 2, 1))]
     made: Any = {"state": evidence.before, "supposed": evidence.supposed, "messages": recall_calls(messages)}
     unknown, called = find_unknown(attempt["steps"], **made), [step["call"]["name"] for step in attempt["steps"]]
     return Ask(
@@ -243,7 +240,7 @@ def format_item(item: ChecklistItem, ruled: Mapping[str, tuple[bool, str]]) -> s
 def build_verdict(evidence: Evidence, judgement: Judgement | None, failure: str | None) -> Verdict:
     """Build the verdict: `accepted`, `needs_user` or `failed`, with score, feedback and evidence.
 
-    `judgement` is None if no model was asked or its reply could not be read; `failure` then says why.
+    `judgement` is None if no model was asked or its reply could not be read; `failure` is then the reason.
     """
     steps, named = evidence.attempt["steps"], judgement.unasked_changes if judgement is not None else []
     unasked = [*evidence.unasked, *(note("unasked", cut(each, budget=REASON_CHARS)) for each in named[:MOST_NAMED])]
@@ -264,13 +261,13 @@ def merge_judgements(
 ) -> list[JudgedItem]:
     """Return every item with its status: by rule if it has a check, else by the model; by `nobody` if that failed.
 
-    An item whose check does not hold is unknown, not failed, if the judge agrees that the agent rightly stopped; of
-    an attempt that has changed something the judge must name the item itself.
+    If the judge agrees that the agent was right to stop, an item whose check fails is unknown, not failed; in an
+    attempt that changed something only if the judge calls that item unknown.
     """
     if evidence.stopped("broken"):
         return []
     by_id = pick_worst(judgement.items) if judgement else {}
-    asked = ends_in_question(evidence, judgement)  # the user then decides on the calls that were not made
+    asked = ends_in_question(evidence, judgement)  # then the user decides on the missing calls
     unmet = {} if asked else checks.find_unmet(evidence.items, evidence.attempt["steps"], evidence.wanted)
     stopped = judgement is not None and judgement.stopping_was_right and excusable
     merged: list[JudgedItem] = []
@@ -290,9 +287,9 @@ def merge_judgements(
 
 
 def correct(item: ChecklistItem, judged: JudgedItem, evidence: Evidence, unmet: str | None) -> JudgedItem:
-    """Return a model's judgement as far as it may stand: no strike of a caller's item, no success that nothing met.
+    """Return a model's judgement after corrections: the caller's items cannot be struck, and success needs a write.
 
-    A condition that did not hold is told as such; so is an item that rests on the answer alone.
+    The reason names a condition that did not hold, and an item that was judged by the answer alone.
     """
     if judged["status"] == "not_asked_for" and item.get("by") != "model":
         return {**judged, "status": "failed", "reason": f"{STRUCK}: {judged['reason']}".removesuffix(": ")}
@@ -312,7 +309,7 @@ def default_judgement(item: ChecklistItem) -> JudgedItem:
 
 
 def apply_check(item: ChecklistItem, holds: bool, reason: str, *, excused: bool) -> JudgedItem:
-    """Return the judgement of an item with a check; if the agent rightly stopped, a failed check is unknown."""
+    """Return the judgement of an item with a check; if the agent was right to stop, a failed check is unknown."""
     status: ItemStatus = "success" if holds else "unknown" if excused else "failed"
     if status == "unknown":
         reason = "not done; the agent rightly stopped"
@@ -320,7 +317,7 @@ def apply_check(item: ChecklistItem, holds: bool, reason: str, *, excused: bool)
 
 
 def pick_worst(judgements: Sequence[ItemJudgement]) -> dict[str, ItemJudgement]:
-    """Return the judgement of each item by its id; of two on the same item the worse one counts."""
+    """Return the judgement of each item by its id; of two on the same item the worse one."""
     by_id: dict[str, ItemJudgement] = {}
     for each in sorted(judgements, key=lambda each: STATUSES.index(each.status)):
         by_id.setdefault(each.id.strip(), each)
@@ -328,9 +325,10 @@ def pick_worst(judgements: Sequence[ItemJudgement]) -> dict[str, ItemJudgement]:
 
 
 def grade(items: Sequence[JudgedItem], evidence: Evidence, judgement: Judgement | None) -> tuple[VerdictStatus, float]:
-    """Return the verdict's word and score. Items that the judge has struck do not count.
+    """Return the verdict's status and score. Items that the judge has struck do not count.
 
-    A checklist that is empty on purpose is met by an answer alone: calls or changes would have to be judged.
+    An answer without calls and changes fulfils a checklist that is empty on purpose; calls or changes would need a
+    judge.
     """
     statuses = [item["status"] for item in items if item["status"] != "not_asked_for"]
     if evidence.stopped("broken", "planner_failed"):
@@ -351,9 +349,9 @@ def grade(items: Sequence[JudgedItem], evidence: Evidence, judgement: Judgement 
 
 
 def ends_in_question(evidence: Evidence, judgement: Judgement | None) -> bool:
-    """Return whether a task was left to the user: its answer is a question, and nothing was changed.
+    """Return whether the attempt left the task to the user: its answer is a question, and nothing was changed.
 
-    An offer behind a lookup ("Shall I book it?") is none, unless a tool is named that writes: then it was to be done.
+    An offer after a lookup ("Shall I book it?") does not count, unless the task names a tool that writes.
     """
     if evidence.attempt["change"] or not evidence.attempt["answer"].rstrip(" \n*_`\"')").endswith("?"):
         return False
@@ -367,21 +365,23 @@ def format_feedback(
     judgement: Judgement | None,
     unasked: Sequence[Note],
 ) -> str:
-    """Return the missing items and why, for the next attempt's planner. Never how to do it, as a check would say.
+    """Return the missing items with reasons, for the next attempt's planner.
 
-    Of an accepted attempt only the judge's own feedback. Nothing is repeated.
+    It never contains a check, which shows how.
+
+    For an accepted attempt it is only the judge's feedback. Nothing is repeated.
     """
     feedback = judgement.feedback.strip() if judgement is not None else ""
     if word == "accepted":
         return cut(feedback, budget=FEEDBACK_CHARS) if items else NOTHING_TO_CHECK
     goals = {item["id"]: goal_of(item) for item in evidence.items}
     ended = evidence.attempt["stop_reason"]
-    lines, said = list[str](), [ended, *feedback.splitlines()]
+    lines, shown = list[str](), [ended, *feedback.splitlines()]
     for item in items:
         if item["status"] in ("failed", "unknown", "unsure"):
-            reason = "" if item["id"] in evidence.ruled or item["reason"] in said else item["reason"]
+            reason = "" if item["id"] in evidence.ruled or item["reason"] in shown else item["reason"]
             lines.append(f"- {goals[item['id']]}: {item['status']}" + (f" ({reason})" if reason else ""))
-            said.append(reason)
+            shown.append(reason)
     if not lines and not evidence.stopped("broken", "planner_failed"):
         lines.append(evidence.items_failure or NO_ITEM_LEFT)
     lines += [f"Not asked for: {tell(each)}" for each in unasked]
@@ -391,5 +391,5 @@ def format_feedback(
 
 
 def goal_of(item: ChecklistItem) -> str:
-    """Return an item's description in words that models may read; the item's id if it has only a check."""
+    """Return an item's description for models; its id if it has only a check."""
     return f"item {item['id']}" if item["description"] == item.get("check") else item["description"]

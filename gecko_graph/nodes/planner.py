@@ -1,7 +1,7 @@
 """planner: makes the next calls, or answers (paper, section 4 and algorithm 1).
 
-It gets the same messages as with real tools: conversation, tools, its earlier calls and their results; on a retry
-also the failed attempt's calls and the judge's feedback.
+It gets the same messages as with real tools: conversation, tools, its earlier calls and their results; in a retry also
+the failed attempt's calls and the judge's feedback.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from ..world.rung import find_closed, find_masked, format_closed, untrusted_of
 from ..world.turn import TakenIds, read_calls, spent_budget, stop
 
 CONVERSATION_VIEWS = 10
-"""The conversation may be as long as this many views of the state."""
+"""Longest conversation, in views of the state."""
 
 MOST_REFUSED = 3
-"""How often in a row the same call may be refused before the attempt ends."""
+"""Number of refusals of the same call in a row that ends the attempt."""
 
 OF_TWO_RUNS = "two runs continued this attempt at once, and its record mixes both: it begins again"
 UNASKED = "unasked"
 NOW_CHARS = 80
 LAST_CALLS = 3
-"""Latest calls whose tools the gate's note still speaks of."""
+"""Number of latest calls whose tools appear in the gate's note."""
 
 
 def planner(
@@ -55,18 +55,18 @@ def planner(
     gated: Sequence[ToolSpec] = (),
     search: ToolSearch | None = None,
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Ask for the next calls, or end the attempt with its reason.
+    """Ask for the next calls, or end the attempt with a reason.
 
-    After the last call that `max_steps` allows the planner is asked once more, for its answer.
+    After the last call that `max_steps` allows, the planner is asked once more, for its answer.
 
     Args:
         state: The attempt so far.
-        scope: Knobs, events, models.
-        tools: The toolkit as function dicts, for the model.
-        resolve: From the name that the model was shown to the tool's own.
-        prompts: The prompts, one of them the planner's.
-        gated: The tools that a task state may not admit, whatever their arguments.
-        search: Shows some of very many tools, and answers searches for others.
+        scope: Settings, events, models.
+        tools: The toolkit as function dicts for the model.
+        resolve: Returns the tool's name for a name that was shown to the model.
+        prompts: All prompts.
+        gated: The tools that some task states refuse whatever the arguments.
+        search: Selects some of very many tools, and answers searches for others.
 
     Raises:
         ModelError: The planner has no model.
@@ -78,7 +78,7 @@ def planner(
     trace, steps = state.get("trace", []), state.get("steps", [])
     shown, searches = state.get("offered_tools"), state.get("searches", 0)
     search = None if shown is None else search
-    # beside one message a step and a search, the trace holds the planner's own, and one with what was done before
+    # the trace has one message a step and a search, one with earlier calls, and those of the planner
     step = len(trace) - len(steps) - bool(state.get("replayed")) - searches
     where = Where(turn=state["turn"], attempt=state["number"], question=step)
     given = search.bind(shown or (), searches) if search else tools
@@ -97,7 +97,7 @@ def planner(
 
 
 def find_end(state: AttemptState, context: GeckoContext) -> dict[str, Any] | None:
-    """Return the end of an attempt that has spent its budget, or makes one refused call again and again; else None."""
+    """Return the end of an attempt that has spent its budget or repeats a refused call; else None."""
     if spent := spent_budget(state, context):
         return stop(spent["code"], spent["message"])
     if is_of_two_runs(state.get("trace", [])):
@@ -108,11 +108,11 @@ def find_end(state: AttemptState, context: GeckoContext) -> dict[str, Any] | Non
 
 
 def is_of_two_runs(trace: Sequence[AnyMessage]) -> bool:
-    """Return whether results answer calls that no message has made.
+    """Return whether the trace contains results of calls that no message has made.
 
-    Two runs that went on with the attempt from one checkpoint have written beside each other: the saver has kept the
-    message of one and the calls of the other. A planner would make such calls once more, and a plan would pay twice.
-    Only what has come since the last look is read: it begins with a message of the planner.
+    This happens if two runs continued the attempt from one checkpoint: the saver kept the message of one and the calls
+    of the other. The planner would then repeat those calls, and the plan would pay twice. Only the messages since the
+    last look are read; they begin with a message of the planner.
     """
     made: set[str | None] = set()
 
@@ -125,7 +125,7 @@ def is_of_two_runs(trace: Sequence[AnyMessage]) -> bool:
 
 
 def take_answer(state: AttemptState, answer: str) -> dict[str, Any]:
-    """Return the end of an attempt whose planner has answered; if calls were left out before, it says so."""
+    """Return the end of an attempt whose planner has answered; the reason may be that calls were cut off."""
     early: Stop = state.get("stop") or {"code": "answered", "message": "answered"}
     if not answer:
         return stop("empty_reply", "the planner's reply was empty")
@@ -135,9 +135,9 @@ def take_answer(state: AttemptState, answer: str) -> dict[str, Any]:
 def take_calls(
     state: AttemptState, scope: NodeScope, message: AIMessage, calls: list[Call], search: ToolSearch | None
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Answer the searches among a message's calls, and hand on as many of the others as `max_steps` allows.
+    """Answer the searches among a message's calls, and return as many of the other calls as `max_steps` allows.
 
-    Where it allows less than all, the attempt ends early, also with an answer.
+    If it does not allow all, the attempt ends early, even with an answer.
     """
     room = scope.context.max_steps - len(state.get("steps", []))
     if room <= 0:
@@ -162,9 +162,9 @@ def bind_tools(
     resolve: Callable[[str], str],
     gated: Sequence[ToolSpec],
 ) -> tuple[list[JsonObject], str]:
-    """Return the tools that the gate leaves open, and a note on those that the task state does not admit.
+    """Return the tools that the gate admits, and a note on tools that the task state refuses.
 
-    Noted are those that were called last, and those that fit the task, which speaks of them.
+    The note contains tools that were called last, and tools that fit the task and appear in its words.
     """
     steps, now = state.get("steps", []), state["task_state"]
     closed = find_closed(gated, now, seed=context.seed, steps=steps, untrusted=untrusted_of(state)) if gated else {}
@@ -180,15 +180,15 @@ def bind_tools(
 
 
 def is_spoken_of(name: str, words: Collection[str]) -> bool:
-    """Return whether words contain most of a tool's name, or its object, the last word: the engine."""
+    """Return whether words contain most of a tool's name, or its last word, the object."""
     own = split_words(name)
     return bool(own) and (own[-1] in words or 2 * sum(each in words for each in own) > len(own))
 
 
 def build_messages(state: AttemptState, context: GeckoContext, prompts: Prompts, gated: str = "") -> list[BaseMessage]:
-    """Build everything that the planner sees, what never changes first: providers cache prefixes.
+    """Build all messages to the planner, constant ones first, since providers cache prefixes.
 
-    The tools that the task state does not admit change from step to step: they are listed last, not with the tools.
+    Tools that the task state refuses change from step to step, so they are listed at the end, not with the tools.
     """
     lesson, now = state.get("lesson"), clock(state.get("before"))
     taught = {"feedback": lesson["feedback"], "attempt_log": lesson["attempt_log"]} if lesson else {}
@@ -208,13 +208,13 @@ def build_messages(state: AttemptState, context: GeckoContext, prompts: Prompts,
 
 
 def render_prompt(prompts: Prompts, **given: str) -> tuple[str, list[BaseMessage]]:
-    """Return our instructions, and a note with the rest if there is any."""
+    """Return the instructions, and a note with the rest if there is any."""
     prompt = prompts.render("planner", {**dict.fromkeys(variables_of("planner"), ""), **given})
     return prompt.system, [HumanMessage(prompt.user)] if prompt.user else []
 
 
 def collapse_refused(trace: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
-    """Return the trace with equal calls refused in a row at its end shown once, with how often they were made."""
+    """Return the trace with a call that is refused several times at its end shown once, with its count."""
     run = find_refused_run(trace)
     if len(run) < 2:
         return trace
@@ -224,7 +224,7 @@ def collapse_refused(trace: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
 
 
 def find_refused_run(trace: Sequence[AnyMessage]) -> list[int]:
-    """Return where at the trace's end the planner began to make the same calls, each refused with the same words."""
+    """Return the positions of the equal messages at the trace's end whose calls were all refused with the same text."""
     run: list[int] = []
     end, before = len(trace), None
     while end:

@@ -26,10 +26,10 @@ from .threads import OTHER_RUN, look_for_other_runs
 
 
 def start_round(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
-    """Open the next round: fix its start state, and hand it the lesson of the last round.
+    """Open the next round: fix its start state, and pass on the lesson of the last round.
 
     Raises:
-        StateError: The task state is not the one that the turn's earlier attempts began from.
+        StateError: The task state differs from the start state of the turn's earlier attempts.
     """
     kept, width = state["bookkeeping"], scope.context.parallel_attempts
     attempts = state.get("attempts") or []
@@ -53,15 +53,16 @@ def build_lesson(attempt: Attempt, *, budget: int, done: int = 0) -> Lesson:
 
 
 def decide(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
-    """Choose the best attempt so far, and whether another round follows."""
+    """Choose the best attempt so far, and decide whether another round follows."""
     chosen = best_attempt(state["attempts"])["number"]
     return {"bookkeeping": {"chosen": chosen, "is_over": is_over(state, scope.context, now=time.time())}}
 
 
 def best_attempt(attempts: Sequence[Attempt]) -> Attempt:
-    """Return the best attempt: by verdict, then the highest score, a plan before none, fewest complaints.
+    """Return the best attempt, the earliest of equal ones.
 
-    Of equal ones the earliest; accepted comes before needs_user before failed. A question to the user needs no plan.
+    The order is: status (accepted, needs_user, failed), highest score, a plan before none, fewest complaints. A
+    question to the user needs no plan.
     """
     words = ("accepted", "needs_user", "failed")
     return min(
@@ -77,17 +78,17 @@ def best_attempt(attempts: Sequence[Attempt]) -> Attempt:
 
 
 def is_over(state: GeckoState, context: GeckoContext, *, now: float) -> bool:
-    """Return whether the retry loop should stop.
+    """Return whether the retry loop ends.
 
-    Without a checklist or a judgement it stops: another round would have no feedback. A rule's finding is feedback.
+    It ends without a checklist or a judgement, since another round would have no feedback. A failed check is feedback.
     """
     verdict = best_attempt(state["attempts"])["verdict"]
     if verdict["status"] != "failed" or (verdict["items"] and verdict["score"] >= context.target_score):
         return True
     if state["bookkeeping"]["round"] >= context.max_retries or not state["items"]:
         return True
-    told = any(item["by"] == "rule" and item["status"] != "success" for item in verdict["items"])
-    if notes_of(verdict, "unanswered") and not told:
+    is_feedback = any(item["by"] == "rule" and item["status"] != "success" for item in verdict["items"])
+    if notes_of(verdict, "unanswered") and not is_feedback:
         return True
     ledger = state["bookkeeping"]["ledger"]
     spent = total(ledger["usage"])
@@ -99,15 +100,15 @@ def is_over(state: GeckoState, context: GeckoContext, *, now: float) -> bool:
 def finish(
     state: GeckoState, scope: NodeScope, *, is_alone: bool = True, search: ToolSearch | None = None
 ) -> Generator[list[FunctionCall], list[Reply], dict[str, Any]]:
-    """Return the best attempt, write back the state of an accepted one only, and add the answer to the conversation.
+    """Return the best attempt, write back the state if it is accepted, and add the answer to the conversation.
 
-    Where the conversation ends in calls without results, which its owner makes next, nothing may stand between. What
-    rungs that make things up wrote to the state is marked as supposed. Where it is not alone, but part of
-    an agent whose real calls are claimed, two runs of a thread at once may both go on; and the answer is the agent's.
+    If the conversation ends in open calls, no answer is added, since their results must follow next. Places that rungs
+    invented are marked as supposed. As a part of an agent (not `is_alone`) it adds no answer, and does not check for
+    other runs: the agent claims real calls, so two runs of a thread may both continue.
 
     Raises:
-        StateError: The task state is not the one that the accepted attempt began from, or another run has written to
-            the thread in the meantime.
+        StateError: The task state is not the accepted attempt's start state, or another run has written to the
+            thread in the meantime.
     """
     look = look_for_other_runs() if is_alone else None
     if look and (yield [look])[0].value:
@@ -135,7 +136,7 @@ def finish(
         if search is not None and kept["offered_tools"] is not None:
             served = [(task_of(state["messages"]), each["name"]) for each in rehearsal["plan"]]
             update["bookkeeping"] = {"taught": (yield from search.learn(kept.get("taught", []), served))}
-    if not is_alone:  # the agent reports the real calls: no front end shall show this message as fact
+    if not is_alone:  # the agent reports real calls; no front end may show this message as fact
         return update
     message = answer_message(
         chosen["answer"],
@@ -150,7 +151,7 @@ def finish(
 
 
 def write_back(state: GeckoState, chosen: Attempt, rehearsal: Rehearsal, budget: int) -> dict[str, Any]:
-    """Return the task state of an accepted attempt, and its supposed places; the rehearsal holds the changes."""
+    """Return the task state of an accepted attempt and its supposed places; add the changes to the rehearsal."""
     before = state.get("task_state") or {}
     check_start(digest(before), chosen["start_digest"])
     seen, after = states_of(before, chosen)

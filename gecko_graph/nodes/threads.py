@@ -1,8 +1,8 @@
-"""Two runs of one thread at once: each would overwrite the other's turn with its own copy of the state.
+"""Detection of two runs of one thread at the same time, of which the later would overwrite the earlier one's state.
 
-LangGraph locks no thread: two runs that begin from one checkpoint both go through, and what the later one writes takes
-the place of what the earlier one has written. So a run asks the saver, before it writes back, whether all that is newer
-than its input is its own.
+LangGraph locks no thread: two runs that begin from one checkpoint both succeed, and the later write replaces the
+earlier one. Before a run writes back, it therefore asks the saver whether every checkpoint newer than its input is its
+own.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from ..models.ask import FunctionCall
 OTHER_RUN = (
     "another run has written to this thread since this one began: both began from the same state, and one would lose "
     "the other's results. Nothing was written back. Let the runs of a thread follow each other (on a LangGraph "
-    "server: multitask_strategy='enqueue'), and start this turn again, or go on from where the thread stands: "
+    "server: multitask_strategy='enqueue'), and start this turn again, or continue from the thread's current state: "
     "invoke(None, graph.get_state(config).config)"
 )
 MOST_READ = 400
-"""Checkpoints of the thread that are looked at, newest first: a parent's turn may have many."""
+"""Most checkpoints of the thread to read, newest first: a parent's turn may have many."""
 READ_AT_ONCE = 4
 WAIT_S = 2.0
-"""How long a checkpoint of our own that is still being written is waited for."""
+"""Longest wait for a checkpoint of this run that is still being written."""
 
 
 def look_for_other_runs() -> FunctionCall | None:
-    """Return the work of finding out whether another run has written to this thread: its value is a bool.
+    """Return the call that finds out whether another run has written to this thread; its value is a bool.
 
-    None if it cannot be asked: outside of a graph, without a saver, and with `durability="exit"`, which saves
-    nothing of a run before its end.
+    None if the saver cannot tell: outside of a graph, without a saver, and with `durability="exit"`, which saves a run
+    only at its end.
     """
     try:
         config = get_config()
@@ -51,8 +51,8 @@ def look_for_other_runs() -> FunctionCall | None:
 def other_run_wrote(saver: BaseCheckpointSaver[Any], thread_id: str, own: str, addressed: bool) -> bool:
     """Return whether the thread has checkpoints of another run that are newer than this run's start.
 
-    `own` is this run's newest checkpoint. A run that is `addressed` names the checkpoint that it begins from: newer
-    ones are then expected.
+    `own` is this run's newest checkpoint. If the caller named the checkpoint to begin from (`addressed`), newer ones
+    are expected.
     """
     deadline = time.monotonic() + WAIT_S
     while saver.get_tuple(_config(thread_id, own)) is None:
@@ -62,7 +62,7 @@ def other_run_wrote(saver: BaseCheckpointSaver[Any], thread_id: str, own: str, a
     expected, began = own, False
     for kept in _newest_first(saver, thread_id):
         if kept.checkpoint["id"] != expected:
-            return kept.checkpoint["id"] > expected  # identifiers grow with time; where ours is missing, it was pruned
+            return kept.checkpoint["id"] > expected  # ids increase with time; if ours is missing, it was pruned
         source = kept.metadata.get("source")
         if began or source in ("fork", "update") or (addressed and source == "input") or not kept.parent_config:
             return False

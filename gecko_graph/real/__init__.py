@@ -1,1 +1,1 @@
-"""Carrying out an accepted plan: preview, approval, real calls, and the drift from the prediction."""
+"""Execution of an accepted plan: preview, approval, real calls, and deviations from the prediction."""

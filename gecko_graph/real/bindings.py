@@ -1,4 +1,4 @@
-"""Arguments that only reality can give: found among the plan's simulated results, shown as holes, and filled."""
+"""Arguments whose values only real calls give: found in the plan's simulated results, shown as holes, and filled."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ SHOWN = 80
 _AMOUNT = re.compile(r"[-+]?(?:[A-Z]{3} |[$€£¥] ?)?[\d.,]+(?: ?[%€£¥$]| [A-Za-z]{1,3})?")
 _FIGURE = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+")
 _WORD = re.compile(r"\d+|[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U0003ffff]+|[^\W\d_]")
-"""Digits or letters in a row; of scripts that put no spaces between words each letter."""
+"""A run of digits or of letters; in scripts without spaces between words each letter alone."""
 
 
 class Dependencies(NamedTuple):
-    """The sources of one call's arguments among the plan's simulated results."""
+    """The sources of a call's arguments in the plan's simulated results."""
 
     bindings: list[Binding]
     ambiguous: list[Ambiguous]
     expects: list[Binding]
     reads: dict[str, list[str]]
-    """Argument to the ids of the simulated reads among whose results it, or a part of it, was chosen."""
+    """For an argument that was chosen from results of simulated reads, or contains values of them: the ids of the
+    reads."""
 
     @property
     def arguments(self) -> set[str]:
@@ -52,7 +53,7 @@ class BoundSource(NamedTuple):
     """A place in the simulated result of an earlier call."""
 
     number: int
-    """Of the call, from 1."""
+    """The call's number, from 1."""
     call: str
     tool: str
     place: Place
@@ -61,20 +62,20 @@ class BoundSource(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its own key."""
+        """The key of the value."""
         return str(self.place[-1]) if self.place else ""
 
     @property
     def noun(self) -> str:
-        """The kind of an identifier here: by its own key, the one around it, or the tool's name."""
+        """The kind of thing that the identifier is for: by its key, the key around it, or the tool's name."""
         return noun(" ".join(map(str, (self.tool, *self.place[-2:]))))
 
 
 class PlanResults:
-    """Where an attempt's results hold the values of its later calls; a tool of unknown effect counts as a write.
+    """The places in an attempt's results where values of later calls come from.
 
-    The first result that holds a value is its source; a result that repeats a given value, or reads it, is not.
-    Of the results, which may be large, only values that arguments may hold are kept.
+    The first result that contains a value is its source, not a result that repeats or reads a given value. A tool of
+    unknown effect counts as a write. Results may be large, so only values that can occur in arguments are kept.
     """
 
     def __init__(
@@ -82,13 +83,13 @@ class PlanResults:
     ) -> None:
         self._steps, self._toolkit = steps, toolkit
         self._places: dict[str, list[BoundSource]] = {}
-        self._said = [_spaced("\n".join(map(text_of, messages)))]
+        self._texts = [_spaced("\n".join(map(text_of, messages)))]
         self._held, wanted = set[str](), set[str]()
         for step in steps:
             values = [each for _, each in scalars(step["call"]["args"]) if _key(each)]
-            self._said.append(_spaced("\n".join(map(_key, values))))
+            self._texts.append(_spaced("\n".join(map(_key, values))))
             wanted = wanted.union(*map(_keys, values))
-        self._words = {word for text in self._said[1:] for word in text.split()}
+        self._words = {word for text in self._texts[1:] for word in text.split()}
         for number, step in enumerate(steps, 1):
             self._add(number, step)
         self._spelt = {key: spaced for key in self._places if (spaced := _spaced(key)).strip()}
@@ -98,7 +99,7 @@ class PlanResults:
         self._held |= {form for form, _ in search_state(state, wanted, set())}
 
     def _add(self, number: int, step: Step) -> None:
-        """Keep the places of a result's values that arguments may hold; a real result's are the planner's own."""
+        """Keep the places of values that may occur in arguments; values of real results count as given."""
         outcome, call = step.get("outcome"), step["call"]
         if outcome is None or (outcome["simulated"] and outcome["status"] == "error"):
             return
@@ -130,7 +131,7 @@ class PlanResults:
                     exact = [each for each in exact if not each.is_write]  # equal by chance
                 is_text, of_text = isinstance(value, str), any(isinstance(each.value, str) for each in exact)
                 fits = is_text >= of_text and any(_is_identifier(key, each, name) for each in exact)
-                starts = [0] if is_text and not of_text else None  # a number that was written as a text
+                starts = [0] if is_text and not of_text else None  # a number written as a string
                 _classify(found, argument, exact, fits=fits, starts=starts, is_made_up=is_made_up)
                 continue
             seen = self._read(found, argument, value, number) if isinstance(value, str) else set()
@@ -141,32 +142,32 @@ class PlanResults:
         return found
 
     def _sources(self, key: str, before: int) -> list[BoundSource]:
-        """Return the places in simulated results that a value was taken from; none if a real one holds it."""
+        """Return the places in simulated results that a value was taken from; none if a real result contains it."""
         found = [source for source in self._places.get(key, ()) if source.number < before]
         if not found or self._is_given(key, found[0].number):
             return []
         first = found[0]
         if not first.is_write:
             return [first]
-        made = [each for each in found if each.is_write and not self._is_said(key, 1, each.number)]
+        made = [each for each in found if each.is_write and not self._is_in_calls(key, 1, each.number)]
         return [each for each in found if each.number == first.number or each in made]
 
     def _is_given(self, key: str, number: int) -> bool:
-        """Return whether conversation, state, a real result, or the arguments up to a call hold a value."""
-        atoms, held = atoms_of(key), whole_form(key) in self._held or self._is_said(key, 0, number)
+        """Return whether a value occurs in the conversation, state, real results, or arguments up to a call."""
+        atoms, held = atoms_of(key), whole_form(key) in self._held or self._is_in_calls(key, 0, number)
         if atoms and (len(atoms) == 1 or all(atom.is_specific for atom in atoms)):
             held = held or all(not self._held.isdisjoint(atom.wholes) for atom in atoms)
         return held
 
-    def _is_said(self, key: str, first: int, last: int) -> bool:
-        """Return whether the arguments of these calls hold a value; 0 is the conversation."""
+    def _is_in_calls(self, key: str, first: int, last: int) -> bool:
+        """Return whether a value occurs in the arguments of these calls; 0 is the conversation."""
         spaced = _spaced(key)
-        return bool(spaced.strip()) and any(spaced in text for text in self._said[first : last + 1])
+        return bool(spaced.strip()) and any(spaced in text for text in self._texts[first : last + 1])
 
     def _read(self, found: Dependencies, argument: str, text: str, before: int) -> set[str]:
-        """Write down which values of simulated results a text holds, and return them.
+        """Record the values of simulated results that a text contains, and return them.
 
-        An identifier that a write made is a part of its own. Of all else reality must be as predicted.
+        An identifier that a write created becomes a hole. All other values must be as predicted in the real results.
         """
         spelt, parts = _spaced(text), dict[str, list[int]]()
         inside = [key for key, each in self._spelt.items() if each in spelt]
@@ -177,7 +178,7 @@ class PlanResults:
             if not any(_is_identifier(match[0], each, before=near) for each in sources[match[0]]):
                 return match[0]
             parts.setdefault(match[0], []).append(match.start())
-            return "\ue000"  # no letter of any word
+            return "\ue000"  # not part of any word
 
         made = sorted((key for key, places in sources.items() if places[0].is_write), key=len, reverse=True)
         rest = re.sub(SPOT.format("|".join(map(re.escape, made))), open_hole, text) if made else text
@@ -190,9 +191,9 @@ class PlanResults:
         return others | set(parts)
 
     def _derived(self, origins: Sequence[Origin], key: str, before: int, *, is_text: bool) -> list[BoundSource]:
-        """Return the simulated results that a value was computed or spelt from, by provenance.
+        """Return the simulated results that a value was computed or reformatted from, by provenance.
 
-        The words of a text come from many places: its parts of a result are found by value.
+        Words of a text come from many places, so its parts are found by value instead.
         """
         found: list[BoundSource] = []
         patches = [each for each in origins if "rung" in each and each["from"] == "state"]  # repeat a result
@@ -203,7 +204,7 @@ class PlanResults:
                 continue
             step = self._steps[origin["step"] - 1]
             tool, outcome = self._toolkit[step["call"]["name"]], step["outcome"]
-            path = origin["path"] if value_at(outcome["result"], origin["path"]) is not None else ""  # it was cut
+            path = origin["path"] if value_at(outcome["result"], origin["path"]) is not None else ""  # the path was cut
             held = value_at(outcome["result"], path)
             if not outcome["simulated"] or outcome["status"] == "error" or (isinstance(held, str) and not is_text):
                 continue  # a number can be computed from the digits of an identifier
@@ -221,7 +222,7 @@ def _classify(
     starts: Sequence[int] | None = None,
     is_made_up: bool = False,
 ) -> None:
-    """Write down the source of an argument, or of a part of its text; it `fits` if it is an identifier."""
+    """Record the source of an argument, or of a part of its text; it `fits` if it is an identifier."""
     if reads := [source.call for source in sources if not source.is_write]:
         found.reads[argument] = [*dict.fromkeys([*found.reads.get(argument, ()), *reads])]
         return
@@ -238,14 +239,16 @@ def _classify(
 
 
 def _is_identifier(text: str, source: BoundSource, name: str | None = None, *, before: str = "") -> bool:
-    """Return whether name or form says that a text is the identifier that a place holds: it is not equal by chance.
+    """Return whether a text is the identifier at a place by name or form, and not equal by chance.
 
-    `name` is the argument's, if the text is all of it; else it stands in a longer one, after what is `before` it.
+    `name` is the argument's name if the text is its whole value; otherwise the text occurs in a longer one, after
+    `before`.
     """
     if isinstance(source.value, bool) or not isinstance(source.value, str | int) or str(source.value) != text:
         return False
     own, is_long = is_identifier(source.name), len(text) >= SHORTEST
-    other = name is not None and is_identifier(name)  # of these signs a word needs two, a number that is all three
+    other = name is not None and is_identifier(name)
+    # a word needs two of these three signs, a number also matching nouns, or all three
     if not _AMOUNT.fullmatch(text):
         return any(atom.is_specific for atom in atoms_of(text)) or (name is not None and own + other + is_long > 1)
     if name is None:
@@ -255,20 +258,20 @@ def _is_identifier(text: str, source: BoundSource, name: str | None = None, *, b
 
 
 def _key(value: Json) -> str:
-    """Return a scalar as it is looked up, equal numbers alike; empty for a value that cannot be looked up."""
+    """Return a scalar's key for searches, the same for equal numbers; "" for values that are not searched."""
     if value is None or isinstance(value, bool | dict | list):
         return ""
     return value if isinstance(value, str) else canonical(value)
 
 
 def _spaced(text: str) -> str:
-    """Return the words of a text between single spaces, so that one text is searched for in another one by words."""
+    """Return the words of a text between single spaces, for searches of one text in another by whole words."""
     plain = _FIGURE.sub(lambda match: canonical(match[0]), text.casefold())
     return f" {' '.join(_WORD.findall(plain))} "
 
 
 def _keys(value: Json) -> set[str]:
-    """Return the forms that find a value as a whole."""
+    """Return the search forms of a value as a whole."""
     atoms = atoms_of(value)
     return {whole_form(str(value)), *(form for atom in atoms for form in atom.wholes if len(atoms) == 1)}
 
@@ -283,9 +286,9 @@ def _forms_in(messages: Sequence[AnyMessage]) -> set[str]:
 
 
 def template(planned: PlannedCall) -> Iterator[tuple[str, list[str | Binding]]]:
-    """Yield each argument that has holes: the approved parts of its text, and the holes in it, in order.
+    """Yield each argument with holes as the approved parts of its text and the holes between them, in order.
 
-    A call's display, its digest, and its sent form are all made of this.
+    A call's display, its digest and the sent call all use it.
     """
     by_argument: dict[str, list[Binding]] = {}
     for each in planned["bindings"]:
@@ -302,7 +305,7 @@ def template(planned: PlannedCall) -> Iterator[tuple[str, list[str | Binding]]]:
 
 
 def with_holes(planned: PlannedCall) -> JsonObject:
-    """Return a call without the values that reality gives, and the source of each hole's value."""
+    """Return a call without the values of holes, with the source of each."""
     args, holes = planned["call"]["args"], dict[str, Json]()
     for argument, parts in template(planned):
         args = replaced(args, argument, None)
@@ -311,9 +314,9 @@ def with_holes(planned: PlannedCall) -> JsonObject:
 
 
 def resolve(planned: PlannedCall, results: Mapping[str, Json]) -> tuple[PlannedCall, Departure | None]:
-    """Return the call as it is to be sent, and why not: reality differs from the prediction, or lacks a value.
+    """Return the call to send, or the reason not to: a real result differs from the prediction, or lacks a value.
 
-    Only holes are filled. Other sources of an argument must be as predicted: then it is sent as it was shown.
+    Only holes are filled. All other sources of an argument must be as predicted, so that the call is sent as shown.
     """
     uncertain = [source for each in planned["ambiguous"] for source in each["sources"]]
     for each in [*(planned.get("expects") or ()), *uncertain]:
@@ -323,7 +326,7 @@ def resolve(planned: PlannedCall, results: Mapping[str, Json]) -> tuple[PlannedC
 
 
 def fill(planned: PlannedCall, results: Mapping[str, Json]) -> tuple[PlannedCall, Departure | None]:
-    """Return the call with the values of these results in its holes, which stay holes; or why one has no value."""
+    """Return the call with values of these results in its holes, which stay marked; or why a hole has no value."""
     args, filled = planned["call"]["args"], dict[tuple[str, str, str], Binding]()
     for argument, parts in template(planned):
         text: Any = ""
@@ -359,5 +362,5 @@ def _departure(binding: Binding, results: Mapping[str, Json], why: str) -> Depar
 
 
 def replaced(value: Json, path: str, new: Json) -> Any:
-    """Return a copy of a value with another one at a JSON Pointer that it has."""
+    """Return a copy of a value with another one at an existing JSON Pointer."""
     return apply_patch(value, [{"op": "replace", "path": path, "value": new}])

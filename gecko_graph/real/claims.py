@@ -1,8 +1,8 @@
-"""Claims: before a real call that may change something, one row says that it is being made, and by whom; the journal.
+"""Claims: rows written before each real call that may change something. They say who makes it, and form the journal.
 
-The key is derived, never drawn, so that two processes, a second click, a message that is sent again, a resume and a
-fork all come to the same row: of several only one makes the call, the others are given its answer, are told that it is
-under way, or find a doubt. The key is also the idempotency key that a service is sent.
+A row's key is computed, never random. Two processes, a double click, a repeated message, a resume and a fork thus all
+reach the same row: only one of them makes the call. The others get its result, an error while it is under way, or a
+doubt. The key is also sent to services as the idempotency key.
 """
 
 from __future__ import annotations
@@ -30,44 +30,44 @@ from .ledger import CallLedger, MemoryLedger, find_ledger
 from .questions import Standing, find_begin, find_delivery, find_path, is_saved_at
 
 LEDGER_S = 30.0
-"""Seconds that a statement of the ledger may take."""
+"""Time limit of a ledger statement, in seconds."""
 MOST_TRIES = 6
-"""Tries of a call that can be made again: a read, or a write with an idempotency key."""
+"""Most tries of a call that can be repeated: a read, or a write with an idempotency key."""
 BACKOFF_S = 0.2
 """Seconds before the second try; each further wait is twice as long."""
 LONGEST_WAIT_S = 20.0
 MARGIN_S = 2.0
-"""Seconds that a call may be late, beyond its time limit, before it is no longer under way."""
+"""Seconds after its time limit during which a call still counts as under way."""
 KEY_CHARS = 32
 OPEN, CLOSED, ENDED, ANSWERS = "open:", "closed:", "ended:", "answers:"
-"""Scopes of rows: calls of turns without an answer, calls that need not be looked for any more, calls of turns that are
-over whose agent begins each turn without its state, questions that were answered."""
+"""Scopes of rows: calls of turns without an answer, calls that need no further attention, calls of ended turns of an
+agent that begins each turn without its state, and answered questions."""
 
 DECIDED = ("ok", "error", "left")
-"""The final words on a call; `left`: in doubt, and a person leaves it so."""
+"""Final statuses of a call; `left`: in doubt, and a person left it so."""
 LONGEST_RESULT = 300
 MADE = ("ok", "answered")
-"""Calls with a result that counts: the tool's, or the person's."""
+"""Statuses of calls with a valid result, of the tool or of a person."""
 
 UNKNOWN = "It is not known whether this call took effect. Do not make it again: the user decides about it."
 
 RUNNING = set[str]()
-"""Owners of the claims that this process is making a call for."""
+"""Owners of claims whose calls this process is making."""
 UNDER_WAY = (
     "{tool} is under way in another run of this thread, which began it {ago:.0f} s ago; it is not made twice. Go on in "
     "{left:.0f} s (invoke(None)): then it has a result or is a doubt"
 )
 NOT_DURABLE = (
-    "{tool} changes something, and nothing would remember that it was called: give the agent, or the graph around it, "
+    "{tool} changes something, and the call would not be recorded: give the agent, or the graph around it, "
     "a checkpointer, and run it with durability='sync' or 'async'"
 )
 BEGUN_AGAIN = (
     "a retry policy around the agent, or a node that runs it twice, has begun this task again after it had made real "
-    "calls: take the policy away, and go on with invoke(None)"
+    "calls: remove the policy, and continue with invoke(None)"
 )
 
 _paths: dict[tuple[str, str], str] = {}
-"""By thread and namespace with its task ids: it never changes."""
+"""Path by thread and namespace (with task ids); it never changes."""
 
 Steps: TypeAlias = Generator[list[FunctionCall], list[Reply], Any]
 
@@ -83,17 +83,20 @@ class Claims(NamedTuple):
 
     @property
     def answers(self) -> str:
-        """Scope of the turn's questions that were answered."""
+        """Scope of the turn's answered questions."""
         return f"{ANSWERS}{self.path}:{self.turn}"
 
     def key_of(self, call: Call, number: int) -> str:
         return digest([self.standing.thread_id, self.path, self.turn, call["name"], call["args"], number])[:KEY_CHARS]
 
     def take(self, call: Call, number: int, timeout_s: float) -> Steps:
-        """Claim a call, the `number`-th of equal ones in its turn; return its row, and whether it is to be made here.
+        """Claim a call; return its row and whether to make the call here.
 
-        One that was made before the thread was deleted becomes a doubt: it is no call of the thread that there is now.
-        Raises StateError if another run makes it at this moment.
+        Equal calls of a turn have a `number`. A call made before the thread was deleted becomes a doubt, since it is
+        not part of the new thread.
+
+        Raises:
+            StateError: Another run is making the call.
         """
         key = self.key_of(call, number)
         row: JsonObject = {
@@ -103,7 +106,7 @@ class Claims(NamedTuple):
         if (yield from self._own(row, timeout_s, self.ledger.claim, key, OPEN + self.path)):
             return row, True
         known = yield from self.look(key)
-        if known["status"] == "paused":  # the tool has asked something by an interrupt of its own
+        if known["status"] == "paused":  # the tool has raised an interrupt itself
             return (yield from self.retake(known, timeout_s, tries=0)), True
         if (yield from self._find_deleted([known])):
             yield from use(self.ledger.move, self.standing.thread_id, [key], OPEN + self.path)
@@ -112,30 +115,30 @@ class Claims(NamedTuple):
 
     @property
     def here(self) -> JsonObject:
-        """The part of a row on a call about which a question of this thread was answered: both are saved."""
+        """The fields of a row whose question was answered in this thread, so that both are saved."""
         return {"root": self.standing.root, "saved": bool(self.standing.root), "deleted": False}
 
     def _place(self) -> JsonObject:
-        """Return the checkpoint that a call begins from, and whether it is saved: then only with its thread it goes."""
-        if isinstance(self.ledger, MemoryLedger) or not self.standing.root:  # its rows go with the thread, or have none
+        """Return the checkpoint that a call begins from, and whether it is saved until the thread is deleted."""
+        if isinstance(self.ledger, MemoryLedger) or not self.standing.root:  # deleted with the thread, or none
             return self.here | {"saved": False}
         return self.here | {"saved": self.standing.durability == "sync" or is_saved_at(self.standing)}
 
     def _find_deleted(self, rows: Sequence[JsonObject]) -> Steps:
-        """Return the keys of calls that were made before the thread was deleted: no saver knows of their rows."""
+        """Return the keys of calls made before the thread was deleted: the saver has no checkpoint of them."""
         if not any(row.get("saved") for row in rows):
             return []
         begun = yield from use(find_begin, self.standing)
         return [row["key"] for row in rows if row.get("saved") and row["root"] < begun]
 
     def keep_living(self, rows: Sequence[JsonObject]) -> Steps:
-        """Return rows without those from before the thread was deleted, which are closed."""
+        """Return rows of the existing thread; close those from before its deletion."""
         if deleted := (yield from self._find_deleted(rows)):
             yield from self.close(deleted)
         return [row for row in rows if row["key"] not in deleted]
 
     def _own(self, row: JsonObject, timeout_s: float, write: Any, *place: str) -> Steps:
-        """Return whether a row was written that begins a call; if not, or nobody knows, none is under way here."""
+        """Write a row that begins a call, and return whether that succeeded; otherwise the call does not run here."""
         row["owner"], is_ours = f"{OWN[0]} {uuid4().hex}", False
 
         def begin() -> bool:  # one thread waits for the checkpoint and writes
@@ -167,7 +170,7 @@ class Claims(NamedTuple):
         return new
 
     def settle(self, row: JsonObject, **fields: Any) -> Steps:
-        """Write a call's outcome. An outcome that another run has written since is kept."""
+        """Write a call's outcome, unless another run has written one since."""
         new = {**row, "rev": row["rev"] + 1, "until": 0.0, **fields}
         yield from use(self.ledger.swap, self.standing.thread_id, row["key"], new)
         return new
@@ -175,7 +178,8 @@ class Claims(NamedTuple):
     def find_open(self) -> Steps:
         """Return the rows of turns without an answer, the oldest first.
 
-        Raises StateError if one is under way, or this task was begun again after it had made real calls.
+        Raises:
+            StateError: A call is under way, or this task was started again after it had made real calls.
         """
         rows: list[JsonObject] = yield from use(self._read, OPEN + self.path)
         if self.standing.is_repeated:
@@ -193,9 +197,9 @@ class Claims(NamedTuple):
         return any(row["call"] == call for row in rows)
 
     def find_ended(self) -> Steps:
-        """Return the rows of turns that are over, of an agent in another graph: it begins each without its state.
+        """Return the rows of ended turns of an agent that another graph calls, each time without its state.
 
-        They are two lists: of earlier deliveries, and of this one, if the graph has run the agent before.
+        There are two lists: rows of earlier deliveries, and of this one, if the graph has run the agent before.
         """
         if not self.standing.graph:
             return [], []
@@ -206,25 +210,26 @@ class Claims(NamedTuple):
         return [row for row in rows if row["root"] < begun], [row for row in rows if row["root"] >= begun]
 
     def end(self, keys: Sequence[str]) -> Steps:
-        """Note that the turn of calls is over."""
+        """Move the rows of an ended turn's calls to their scope."""
         if self.standing.graph and keys:
             yield from use(self.ledger.move, self.standing.thread_id, keys, ENDED + self.path)
 
     def close(self, keys: Sequence[str]) -> Steps:
-        """Note that a turn's answer has reported its calls."""
+        """Move the rows of calls that an answer has reported to their scope."""
         yield from use(self.ledger.move, self.standing.thread_id, keys, CLOSED + self.path)
 
     def _read(self, scope: str = "", key: str = "") -> list[JsonObject]:
-        before = {*RUNNING}  # calls that end from here on were under way
+        before = {*RUNNING}  # calls that end from here on count as under way
         rows = self.ledger.read(self.standing.thread_id, scope=scope, key=key)
         under_way = before | RUNNING
         return [{**row, "gone": row["owner"] not in under_way and is_left(row["owner"])} for row in rows]
 
 
 def find_claims(messages: Sequence[AnyMessage], home: Home, turn: TurnKey | None = None) -> Steps:
-    """Return the claims of a turn, the conversation's last if not given; None outside of a graph, and without a saver.
+    """Return the claims of a turn, by default the conversation's last; None outside of a graph and without a saver.
 
-    Raises GeckoError if there is no ledger.
+    Raises:
+        GeckoError: There is no ledger.
     """
     try:
         standing = Standing.of(get_config().get("configurable", {}))
@@ -258,10 +263,7 @@ def check_over(row: JsonObject) -> None:
 
 
 def find_process(pid: int) -> str:
-    """Return an identity of a process, if Linux gives one; empty for one that is over.
-
-    It is the machine's start, the space that its numbers are in, its number and its start.
-    """
+    """Return an identity of a running process on Linux: boot id, pid namespace, pid and start time; else ""."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         state, *fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
@@ -284,7 +286,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def is_left(owner: str) -> bool:
-    """Return whether the process of a claim has left the call, as it is over or this one; False if it is unknown."""
+    """Return whether a claim's process has ended or, if it is this one, no longer makes the call; False if unknown."""
     known, own = owner.rpartition(" ")[0], OWN[0]
     if not known or known.split(" ")[:2] != own.split(" ")[:2]:
         return False
@@ -292,9 +294,9 @@ def is_left(owner: str) -> bool:
 
 
 def find_pause(tries: int, retry_after: float | None, *, is_free: bool) -> float | None:
-    """Return how many seconds to wait before a call is tried again; None if it is not, or was tried often enough.
+    """Return the seconds to wait before a call is tried again; None if it is not tried again.
 
-    `retry_after` is not None if a service was too busy to do it, `is_free` True where trying again does no harm.
+    `retry_after` is not None if a service was too busy. `is_free` is True if a repetition has no effect.
     """
     if tries >= MOST_TRIES or not (is_free or retry_after is not None):
         return None
@@ -302,13 +304,12 @@ def find_pause(tries: int, retry_after: float | None, *, is_free: bool) -> float
 
 
 def wait(seconds: float) -> Steps:
-    """Wait, at most `LONGEST_WAIT_S` seconds."""
     yield [FunctionCall(function=time.sleep, args=(min(seconds, LONGEST_WAIT_S),), timeout_s=2 * LONGEST_WAIT_S)]
 
 
 @contextmanager
 def running(row: JsonObject) -> Iterator[None]:
-    """Hold a claim while its call is made."""
+    """Keep a claim marked as under way during its call."""
     try:
         yield
     finally:
@@ -316,7 +317,7 @@ def running(row: JsonObject) -> Iterator[None]:
 
 
 def entry_of(row: JsonObject) -> ExecutedCall:
-    """Return the journal's entry of a call that was claimed: with its result, or in doubt."""
+    """Return the journal's entry of a claimed call: with its result, or in doubt."""
     kept = ["call", "key", "tries", "started_at"]
     if row["status"] in ("ok", "error"):
         kept += ["status", "result", "by", "ended_at", *(["undecided"] if row.get("undecided") else [])]
@@ -326,13 +327,13 @@ def entry_of(row: JsonObject) -> ExecutedCall:
 
 
 def unmade_entry(call: Call, **fields: Any) -> ExecutedCall:
-    """Return the journal's entry for a call that is not made, by the person's decision or a rule's."""
+    """Return the journal's entry of a call that a person's decision or a rule prevented."""
     now = time.time()
     return {"call": call, "key": "", "tries": 0, "started_at": now, "ended_at": now, **fields}  # type: ignore[typeddict-item]
 
 
 def as_step(entry: ExecutedCall) -> Step:
-    """Return a real call as a step that changes nothing: a planner sees its result, or that it is in doubt."""
+    """Return a real call as a step without changes, for the planner; its result may be that it is in doubt."""
     status: CallStatus = "ok" if entry["status"] in MADE else "error"
     result = UNKNOWN if entry["status"] == "in_doubt" else entry.get("result")
     outcome: Outcome = {
@@ -351,10 +352,10 @@ TOLD = {
 
 
 def tell_calls(calls: Sequence[ExecutedCall]) -> list[str]:
-    """Return a line for each call that was done, with its result, or is in doubt, for people and models."""
-    told = [entry for entry in calls if entry["status"] in TOLD]
-    words = [{"call": format_call(entry["call"]), "result": in_words(entry.get("result"))} for entry in told]
-    return [TOLD[entry["status"]].format_map(each) for entry, each in zip(told, words, strict=True)]
+    """Return a line for each completed call, with its result, and for each call in doubt, for people and models."""
+    shown = [entry for entry in calls if entry["status"] in TOLD]
+    words = [{"call": format_call(entry["call"]), "result": in_words(entry.get("result"))} for entry in shown]
+    return [TOLD[entry["status"]].format_map(each) for entry, each in zip(shown, words, strict=True)]
 
 
 def format_call(call: Call) -> str:
@@ -363,10 +364,10 @@ def format_call(call: Call) -> str:
 
 
 def in_words(value: Json) -> str:
-    """Return JSON as people read it, `id O-7, item pen`; of an error's body its message."""
+    """Return JSON as text for people, `id O-7, item pen`; for an error's body its message."""
     if isinstance(value, dict):
-        told = [value[key] for key in ("error", "message", "detail") if isinstance(value.get(key), str)]
-        value = told[0] if told else ", ".join(f"{key} {in_words(each)}" for key, each in value.items())
+        messages = [value[key] for key in ("error", "message", "detail") if isinstance(value.get(key), str)]
+        value = messages[0] if messages else ", ".join(f"{key} {in_words(each)}" for key, each in value.items())
     elif isinstance(value, list):
         value = "; ".join(map(in_words, value)) or "none"
     return cut(one_line(as_text(value)), budget=LONGEST_RESULT)

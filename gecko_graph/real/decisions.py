@@ -1,6 +1,6 @@
-"""A person's decisions on calls, asked for and read in the shape of LangChain's HumanInTheLoopMiddleware.
+"""A person's decisions on calls, in the format of LangChain's HumanInTheLoopMiddleware.
 
-A question has an id, and an answer counts for that question alone, once.
+A question has an id; an answer is valid once, and only for its question.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ IN_DOUBT = (
     "make_now: it did not; make the call now. skip: leave it as it is.\n{call}"
 )
 DELETED = (
-    "{tool} was called for this message before the thread was deleted; in the thread that there is now it was not. "
+    "{tool} was called for this message before the thread was deleted; in the current thread it was not. "
     "happened: that call counts, with its result or the one in your message. make_now: make the call. skip: leave it "
     "as it is.\n{call}"
 )
@@ -44,14 +44,17 @@ OTHER_ID = "it was given to another question, or this one was answered before: d
 
 
 class Action(TypedDict):
-    """A call as LangChain's `Action` has it."""
+    """A call in the format of LangChain's `Action`."""
 
     name: str
     args: JsonObject
 
 
 class Decision(TypedDict):
-    """One decision: `edit` has `edited_action`, `respond` a `message`; `reject` and `happened` may have one."""
+    """One decision.
+
+    `edit` has an `edited_action`, `respond` a `message`; `reject` and `happened` may have a message.
+    """
 
     type: str
     edited_action: NotRequired[Action]
@@ -59,7 +62,7 @@ class Decision(TypedDict):
 
 
 class Response(TypedDict):
-    """A decision on each call, in order; with the question's `id` it counts for no other one."""
+    """A decision on each call, in order; with a question's `id` it is valid only for that question."""
 
     id: NotRequired[str]
     decisions: list[Decision]
@@ -75,17 +78,19 @@ def ask_person(
     needs_id: bool = False,
     more: JsonObject | None = None,
 ) -> Generator[list[FunctionCall], list[Reply], list[Decision]]:
-    """Return a decision on each call, one of those `allowed` for it.
+    """Ask a person for a decision on each call, one of those `allowed` for it.
 
-    It interrupts the run, again while the answer cannot be used. An answer counts once, and only for a question that
-    this task has raised in a saved checkpoint. It names the question by its `id`, or by LangGraph's interrupt id; that
-    is the task's, and not enough where the very same was asked and answered before. Without either it counts for the
-    turn's first question, if not `needs_id`. The fault of an answer is shown above the same question. The node must
-    have done nothing before: a resume runs it again. Who asks a second time, after an edit, is given `edited` back by
-    `find_edited` then. `more` are further keys of the question: that, and under `gecko` what the descriptions say as
-    data, for front ends of one's own.
+    It interrupts the run, again if the answer is invalid; then the same question shows the problem. An answer is valid
+    once, for a question that this task has raised in a saved checkpoint. It names the question by its `id` or by
+    LangGraph's interrupt id. The interrupt id belongs to the task, so it does not suffice if an identical question was
+    answered before. Without either it answers the turn's first question, unless `needs_id`.
 
-    Raises GeckoError if there is no checkpointer, without which a run cannot pause.
+    The node must not have any effect before, since a resume runs it again. A caller that asks again after an edit gets
+    its `edited` back from `find_edited`. `more` are further keys of the question: `edited`, and `gecko` with the
+    descriptions as data, for other front ends.
+
+    Raises:
+        GeckoError: There is no checkpointer, so a run cannot pause.
     """
     if claims is None:
         raise GeckoError(NO_SAVER)
@@ -120,7 +125,7 @@ def ask_person(
 
 
 def find_edited(claims: Claims) -> Steps:
-    """Return the argument `edited` of `ask_person` for the question that this task has raised; None without one."""
+    """Return `edited` of the question that this task has raised; None without a question."""
     raised = yield from use(find_raised, claims.standing)
     return raised.get("edited") if isinstance(raised, Mapping) else None
 
@@ -128,10 +133,10 @@ def find_edited(claims: Claims) -> Steps:
 def settle_doubt(
     claims: Claims, row: JsonObject, toolkit: Toolkit, timeout_s: float, *, is_keyed: bool, needs_id: bool = False
 ) -> Steps:
-    """Return the row of a call in doubt as it goes on, and whether it is to be made here once more.
+    """Resolve a call in doubt; return its row and whether to make the call again here.
 
-    Where its tool is sent an idempotency key it is: with the same key that is no second call. Else a person says what
-    happened: `happened`, with its result; `make_now`, as it did not; `skip`: leave it.
+    A tool with an idempotency key is called again with the same key, which is no second call. Otherwise a person
+    decides: `happened`, with the result; `make_now`, as it did not happen; `skip`, to leave it in doubt.
     """
     if is_keyed and row["tries"] < MOST_TRIES and not row.get("deleted"):
         yield from wait(BACKOFF_S * 2 ** (row["tries"] - 1))
@@ -143,16 +148,16 @@ def settle_doubt(
 
 
 def ask_doubts(rows: Sequence[JsonObject], toolkit: Toolkit, claims: Claims, *, needs_id: bool = False) -> Steps:
-    """Return a person's words on calls in doubt."""
+    """Return a person's decisions on calls in doubt."""
     calls: list[Call] = [row["call"] for row in rows]
     texts = [DELETED if row.get("deleted") else IN_DOUBT for row in rows]
-    told = [text.format(tool=call["name"], call=format_call(call)) for text, call in zip(texts, calls, strict=True)]
+    asked = [text.format(tool=call["name"], call=format_call(call)) for text, call in zip(texts, calls, strict=True)]
     allowed = [DOUBT_DECISIONS for _ in calls]
-    return (yield from ask_person(calls, told, toolkit, claims, allowed=allowed, needs_id=needs_id))
+    return (yield from ask_person(calls, asked, toolkit, claims, allowed=allowed, needs_id=needs_id))
 
 
 def settled_by(decision: Decision, row: JsonObject) -> JsonObject:
-    """Return a claim's row after a person has said that a call happened, or is to be left in doubt."""
+    """Return the fields of a claim's row after the decision that the call happened, or is left in doubt."""
     now, message = time.time(), decision.get("message")
     if decision["type"] == "skip":
         return {"status": "left", "ended_at": now}
@@ -172,7 +177,7 @@ def build_request(calls: Sequence[Call], descriptions: Sequence[str], allowed: S
 
 
 def build_schema(question: str, allowed: Sequence[Sequence[str]]) -> JsonObject:
-    """Return the JSON Schema of the answer to a question, from which a front end makes a form."""
+    """Return the JSON Schema of the answer to a question, for forms of front ends."""
     schema = TypeAdapter(Response).json_schema()
     schema["properties"]["id"]["const"] = question
     schema["properties"]["decisions"] |= {"minItems": len(allowed), "maxItems": len(allowed)}
@@ -183,7 +188,7 @@ def build_schema(question: str, allowed: Sequence[Sequence[str]]) -> JsonObject:
 def read_decisions(
     answer: object, calls: Sequence[Call], toolkit: Toolkit, allowed: Sequence[Sequence[str]]
 ) -> tuple[list[Decision], str]:
-    """Return the decisions of a HITLResponse, or its problem and what to do."""
+    """Return the decisions of a HITLResponse, or the problem and how to correct it."""
     given = answer.get("decisions") if isinstance(answer, Mapping) else answer
     if not isinstance(given, list | tuple):
         return [], f'expected {{"decisions": [...]}} with a decision for each call, got {excerpt(answer)}'
@@ -215,7 +220,7 @@ def read_decision(raw: object, call: Call, toolkit: Toolkit, allowed: Sequence[s
 
 
 def read_edit(raw: object, toolkit: Toolkit) -> tuple[Action | None, str]:
-    """Return an edited call that its tool takes, or None and why it does not."""
+    """Return an edited call that is valid for its tool, or None and the problem."""
     if not isinstance(raw, Mapping) or not isinstance(raw.get("args"), dict) or not isinstance(raw.get("name"), str):
         return None, f'expected `edited_action` to be {{"name": ..., "args": {{...}}}}, got {excerpt(raw)}'
     tool = toolkit.get(raw["name"])

@@ -1,4 +1,4 @@
-"""The question to a person: each call's effect, result and changes, their evidence, and the way to undo it."""
+"""The question to a person: each call's effect, result and changes, the evidence for them, and how to undo it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_NAMED = 5
 
 
 class Descriptions(NamedTuple):
-    """The descriptions of a plan's calls for a person, by their ids."""
+    """The descriptions of a plan's calls for a person, by call id."""
 
     texts: dict[str, str]
     """As Markdown."""
@@ -54,8 +54,8 @@ def describe_calls(
 ) -> Descriptions:
     """Return the description of each call for a person; tool results are cut, and fenced as data.
 
-    The first asked call's description holds the whole plan: some front ends show nothing else. `done`
-    are steps: their real reads give names to ids.
+    The first asked call's description contains the whole plan, since some front ends show nothing else. The real reads
+    among the steps `done` provide names for ids.
     """
     numbers = {each["call"]["id"]: number for number, each in enumerate(preview["calls"], 1)}
     tools = {each["call"]["id"]: each["call"]["name"] for each in preview["calls"]}
@@ -107,7 +107,7 @@ def tell_call(planned: PlannedCall, before: JsonObject, after: JsonObject, names
 
 
 def describe_effects(data: JsonObject, planned: PlannedCall) -> Iterator[str]:
-    """Yield a call's effect, address and objects, its expected result and change, and their evidence."""
+    """Yield lines: a call's effect, address and objects, its expected result and change, and their evidence."""
     does = " ".join(filter(None, [data["does"], f"({data['where']})" if data["where"] else ""]))
     yield from [does] if does else []
     yield from [f"About: {', '.join(data['about'])}"] if data["about"] else []
@@ -158,7 +158,7 @@ def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Ite
         yield f"- {bare(argument)}: {describe_parts(parts, place)}."
     for each in planned["ambiguous"]:
         sources = ", or ".join(map(place, each["sources"]))
-        yield f"- {bare(each['argument'])}: not certain where it comes from: {sources}. Edit it to give its value."
+        yield f"- {bare(each['argument'])}: its source is not certain: {sources}. Edit it to give its value."
     for binding in planned.get("expects") or ():
         yield f"- {bare(binding['argument'])}: holds only if the real {place(binding)}, is the same."
     yield from (f"- {source}." for source in planned.get("sources", ()))
@@ -168,7 +168,7 @@ def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Ite
 
 
 def describe_parts(parts: Sequence[str | Binding], place: Callable[[Binding], str]) -> str:
-    """Return a text with a mark for each hole, such as does not stand in it otherwise, and what the marks stand for."""
+    """Return a text with a mark for each hole that does not occur in it otherwise, and the meaning of the marks."""
     holes = {f"{each['call']} {each['path']}": each for each in parts if not isinstance(each, str)}
     if len(parts) == 1:
         return f"its value is the real {next(map(place, holes.values()))}"

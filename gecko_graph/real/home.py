@@ -1,4 +1,4 @@
-"""Whose claims they are, and of which turn: an agent's name and a message's id, which no change of a tool changes."""
+"""Keys of claims: the agent by name and the turn by message id, which stay the same if a tool changes."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from .ledger import CallLedger
 
 
 class Home(NamedTuple):
-    """Whose claims they are: agents at one place of a thread are told apart by their names."""
+    """The ledger of an agent and its name, which distinguishes agents at one place of a thread."""
 
     ledger: CallLedger | None
-    """The ledger that the agent was given, in the place of its saver's."""
+    """The ledger given to the agent, which replaces its saver's."""
     agent: str | None = None
-    """Its name; None for that of LangChain's `create_agent`, which runs middleware."""
+    """The agent's name; None for LangChain's `create_agent`, which runs the middleware."""
 
     @property
     def room(self) -> str:
-        """Return the key that keeps its calls apart from those of others at the same place."""
+        """The key that separates its calls from those of other agents at the same place."""
         if self.agent is not None:
             return f"{self.agent}|"
         return f"middleware {get_config().get('metadata', {}).get('lc_agent_name') or ''}|"
 
     @property
     def mark(self) -> str:
-        """Return the agent's key within its thread: its name, and the nodes around it."""
+        """The agent's key within its thread: its name, and the nodes around it."""
         try:
             names = str(get_config().get("configurable", {}).get("checkpoint_ns", "")).split("|")[:-1]
         except RuntimeError:
@@ -52,6 +52,6 @@ class TurnKey(NamedTuple):
 
 
 def last_human(messages: Sequence[AnyMessage]) -> HumanMessage | None:
-    """Return the message that a turn began with: no note of ours, and no summary of LangChain's."""
+    """Return the message that a turn began with, not a note of this package or a summary of LangChain's."""
     humans = (each for each in reversed(messages) if isinstance(each, HumanMessage))
     return next((each for each in humans if each.name != NAME and "lc_source" not in each.additional_kwargs), None)

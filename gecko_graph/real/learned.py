@@ -1,6 +1,6 @@
-"""Learned contracts in a running agent: they guard and warn, and a store keeps lessons for all threads.
+"""Learned contracts in a running agent: they refuse and warn, and a store shares lessons between threads.
 
-A learned rule refuses a write once it is established, and a read never: a gate would silence what refutes it.
+An established learned rule refuses a write, but never a read: the gate would hide results that refute the rule.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LearnedLike: TypeAlias = "str | Path | Mapping[str, Any] | None"
 
 
 def teach(toolkit: Toolkit, learned: LearnedLike = None) -> Toolkit:
-    """Return the toolkit with learned contracts for tools without a written one, and with room for new lessons.
+    """Return the toolkit with learned contracts for tools without a written one, and with a place for new lessons.
 
     Raises:
         GeckoError: The file cannot be read or used.
@@ -41,7 +41,7 @@ def teach(toolkit: Toolkit, learned: LearnedLike = None) -> Toolkit:
         toolkit = toolkit.with_contracts({**document, "contracts": filled} if contracts else document)
     tools = []
     for tool in toolkit:
-        if tool.derived and tool.contract is None and (rules := tool.derived.rules()):  # real calls decide on them
+        if tool.derived and tool.contract is None and (rules := tool.derived.rules()):  # real calls test them
             tool = replace(tool, contract=rules)
             names.add(tool.name)
         if tool.name in names and tool.reads and tool.contract:
@@ -52,7 +52,7 @@ def teach(toolkit: Toolkit, learned: LearnedLike = None) -> Toolkit:
 
 
 def fill_contracts(toolkit: Toolkit, learned: Mapping[str, Any]) -> dict[str, Any]:
-    """Return learned contracts of tools without a written one; of others the written ones, filled if there is room."""
+    """Return learned contracts for tools without a written one, and written contracts with their gaps filled."""
     free = {name: each for name, each in learned.items() if name not in toolkit or toolkit[name].contract is None}
     written = {name: contract for name in learned.keys() - free.keys() if (contract := toolkit[name].contract)}
     filled = {name: made for name, contract in written.items() if (made := contract.fill(learned[name]))}
@@ -60,12 +60,12 @@ def fill_contracts(toolkit: Toolkit, learned: Mapping[str, Any]) -> dict[str, An
 
 
 def share(toolkit: Toolkit) -> Generator[list[Any], list[Reply], None]:
-    """Exchange lessons with the store of the graph that runs, if it has one."""
+    """Exchange lessons with the store of the running graph, if it has one."""
     yield from with_store(exchange, toolkit)
 
 
 def exchange(store: BaseStore, toolkit: Toolkit) -> None:
-    """Write the lessons that the store lacks, merged with its own, and take over those of others."""
+    """Write lessons that the store lacks, merged with its own, and load those of others."""
     found = store.search(PLACE, limit=MOST_SHARED)
     for tool in (tool for tool in toolkit if tool.lessons):
         lessons: Any = tool.lessons

@@ -1,7 +1,8 @@
-"""The ledger of real calls: rows that live with a thread's checkpoints, written atomically before each call.
+"""The ledger of real calls: rows that are stored with a thread's checkpoints, atomically and before each call.
 
-SQLite and Postgres keep them in a table of their own, through the saver's connection, lock and serializer; LangGraph's
-`InMemorySaver`, also the development server's, in itself. The methods are called in a thread, never on the event loop.
+For SQLite and Postgres they are in a table of their own, through the saver's connection, lock and serializer;
+LangGraph's `InMemorySaver`, also the development server's, stores them itself. The methods are called in a thread,
+never on the event loop.
 """
 
 from __future__ import annotations
@@ -30,28 +31,28 @@ NO_LEDGER = (
 )
 
 Run = Callable[[str, tuple[Any, ...]], tuple[list[tuple[Any, ...]], int]]
-"""From a statement and its parameters, its rows and how many were changed; committed when it returns."""
+"""Function of a statement and its parameters: the rows and the number of changed rows. It commits before it returns."""
 
 
 @runtime_checkable
 class CallLedger(Protocol):
-    """The store of the rows: plain JSON by thread and key, each in one scope. Every method is atomic and durable."""
+    """A store of rows: plain JSON by thread and key, each in one scope. Every method is atomic and durable."""
 
     def claim(self, thread_id: str, key: str, scope: str, row: JsonObject) -> bool:
         """Store a row under a key that has none; return False if it has one."""
 
     def swap(self, thread_id: str, key: str, row: JsonObject) -> bool:
-        """Replace the row whose `rev` is one less than the new row's; return False if that is not there."""
+        """Replace the row if its `rev` is one less than the new row's; else return False."""
 
     def read(self, thread_id: str, *, scope: str = "", key: str = "") -> list[JsonObject]:
         """Return the rows of a scope, or the row of a key, in any order."""
 
     def move(self, thread_id: str, keys: Sequence[str], scope: str) -> None:
-        """Put rows into another scope."""
+        """Move rows to another scope."""
 
 
 class MemoryLedger:
-    """The ledger of an `InMemorySaver`: among its blobs, which copies of it share and `delete_thread` clears."""
+    """The ledger of an `InMemorySaver`, in its blobs, which its copies share and `delete_thread` clears."""
 
     NAMESPACE, VERSION, SCOPES = "gecko:claims", "1", "scopes"
     _lock = RLock()
@@ -68,7 +69,6 @@ class MemoryLedger:
             return True
 
     def swap(self, thread_id: str, key: str, row: JsonObject) -> bool:
-        """Replace the row before it."""
         with self._lock:
             known = self._get(thread_id, key)
             if known is None or known["rev"] != row["rev"] - 1:
@@ -83,7 +83,6 @@ class MemoryLedger:
             return [row for each in keys if (row := self._get(thread_id, each))]
 
     def move(self, thread_id: str, keys: Sequence[str], scope: str) -> None:
-        """Put rows into another scope."""
         with self._lock:
             scopes = self._get(thread_id, self.SCOPES) or {}
             self._put(thread_id, self.SCOPES, scopes | dict.fromkeys(keys, scope))
@@ -98,7 +97,7 @@ class MemoryLedger:
 
 
 class SqlLedger:
-    """The ledger of a saver in a database: the table `gecko_claims`, made when it is first used."""
+    """The ledger of a database saver: the table `gecko_claims`, created at its first use."""
 
     def __init__(self, saver: BaseCheckpointSaver[Any], run: Run, *, blob: str) -> None:
         self._saver, self._run, self._create = saver, run, CREATE.format(blob=blob)
@@ -108,7 +107,6 @@ class SqlLedger:
         return self._do(statement, thread_id, key, scope, row["rev"], *self._saver.serde.dumps_typed(row))[1] == 1
 
     def swap(self, thread_id: str, key: str, row: JsonObject) -> bool:
-        """Replace the row before it."""
         kind, value = self._saver.serde.dumps_typed(row)
         statement = f"UPDATE {TABLE} SET rev = ?, type = ?, value = ? WHERE thread_id = ? AND key = ? AND rev = ?"
         return self._do(statement, row["rev"], kind, value, thread_id, key, row["rev"] - 1)[1] == 1
@@ -119,7 +117,6 @@ class SqlLedger:
         return [self._saver.serde.loads_typed((kind, bytes(value))) for kind, value in rows]
 
     def move(self, thread_id: str, keys: Sequence[str], scope: str) -> None:
-        """Put rows into another scope."""
         for key in keys:
             self._do(f"UPDATE {TABLE} SET scope = ? WHERE thread_id = ? AND key = ?", scope, thread_id, key)
 
@@ -127,31 +124,31 @@ class SqlLedger:
         try:
             return self._run(statement, parameters)
         except Exception as error:
-            if TABLE not in str(error):  # it says that there is no such table yet
+            if TABLE not in str(error):  # the table does not exist yet
                 raise
         try:
             self._run(self._create, ())
         except Exception as error:
-            if type(error).__name__ not in ("DuplicateTable", "UniqueViolation"):  # made by another at the same moment
+            if type(error).__name__ not in ("DuplicateTable", "UniqueViolation"):  # another process was faster
                 raise
         return self._run(statement, parameters)
 
 
 def check_ledger(given: object) -> None:
-    """Raise GeckoError if a ledger that a user has given is none."""
+    """Raise GeckoError if a given ledger does not implement `CallLedger`."""
     if given is not None and not isinstance(given, CallLedger):
         methods = "claim, swap, read and move"
         raise GeckoError(f"ledger: expected a CallLedger, with methods {methods}, got {type(given).__name__}")
 
 
 def find_ledger(saver: Any, given: CallLedger | None) -> CallLedger:
-    """Return the ledger of a saver, or the one that was given. Raises GeckoError if there is neither."""
+    """Return the given ledger, or that of a saver. Raises GeckoError if there is none."""
     if given is not None:
         return given
-    saver = getattr(saver, "inner", saver)  # as a LangGraph server wraps the saver that it was configured with
+    saver = getattr(saver, "inner", saver)  # a LangGraph server wraps its saver
     if isinstance(saver, InMemorySaver):
         return MemoryLedger(saver)
-    homes = {kind.__module__ for kind in type(saver).__mro__}  # the packages of databases are extras: never imported
+    homes = {kind.__module__ for kind in type(saver).__mro__}  # database packages are extras, so they are not imported
     for home, (run, arun, blob) in DATABASES.items():
         if f"{home}.aio" in homes:
             return SqlLedger(saver, partial(_wait_for, arun, saver), blob=blob)

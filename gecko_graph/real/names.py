@@ -1,4 +1,4 @@
-"""Names that people know: those that the state, or a real read, has for an id (a pet's name, an item's title)."""
+"""Names of ids for people, from the state or real reads: a pet's name, an item's title."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MOST_READ = 20_000
 
 
 class Names:
-    """Names of things by their ids; of an id that stands for two things, none.
+    """Names of things by id; none for an id of two things.
 
-    An id of digits alone, which other things may have as well, counts only for a field of the thing's noun: `pet_id`.
+    An id of digits alone may belong to other things too, so it counts only in a field with the thing's noun: `pet_id`.
     """
 
     def __init__(self, state: Json, results: Iterable[tuple[str, Json]] = ()) -> None:
@@ -49,7 +49,7 @@ class Names:
             self._read(each, kind if is_thing and kind else noun(member), member if kind and is_thing else "")
 
     def of(self, field: str, value: Json) -> str:
-        """Return the name of the thing that an id in a field stands for; empty if none is known."""
+        """Return the name of the thing whose id a field contains; empty if none is known."""
         if isinstance(value, bool) or not isinstance(value, str | int):
             return ""
         found = self._found.get(str(value), set())
@@ -58,7 +58,7 @@ class Names:
         return next(iter(names)) if len(names) == 1 else ""
 
     def list_in(self, value: Json) -> Iterator[tuple[str, str]]:
-        """Yield the things that a value names by their ids, each with its place: `Flocke`, `pet_id P3`."""
+        """Yield the things whose ids occur in a value, each with its place: `Flocke`, `pet_id P3`."""
         for place, each in scalars(value):
             field = next((key for key in reversed(place) if isinstance(key, str)), "")
             if name := self.of(field, each):

@@ -1,6 +1,6 @@
-"""`interrupt_on`: which calls of a plan a person is asked about, and which are refused.
+"""`interrupt_on`: the calls of a plan that a person is asked about, and those that are refused.
 
-It is decided from checkpointed values alone, so that a run that goes on decides as it did before.
+The decision depends only on checkpointed values, so a resumed run decides as before.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Form = TypeVar("Form", bound=BaseModel)
 
 
 class Strict(BaseModel):
-    """A user's own text: no other keys, and no value of another kind."""
+    """A form of user input: no unknown keys, and no type conversion."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -46,7 +46,7 @@ class ReviewRule(Strict):
     _condition: Expression | None = PrivateAttr(None)
 
     def word(self, args: JsonObject, state: JsonObject) -> tuple[ReviewWord, str] | None:
-        """Return the decision on a call of such a tool, and why; None if the condition does not hold."""
+        """Return the decision on a call of such a tool with the reason; None if the condition is false."""
         try:
             holds = self._condition is None or self._condition.is_true(Scope({"args": args, "state": state}))
         except EvaluationFailed as error:
@@ -55,35 +55,35 @@ class ReviewRule(Strict):
 
 
 class NamedTool(Strict):
-    """The settings of LangChain's `HumanInTheLoopMiddleware` for a tool that is asked about, without functions."""
+    """The settings of LangChain's `HumanInTheLoopMiddleware` for a tool that needs approval, without functions."""
 
     allowed_decisions: list[DecisionWord] = Field(min_length=1)
     description: str = "it is named in interrupt_on"
 
 
 class ReviewPolicy(Strict):
-    """Which calls are reviewed, and how long an approval holds."""
+    """The calls that are reviewed, and how long an approval is valid."""
 
     rules: Any = "writes"
-    """As it was written: a word, a list of rules, or LangChain's dict."""
+    """As written by the user: a word, a list of rules, or LangChain's dict."""
     max_age: float = Field(3600.0, gt=0)
     needs_id: bool = False
-    """True if every answer must name its question; else the first one of a turn may come without."""
+    """True if every answer must name its question; else the first one of a turn may omit it."""
     risk: bool = False
-    """True if the role `risk` judges the writes that a person would be asked about, before he is."""
+    """True if the role `risk` judges writes before a person is asked about them."""
     _rules: list[ReviewRule] = PrivateAttr(default_factory=list)
     _named: dict[str, NamedTool | None] = PrivateAttr(default_factory=dict)
 
     @classmethod
     def load(cls, given: Any, toolkit: Toolkit) -> ReviewPolicy:
-        """Return the policy that a user has written, as `create_gecko_agent` takes it in `interrupt_on`.
+        """Return the policy for a value of `interrupt_on` of `create_gecko_agent`.
 
         Raises:
-            GeckoError: It is none, or a tool's setting cannot be used, or no tool has the name.
+            GeckoError: It is not a policy, a tool's setting cannot be used, or no tool has the name.
             ContractError: A condition cannot be parsed.
         """
         names = {*given} & {*cls.model_fields} if isinstance(given, Mapping) else set()
-        has_options = bool(names - {"risk"})  # a tool may have that name
+        has_options = bool(names - {"risk"})  # a tool may be called `risk`
         policy = read(cls, given if has_options else {"rules": given}, "interrupt_on")
         rules = policy.rules
         if isinstance(rules, list | tuple) and rules:
@@ -105,11 +105,11 @@ class ReviewPolicy(Strict):
         return named.allowed_decisions if named else DECISIONS
 
     def word(self, planned: PlannedCall, tool: ToolSpec, state: JsonObject) -> tuple[ReviewWord, str]:
-        """Return the decision on a call, and why.
+        """Return the decision on a call, and the reason.
 
-        An argument with several possible sources is asked about whatever the policy. A write that rests on something
-        made up, or on a condition that could not be evaluated, is asked about, and refused if no person is asked, as
-        is there what is only derived; a rule can allow it. What a learned rule refuses is a person's to decide.
+        A call with an argument of several possible sources always needs a person. A write needs one if it depends on
+        something invented or on a condition that could not be evaluated; if no person may be asked, it is refused, also
+        if an argument was only computed. A rule can allow it. A refusal by a learned rule is left to a person.
         """
         if tool.real is None:
             return "refuse", "the tool has no real function"
@@ -121,7 +121,7 @@ class ReviewPolicy(Strict):
         if word != "allow":
             return word, reason
         if planned["ambiguous"]:
-            return "ask", "where an argument comes from is not certain"
+            return "ask", "the source of an argument is not certain"
         if not self._rules and not tool.trusted and (doubt := find_doubt(planned, derived=not self.may_ask)):
             return ("ask" if self.may_ask else "refuse"), doubt
         return "allow", ""
@@ -141,7 +141,7 @@ class ReviewPolicy(Strict):
 
 
 def read(form: type[Form], given: Any, where: str) -> Form:
-    """Return a user's input in this form. Raises GeckoError with the first problem."""
+    """Return a user's input in this form. Raises GeckoError if it is invalid; the message has the first problem."""
     try:
         return form.model_validate(given)
     except ValidationError as error:
@@ -151,7 +151,12 @@ def read(form: type[Form], given: Any, where: str) -> Form:
 
 
 def read_rule(given: Any, where: str, toolkit: Toolkit) -> ReviewRule:
-    """Return a rule. Raises GeckoError, ContractError."""
+    """Return a rule.
+
+    Raises:
+        GeckoError: It is invalid, or matches no tool.
+        ContractError: Its condition cannot be parsed.
+    """
     rule = read(ReviewRule, given, where)
     if not any(fnmatchcase(each.name, rule.tool) for each in toolkit):
         hint = did_you_mean(rule.tool, toolkit.names)
@@ -162,7 +167,11 @@ def read_rule(given: Any, where: str, toolkit: Toolkit) -> ReviewRule:
 
 
 def read_tool(given: Any, name: str, toolkit: Toolkit) -> NamedTool | None:
-    """Return the setting of a tool in LangChain's dict; None for one that is not asked about. Raises GeckoError."""
+    """Return the setting of a tool in LangChain's dict; None for a tool that needs no approval.
+
+    Raises:
+        GeckoError: The setting is invalid.
+    """
     if name not in toolkit:
         raise GeckoError(f"interrupt_on: no tool {name!r}{did_you_mean(name, toolkit.names)}")
     if isinstance(given, Mapping) and "when" in given:
@@ -173,7 +182,7 @@ def read_tool(given: Any, name: str, toolkit: Toolkit) -> NamedTool | None:
 
 
 def find_doubt(planned: PlannedCall, *, derived: bool) -> str:
-    """Return a call's evidence that nothing real supports, or states (`derived`); empty if there is none."""
+    """Return the reason to doubt a call's arguments: invented, computed (`derived`) or unchecked; "" for none."""
     if made_up := notes_of(planned, "made_up"):
         return f"made up: {', '.join(map(place_of, made_up))}"
     if derived and planned.get("derived"):

@@ -1,4 +1,4 @@
-"""The preview of a plan: its calls, in order, each with the rehearsal's prediction."""
+"""The preview of a plan: its calls in order, each with the prediction of the rehearsal."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def make_preview(
     toolkit: Toolkit,
     policy: ReviewPolicy,
 ) -> Preview | None:
-    """Return a plan's remaining calls; None if there are none, or only reads of one that asks the user."""
+    """Return a plan's remaining calls; None if there are none, or only reads of a plan that asks the user."""
     attempt = next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
     made = {step["call"]["id"] for step in done}
     steps = {step["call"]["id"]: step for step in attempt["steps"]}
@@ -63,7 +63,7 @@ def make_preview(
         shown = {path: [each["shown"] for each in own[path] if "shown" in each] for path in own if path not in bound}
         derived = [f"{bare(path)}: {texts[0]}" for path, texts in shown.items() if texts]
         sources = find_sources(own, bound, attempt["steps"])
-        left += [each for each in notes_of(planned) if each["kind"] != "may_refuse"]  # the verdict has these
+        left += [each for each in notes_of(planned) if each["kind"] != "may_refuse"]  # the verdict contains these
         calls.append({**planned, "notes": by_kind(left), "derived": derived, "sources": sources})
     for each in calls:
         each["rehearse_after"] = each["call"]["id"] in reads
@@ -88,7 +88,7 @@ def find_sources(origins: Mapping[str, Sequence[Origin]], bound: Collection[str]
 
 
 def plan_call(step: Step, toolkit: Toolkit) -> PlannedCall:
-    """Return a simulated step as a call that is to be made, whose arguments rest on nothing but themselves."""
+    """Return a simulated step as a planned call, without bindings."""
     call, about = step["call"], tell_tool(toolkit[step["call"]["name"]])
     planned: PlannedCall = {
         "call": call,
@@ -113,7 +113,6 @@ def tell_tool(tool: ToolSpec) -> JsonObject:
 
 
 def predict(step: Step) -> Prediction:
-    """Return a simulated step's prediction of the real call."""
     if "outcome" not in step:
         why = "; ".join(format_complaint(each) for each in step["complaints"])
         return {"status": "error", "result": why, "rung": "validator", "patch": []}
@@ -126,7 +125,7 @@ def predict(step: Step) -> Prediction:
 def finish_preview(
     calls: Sequence[PlannedCall], state: JsonObject, *, toolkit: Toolkit, policy: ReviewPolicy
 ) -> Preview:
-    """Return the preview of these calls: which of them are reviewed, their digest, their net change."""
+    """Return the preview of these calls with their reviews, digest and net change."""
     decided: list[PlannedCall] = []
     after = seen = state
     for planned, before, after in with_states(calls, state):  # noqa: B007 - the last state is the predicted end
@@ -180,31 +179,30 @@ def with_states(
 
 
 def apply_prediction(state: JsonObject, planned: PlannedCall) -> JsonObject:
-    """Return the state with a call's predicted change and observation; unchanged if they do not fit it."""
+    """Return the state with a call's predicted change and observation, as far as they fit."""
     predicted = planned["predicted"]
     return apply_fitting(state, [*predicted["patch"], *predicted.get("observed", [])])
 
 
 def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:
-    """Return the digest of the calls with their holes, and of the state that they begin from."""
+    """Return the digest of the calls with their holes, and of the start state."""
     return digest([start, [[with_holes(each), *([each["answered"]] if "answered" in each else [])] for each in calls]])
 
 
 def describe_undo(undo: Undo) -> str:
-    """Return the calls that undo a call, in a line."""
     if undo["status"] == "timeout":
         return "No way back was found in time."
     if undo["status"] == "none":
         reason = undo.get("reason")
         return f"No way back is known: {reason}." if reason else "No way back is known."
-    told = []
+    shown = []
     for each in undo["calls"]:
         holes = {hole["argument"]: hole["path"] for hole in each["bindings"]}
         named = [f"{key}={_show(pointer((key,)), value, holes)}" for key, value in each["args"].items()]
-        told.append(f"{each['name']}({', '.join(named)})" if named else each["name"])
+        shown.append(f"{each['name']}({', '.join(named)})" if named else each["name"])
     if undo["status"] == "compensated":
-        return f"No way back; compensated for by {' or '.join(told)}."
-    return f"Undone by {cut(one_line(', then '.join(told)), budget=RESULT_CHARS)}." if told else "Nothing to undo."
+        return f"No way back; compensated for by {' or '.join(shown)}."
+    return f"Undone by {cut(one_line(', then '.join(shown)), budget=RESULT_CHARS)}." if shown else "Nothing to undo."
 
 
 def _show(place: str, value: Json, holes: Mapping[str, str]) -> str:
@@ -213,6 +211,6 @@ def _show(place: str, value: Json, holes: Mapping[str, str]) -> str:
 
 
 def fence(text: str) -> str:
-    """Return a text as a fenced block of Markdown that nothing in it can end."""
+    """Return a text as a fenced block of Markdown that its content cannot end."""
     marks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     return f"{marks}\n{text}\n{marks}"

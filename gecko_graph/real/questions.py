@@ -1,6 +1,6 @@
-"""A run's place in LangGraph, and its answers: the one module that uses names LangGraph does not publish.
+"""A run's place in LangGraph, and its answers. Only this module uses private names of LangGraph.
 
-`tests/real/test_questions.py` fails if they change. The docstrings give the measurements.
+`tests/real/test_questions.py` fails if they change. The docstrings describe measured behaviour.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from ..errors import GeckoError
 from .ledger import has_checkpoint
 
 SOON_S = 1.0
-"""How long a call waits for the checkpoint that it begins from."""
+"""Longest wait of a call for the checkpoint that it begins from."""
 SAVED_S = 30.0
-"""How long a parent's checkpoint that is still being written is waited for."""
+"""Longest wait for a parent's checkpoint that is still being written."""
 
 
 class Standing(NamedTuple):
-    """Where a node runs: its thread and saver, and its graph's place among the graphs that embed it."""
+    """The place of a running node: thread, saver, and its graph's place among the graphs that embed it."""
 
     saver: Any
     thread_id: str
@@ -46,12 +46,12 @@ class Standing(NamedTuple):
     task: str
     """Id of the node's own task."""
     checkpoints: Mapping[str, str]
-    """Namespace to the checkpoint that its tasks have begun from, saved or not."""
+    """The checkpoint that the tasks of each namespace began from, saved or not."""
     durability: str
 
     @classmethod
     def of(cls, configurable: Mapping[str, Any]) -> Standing | None:
-        """Return where the node runs whose config this is; None without a saver."""
+        """Return the place of the node with this config; None without a saver."""
         saver, known = configurable.get(CONFIG_KEY_CHECKPOINTER), configurable.get(CONFIG_KEY_CHECKPOINT_MAP)
         if not saver or saver is True or not known:
             return None
@@ -61,23 +61,23 @@ class Standing(NamedTuple):
 
     @property
     def is_repeated(self) -> bool:
-        """Return whether the task that embeds the graph runs it once more: by a retry policy, or in its code."""
+        """Whether the task that embeds the graph runs it again, by a retry policy or in its code."""
         return self.graph.rpartition("|")[2].isdecimal()
 
     @property
     def run(self) -> str:
-        """The graph's namespace without the number of the run in one task."""
+        """The graph's namespace without the number of the run in its task."""
         return self.graph.rpartition("|")[0] if self.is_repeated else self.graph
 
     @property
     def root(self) -> str:
-        """The checkpoint of the outermost graph that its tasks have begun from, saved or not; empty without one."""
+        """The checkpoint that the outermost graph's tasks began from, saved or not; "" if there is none."""
         return self.checkpoints[min(self.checkpoints, key=len)] if self.checkpoints else ""
 
     def config(self, namespace: str) -> Any:
-        """Return the config of a checkpoint of this graph or one that embeds it.
+        """Return the config of a checkpoint of this graph or of one that embeds it.
 
-        A task of the functional API has its graph's checkpoint, under a name of its own.
+        A task of the functional API has its graph's checkpoint under its own namespace.
         """
         identifier = self.checkpoints[namespace]
         saved = min((name for name, each in self.checkpoints.items() if each == identifier), key=len)
@@ -86,12 +86,12 @@ class Standing(NamedTuple):
 
 
 def is_saved_at(standing: Standing) -> bool:
-    """Return whether the outermost graph's checkpoint is saved, as it is soon but with durability `exit`.
+    """Return whether the outermost graph's checkpoint is saved; it soon is, except with durability `exit`.
 
     Runs in a thread.
     """
     config, deadline = standing.config(min(standing.checkpoints, key=len)), time.monotonic() + SOON_S
-    pause = 0.0005  # mostly it is being written at this moment: every real call waits here
+    pause = 0.0005  # mostly the checkpoint is just being written, and every real call waits here
     while not (is_saved := has_checkpoint(standing.saver, config)) and time.monotonic() < deadline:
         if standing.durability == "exit":
             break
@@ -101,10 +101,9 @@ def is_saved_at(standing: Standing) -> bool:
 
 
 def find_begin(standing: Standing) -> str:
-    """Return the checkpoint that the thread begins with: rows saved before it were deleted with the thread.
+    """Return the first checkpoint of the thread: rows older than it belong to a deleted thread.
 
-    Later than any if nothing is saved, earlier than any if the first one is gone, as of a thread that was pruned.
-    Runs in a thread.
+    "~", later than any id, if nothing is saved; "", earlier than any, if the first one was pruned. Runs in a thread.
     """
     config = {"configurable": {"thread_id": standing.thread_id, "checkpoint_ns": ""}}
     first = [each.checkpoint["id"] for each in standing.saver.list(config, filter={"step": -1})]
@@ -112,9 +111,9 @@ def find_begin(standing: Standing) -> str:
 
 
 def find_delivery(standing: Standing) -> str:
-    """Return the checkpoint of the thread's last input: a call from an earlier one is of an earlier delivery.
+    """Return the checkpoint of the thread's last input; calls from an earlier one belong to an earlier delivery.
 
-    Later than any if it is not saved. Runs in a thread.
+    "~", later than any id, if it is not saved. Runs in a thread.
     """
     config = {"configurable": {"thread_id": standing.thread_id, "checkpoint_ns": ""}}
     known = standing.saver.list(config, filter={"source": "input"}, limit=1) if is_saved_at(standing) else ()
@@ -122,10 +121,9 @@ def find_delivery(standing: Standing) -> str:
 
 
 def find_path(standing: Standing) -> str:
-    """Return the graph's place without task ids: the same when a message is sent again.
+    """Return the graph's place without task ids, which stays the same if a message is sent again.
 
-    Siblings of a `Send` stay different, by their number among the tasks that were sent. Runs in a thread: reads the
-    checkpoints of the graphs that embed it.
+    Tasks of one `Send` list are numbered. Runs in a thread, and reads the checkpoints of the graphs that embed it.
     """
     parts = standing.graph.split("|") if standing.graph else []
     path: list[str] = []
@@ -141,7 +139,7 @@ def find_path(standing: Standing) -> str:
 
 
 def _sibling(standing: Standing, parent: str, name: str, task: str) -> str:
-    """Return which of the tasks that were sent at once this is, as a suffix; empty for one that an edge leads to."""
+    """Return the task's number among the tasks sent at once, as a suffix; empty if an edge leads to it."""
     deadline = time.monotonic() + SAVED_S
     while (kept := standing.saver.get_tuple(standing.config(parent))) is None:
         if time.monotonic() > deadline:
@@ -155,7 +153,7 @@ def _sibling(standing: Standing, parent: str, name: str, task: str) -> str:
 
 
 def find_raised(standing: Standing) -> Any:
-    """Return the question that this very task has raised in a saved checkpoint; None if it has raised none."""
+    """Return the question that this task has raised in a saved checkpoint; None if it has raised none."""
     kept = standing.saver.get_tuple(standing.config(standing.graph))
     writes = kept.pending_writes if kept else None
     raised = [value for task, key, value in writes or () if task == standing.task and key == INTERRUPT]
@@ -163,9 +161,9 @@ def find_raised(standing: Standing) -> Any:
 
 
 def take_answer(configurable: Mapping[str, Any]) -> tuple[Any, bool]:
-    """Return the value that this run was resumed with, and whether it was addressed to the task's interrupt by its id.
+    """Return the value that this run was resumed with, and whether it names the task's interrupt by its id.
 
-    It is taken out of LangGraph's hands: neither an interrupt of the tool nor the next question is given it.
+    The value is removed from LangGraph, so that an interrupt of the tool or the next question does not get it.
     """
     scratchpad, addressed = configurable[CONFIG_KEY_SCRATCHPAD], configurable.get(CONFIG_KEY_RESUME_MAP) or {}
     if scratchpad.resume and any(value is scratchpad.resume[-1] for value in addressed.values()):
@@ -176,8 +174,8 @@ def take_answer(configurable: Mapping[str, Any]) -> tuple[Any, bool]:
 def spend(standing: Standing) -> None:
     """Overwrite the resume value that is stored with this graph and each that embeds it.
 
-    LangGraph keeps it there until the graph's superstep ends: `invoke(None)` would answer the next question with it.
-    LangGraph takes None for no answer.
+    LangGraph keeps the value until the graph's superstep ends, so `invoke(None)` would answer the next question with
+    it. None counts as no answer.
     """
     for namespace in standing.checkpoints:
         kept = standing.saver.get_tuple(config := standing.config(namespace))
@@ -186,5 +184,5 @@ def spend(standing: Standing) -> None:
 
 
 def raise_question(value: Any, configurable: Mapping[str, Any], schema: dict[str, Any] | None = None) -> GraphInterrupt:
-    """Return the interrupt that asks a question, whatever the run was resumed with; `schema` is of its answer."""
+    """Return the interrupt that asks a question, regardless of a resume value; `schema` is for its answer."""
     return GraphInterrupt((Interrupt.from_ns(value, configurable[CONFIG_KEY_CHECKPOINT_NS], response_schema=schema),))

@@ -1,4 +1,4 @@
-"""The risk of a write, judged by its predicted effect before anybody is asked; the verdict is kept with the plan."""
+"""The risk of a write, judged by its predicted effect before a person is asked; the verdict is kept with the plan."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def judge_risks(
     done: Sequence[Step] = (),
     known: Mapping[str, Risk],
 ) -> Generator[list[Ask], list[Reply], dict[str, Risk]]:
-    """Return the risk of each call of a preview that has none yet, by the call's id; those with a failure are unsure.
+    """Return the risk of each unjudged call of a preview, by call id; "ask" if the model fails.
 
-    The same evidence is judged once: `known` are verdicts by its digest.
+    The same evidence is judged once: `known` contains verdicts by its digest.
     """
     budget, ids = context.view_chars, preview.get("unjudged", ())
     data = describe_calls(preview, preview["calls"], state, done).data if ids else {}
@@ -58,7 +58,7 @@ def judge_risks(
 
 
 def read_risk(key: str, reply: Reply) -> Risk:
-    """Return the decision on a call by a reply; without one a person is asked."""
+    """Return the decision on a call by a reply; without a usable reply a person is asked."""
     given = reply.value
     if not isinstance(given, RiskReply):
         return {"key": key, "word": "ask", "reason": f"its risk was not judged: {reply.failure}"}

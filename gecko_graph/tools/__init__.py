@@ -1,4 +1,4 @@
-"""Tools: read from documents and Python, described, selected, written."""
+"""Read tools from documents and Python code, describe, select and export them."""
 
 from __future__ import annotations
 

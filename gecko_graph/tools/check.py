@@ -1,4 +1,4 @@
-"""Whether a call may be made: its arguments by rule, its precondition in a task state. No model, no simulation."""
+"""Decide whether a call may be made: its arguments against the schema, its preconditions in a task state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Calls: TypeAlias = Sequence[JsonObject]
 Unclear: TypeAlias = Literal["pass", "refuse"]
 
 KEYS = ("name", "args", "arguments", "id", "call_id", "type", "index", "status", "error", "extras", "malformed")
-"""Of a call as LangChain and OpenAI write it, and as a step keeps it."""
+"""Keys of a call in the forms of LangChain and OpenAI, and of a call that a step keeps."""
 _OURS = frozenset({"name", "args", "id", "type"})
 FORMS = 'a call as {"name", "args", "id"}: its arguments under `args`, or under `arguments` as OpenAI has them'
 
@@ -28,16 +28,16 @@ LONGEST_NAME = 200
 
 
 class Rejection(TypedDict):
-    """Why a call must not be made: `complaints` about its form, or the tool's own `error` in this state."""
+    """A refusal: `complaints` about a call's form, or the `error` that the tool itself would return in this state."""
 
     complaints: NotRequired[list[Complaint]]
     error: NotRequired[Json]
     violations: NotRequired[list[Violation]]
-    """All preconditions that are broken; the first one's error is `error`."""
+    """Every broken precondition; `error` belongs to the first."""
 
 
 def check_by_rule(call: Call, tool: ToolSpec | None) -> list[Complaint]:
-    """Return a call's faults by rule; none if its arguments fit the tool's schema."""
+    """Return the schema violations of a call; an empty list if its arguments are valid."""
     if tool is None:
         return [unknown_tool(call)]
     return [malformed(call)] if "malformed" in call else find_complaints(tool, call["args"])
@@ -46,7 +46,7 @@ def check_by_rule(call: Call, tool: ToolSpec | None) -> list[Complaint]:
 def check_call(
     call: Call, state: JsonObject, tool: ToolSpec | None, *, unclear: Unclear, calls: Calls, untrusted: Sequence[str]
 ) -> Rejection | None:
-    """Return why a call must not be made; see `Toolkit.check`."""
+    """Return the reason to refuse a call, or None; see `Toolkit.check`."""
     if complaints := check_by_rule(call, tool):
         return {"complaints": complaints}
     if tool is None or tool.contract is None:
@@ -69,9 +69,9 @@ def check_call(
 
 
 def read_call(given: object, *, taken: Container[str], number: int) -> tuple[Call, Complaint | None]:
-    """Return a call, which may be anything, as a step keeps it, and the faults of its form.
+    """Normalize any value to a call, and return it with a complaint about its form, if any.
 
-    One without an id, or with one that is taken, is given one by its number.
+    A missing id, or one in `taken`, is replaced by `call_<number>`.
     """
     fields, unknown = read_form(given)
     name, identifier = fields.get("name"), fields.get("id")
@@ -99,9 +99,9 @@ def read_call(given: object, *, taken: Container[str], number: int) -> tuple[Cal
 
 
 def read_form(given: object) -> tuple[JsonObject, str]:
-    """Return the name, args and id of a call in LangChain's form or one of OpenAI's; or a key that none of them has.
+    """Return the `name`, `args` and `id` of a call in LangChain's or OpenAI's form, or its first unknown key.
 
-    A key that is there twice, such as `args` and `arguments`, is such a key.
+    A duplicate (`args` beside `arguments`) counts as unknown.
     """
     if type(given) is dict and given.keys() <= _OURS:
         return {key: given[key] for key in ("name", "args", "id") if key in given}, ""
@@ -120,7 +120,7 @@ def read_form(given: object) -> tuple[JsonObject, str]:
 
 
 def _read_json(arguments: object) -> object:
-    """Return OpenAI's arguments, an object or its text; a text that is no JSON as it is."""
+    """Parse OpenAI's `arguments`; text that is not JSON, and any other value, is returned as it is."""
     if not isinstance(arguments, str):
         return arguments
     try:
@@ -134,7 +134,7 @@ def _is_text(value: object) -> TypeGuard[str]:
 
 
 def find_fault(value: object, *, what: str = "it") -> str | None:
-    """Return why no checkpoint can store a value: numbers and texts that JSON does not have, too many levels."""
+    """Return the reason why a value cannot be checkpointed (not JSON, nested too deeply), or None."""
     try:
         check_json(value, what=what)
     except StateError as error:

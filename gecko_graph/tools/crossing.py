@@ -1,4 +1,4 @@
-"""Tools that go to another process: functions by their names, those that were made of others made again there."""
+"""Pickle tools for another process: functions by name, closures by the call that rebuilds them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MADE = (FunctionType, partial)
 
 
 def made_by(make: Callable[..., Any], *args: Any) -> Any:
-    """Return `make` of the arguments; a function knows how it is made again in another process."""
+    """Return `make(*args)`; a function gets a recipe by which pickle rebuilds it in another process."""
     made: Any = make(*args)
     if isinstance(made, _MADE) and made not in args:
         made.__dict__["made_by"] = (made_by, (make, *args))
@@ -29,20 +29,20 @@ def made_by(make: Callable[..., Any], *args: Any) -> Any:
 
 
 def place_of(tool: BaseTool) -> tuple[BaseTool | str, str]:
-    """Return the module and the name of a LangChain tool that stands where its function did; else itself."""
+    """Return module and name of a LangChain tool that replaced its function there (`@tool`); else the tool and ""."""
     function: Any = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
     module, name = str(getattr(function, "__module__", "")), str(getattr(function, "__qualname__", ""))
     return (module, name) if getattr(sys.modules.get(module), name, None) is tool else (tool, "")
 
 
 def find_tool(tool: BaseTool | str, name: str) -> BaseTool:
-    """Return the tool of what `place_of` has returned."""
+    """Return the tool that `place_of` has described."""
     found: BaseTool = getattr(import_module(tool), name) if isinstance(tool, str) else tool
     return found
 
 
 class _Packer(pickle.Pickler):
-    """Packs tools; a list or dict of a module, which functions there know as theirs, by its name."""
+    """Pickles tools; a module's own list or dict, which its functions may change, by its name."""
 
     def __init__(self, file: Any, tools: Iterable[ToolSpec]) -> None:
         super().__init__(file, protocol=5)
@@ -64,10 +64,10 @@ class _Unpacker(pickle.Unpickler):
 
 
 class Crossing:
-    """Tools that come as a list in another process.
+    """Tools that are pickled as a list.
 
     Raises:
-        ToolkitError: When it is pickled: a tool's function cannot be imported there; the message names the tool.
+        ToolkitError: While pickling, if another process cannot import a tool's function; the message names the tool.
     """
 
     def __init__(self, tools: Iterable[ToolSpec]) -> None:
@@ -89,8 +89,8 @@ def _pack_alone(tool: ToolSpec) -> None:
     try:
         _pack([tool])
     except _UNPACKED as error:
-        told = "write its function with def at the top of a module that other processes can import"
-        raise ToolkitError(f"{tool.name}: it cannot go to another process: {told} ({error})") from None
+        hint = "write its function with def at the top of a module that other processes can import"
+        raise ToolkitError(f"{tool.name}: it cannot go to another process: {hint} ({error})") from None
 
 
 def _pack(tools: list[ToolSpec]) -> bytes:

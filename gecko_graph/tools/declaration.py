@@ -1,4 +1,4 @@
-"""A user's declarations of tools: one by one, in files of contracts, below a key of the task state, and together."""
+"""Apply a user's declarations to tools: single `Tool`s, files of contracts, and several toolkits joined."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from .typed import Types
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool with declarations that its source lacks; omitted ones stay as the source has them.
+    """A tool with declarations that its source lacks; fields left out keep the source's values.
 
     Args:
         source: A function, LangChain tool, Pydantic class, function dict (OpenAI, BFCL, MCP) or ToolSpec; or the name
-            of a tool that a toolkit has, for `Toolkit.declare`. A function is kept as the tool's real one and never run
-            unless you `open` it.
-        name: Another name.
+            of a tool in a toolkit, for `Toolkit.declare`. A function becomes the real tool and does not run in a
+            rehearsal unless you `open` it.
+        name: Replaces the source's name.
         effect: `read` or `write`.
-        contract: As `x-contract` has it.
-        simulate: `simulate(state, **args)`, which answers from a copy of the task state.
-        examples: Given answers, as `{"args": ..., "result": ...}`.
+        contract: A contract as in `x-contract`.
+        simulate: `simulate(state, **args)`: computes the answer on a copy of the task state.
+        examples: Recorded answers: `{"args": ..., "result": ...}`.
         result: JSON Schema of the result.
-        idempotency: The argument that takes an idempotency key, or `header:<name>`: the executor fills it.
-        refuses: True if an error result of this write says that nothing was done; else it leaves that open.
+        idempotency: The argument that carries the idempotency key, or `header:<name>`; the executor fills it.
+        refuses: True if an error result of this write means that nothing was changed. By default that is left open.
     """
 
     source: Any
@@ -52,28 +52,28 @@ class Tool:
     refuses: bool | None = None
 
 
-def _apply(tool: ToolSpec, said: Tool) -> ToolSpec:
-    if said.idempotency is not None:
-        tool = _with_key(tool, said.idempotency)
-    given: dict[str, Any] = {"name": said.name, "result": said.result, "refuses": said.refuses}
-    if said.effect is not None:
-        if said.effect not in ("read", "write"):
-            raise ToolkitError(f"{tool.name}: effect must be 'read' or 'write', not {said.effect!r}")
-        given |= {"effect": said.effect, "stated": True}
-    if said.examples is not None:
-        given["examples"] = tuple(_read_example(tool.name, one) for one in said.examples)
-    if said.simulate is not None:
-        _check_simulation(said.simulate, tool)
-        given["simulate"] = Types(said.simulate, after=1).around(said.simulate)
+def _apply(tool: ToolSpec, declared: Tool) -> ToolSpec:
+    if declared.idempotency is not None:
+        tool = _with_key(tool, declared.idempotency)
+    given: dict[str, Any] = {"name": declared.name, "result": declared.result, "refuses": declared.refuses}
+    if declared.effect is not None:
+        if declared.effect not in ("read", "write"):
+            raise ToolkitError(f"{tool.name}: effect must be 'read' or 'write', not {declared.effect!r}")
+        given |= {"effect": declared.effect, "stated": True}
+    if declared.examples is not None:
+        given["examples"] = tuple(_read_example(tool.name, one) for one in declared.examples)
+    if declared.simulate is not None:
+        _check_simulation(declared.simulate, tool)
+        given["simulate"] = Types(declared.simulate, after=1).around(declared.simulate)
     return replace(tool, **{key: value for key, value in given.items() if value is not None})
 
 
 def by_name(tools: Iterable[ToolSpec]) -> dict[str, ToolSpec]:
-    """Return the tools of a toolkit by name. Raises ToolkitError."""
+    """Return tools by name. Raises ToolkitError."""
     found: dict[str, ToolSpec] = {}
     for tool in tools:
         if not isinstance(tool, ToolSpec):
-            raise ToolkitError(f"expected a ToolSpec, got {type(tool).__name__}; Toolkit.from_tools takes others")
+            raise ToolkitError(f"expected a ToolSpec, got {type(tool).__name__}; convert it with Toolkit.from_tools")
         if not tool.name.strip():
             raise ToolkitError("a tool has no name")
         if tool.name in found:
@@ -89,12 +89,12 @@ def by_name(tools: Iterable[ToolSpec]) -> dict[str, ToolSpec]:
 
 
 def fact_of(tool: ToolSpec) -> tuple[str, JsonObject]:
-    """Return the key of a verified result of the tool, and its type (ToolGate, equation 2)."""
+    """Return the key of a verified result of the tool, and the result's schema (ToolGate, equation 2)."""
     return (tool.contract.fact if tool.contract is not None else "") or tool.name, tool.result or {}
 
 
 def _with_real_of(tool: ToolSpec) -> ToolSpec:
-    """Return the tool with an HTTP function that knows the tool's later declarations."""
+    """Return the tool; its HTTP function uses the declarations that were added later."""
     from .openapi.client import HttpFunction  # here, because it imports yaml
 
     real = tool.real.of(tool) if isinstance(tool.real, HttpFunction) else tool.real
@@ -102,14 +102,14 @@ def _with_real_of(tool: ToolSpec) -> ToolSpec:
 
 
 def check_known(name: str, known: Collection[str], action: str) -> None:
-    """Raise ToolkitError if there is no tool of that name."""
+    """Raise ToolkitError if no tool has this name."""
     if name not in known:
         hint = did_you_mean(name, known) or f"; known tools: {format_names(list(known))}"
         raise ToolkitError(f"{action}: unknown tool {name!r}{hint}")
 
 
 def check_openable(tool: ToolSpec) -> None:
-    """Raise ToolkitError for a tool whose real function a rehearsal must not run."""
+    """Raise ToolkitError if a rehearsal must not run the tool's real function."""
     if not tool.reads:
         hint = f"if it is one, declare it: Tool({tool.name!r}, effect='read')"
         raise ToolkitError(f"cannot open {tool.name!r}: only reads can be opened; {hint}")
@@ -119,7 +119,7 @@ def check_openable(tool: ToolSpec) -> None:
 
 
 def _with_key(tool: ToolSpec, key: str) -> ToolSpec:
-    """Return a tool whose idempotency key is no longer among its arguments."""
+    """Return the tool without the idempotency key among its arguments."""
     places = tool.binding.places if tool.binding else {}
     if key.startswith("header:") and tool.binding is None:
         raise ToolkitError(f"idempotency: {tool.name!r} is called without headers: name one of its arguments")
@@ -134,7 +134,7 @@ def _with_key(tool: ToolSpec, key: str) -> ToolSpec:
 
 
 def _check_simulation(function: Any, tool: ToolSpec) -> None:
-    """Raise ToolkitError if a function cannot be called with all of a tool's arguments, and with the required."""
+    """Raise ToolkitError if `function(state, **args)` rejects all arguments of a tool, or only the required ones."""
     if not callable(function):
         raise ToolkitError(f"simulate for {tool.name!r}: expected a function, got {type(function).__name__}")
     try:
@@ -164,7 +164,7 @@ Mount = str | Sequence[str]
 
 
 class ToolkitParts(NamedTuple):
-    """The parts of a toolkit."""
+    """Tools with their shared rules, as a toolkit keeps them."""
 
     tools: Sequence[ToolSpec]
     lets: Mapping[str, Any]
@@ -175,16 +175,16 @@ class ToolkitParts(NamedTuple):
 def add_declared(
     parts: ToolkitParts, declared: Iterable[Tool], requires: Mapping[str, Any] | None = None
 ) -> ToolkitParts:
-    """Return parts with the declarations of their tools by name.
+    """Return the parts with declarations applied to the tools that they name.
 
     Raises:
-        ToolkitError: There is no such tool, or something cannot be used.
-        ContractError: A contract is wrong.
+        ToolkitError: A tool is unknown, or a declaration is invalid.
+        ContractError: A contract is invalid.
     """
     made, contracts = by_name(parts.tools), dict[str, Any]()
     for one in declared:
         if not isinstance(one, Tool) or not isinstance(one.source, str):
-            raise ToolkitError(f"declare: expected Tool('name', ...) of a tool that is there, got {one!r:.80}")
+            raise ToolkitError(f"declare: expected Tool('name', ...), a tool of the toolkit, got {one!r:.80}")
         check_known(one.source, made, "declare")
         made[one.source] = tool = _apply(made[one.source], one)
         if one.contract is not None:
@@ -194,12 +194,12 @@ def add_declared(
 
 
 def read_contracts(parts: ToolkitParts, source: str | Path | Mapping[str, Any], *, at: Mount | None) -> ToolkitParts:
-    """Return tools with the contracts of a file, and its other parts. Raises ToolkitError, ContractError."""
+    """Return the tools with the contracts of a file, and its shared rules. Raises ToolkitError, ContractError."""
     from ..values.documents import read_document  # here, because it imports yaml
 
     where = "contracts" if isinstance(source, Mapping) else str(source)
     document = source if isinstance(source, Mapping) else read_document(source)
-    fields = ("contracts", "at", "let", "requires", "invariants", "state", "proposals")  # these a person decides on
+    fields = ("contracts", "at", "let", "requires", "invariants", "state", "proposals")  # proposals: a person decides
     data = Location(where, {}).check_fields(document, (), fields)
     for key, kind in (("contracts", Mapping), ("let", Mapping), ("requires", Mapping), ("invariants", list)):
         if key in data and not isinstance(data[key], kind):
@@ -210,10 +210,10 @@ def read_contracts(parts: ToolkitParts, source: str | Path | Mapping[str, Any], 
 def load_rules(
     parts: ToolkitParts, data: Mapping[str, Any], *, at: Mount | None = None, document: str = ""
 ) -> ToolkitParts:
-    """Return tools with contracts, and their common parts: `contracts`, `let`, `requires`, `invariants` and `state`.
+    """Return the tools with the contracts of `data`, and its rules `let`, `requires`, `invariants` and `state`.
 
-    `data` are the rules as they were written in `document`: their `state` is what stands at the keys `at` of the task
-    state. Where they have no schema of it, that of the parts counts.
+    `data["state"]` is the schema of the task state below the keys `at`; by default the parts' schema is used.
+    `document` is the file's name, for messages.
     """
     begin, lets, schema, given = f"{document}: " if document else "", data.get("let") or {}, None, data.get("state")
     if given is not None:
@@ -231,7 +231,7 @@ def load_rules(
             made[name] = replace(made[name], derived=DerivedContract(contract.data, where))
             continue
         contract.fit(made[name].parameters, state=known)
-        # a contract that only guards a call states no effect: a server's claim on the tool stays a claim
+        # a contract that only guards a call states no effect: a server's own claim about the tool remains a claim
         is_read = {"returns", "observes"} & one.keys() and not one.get("effects")
         made[name] = replace(made[name], contract=contract, stated=made[name].stated or bool(is_read))
     invariants = [
@@ -248,7 +248,7 @@ def load_rules(
 
 
 def join(parts: Sequence[ToolkitParts], *, at: Mount | None = None) -> ToolkitParts:
-    """Return all parts as one, below some keys of the task state. Raises ContractError."""
+    """Return all parts as one, mounted at keys of the task state. Raises ContractError."""
     rules = [{**({"let": one.lets} if one.lets else {}), **each.data} for one in parts for each in one.invariants]
     loaded = [Invariant.load(_mounted(one, at), where=f"invariants[{number}]") for number, one in enumerate(rules)]
     lets = {name: let for one in reversed(parts) for name, let in one.lets.items()}
@@ -262,7 +262,7 @@ def join(parts: Sequence[ToolkitParts], *, at: Mount | None = None) -> ToolkitPa
 
 
 def _schema_below(schema: JsonObject | None, at: Mount | None) -> JsonObject | None:
-    """Return the schema of a state that fulfils this one below some keys."""
+    """Return the schema of a state that has this schema's document below some keys."""
     for key in reversed([at] if isinstance(at, str) else at or ()) if schema is not None else ():
         below = {key: _moved(schema, pointer(["properties", key]))}
         schema = {"type": "object", "properties": below, "required": [key]}
@@ -270,7 +270,7 @@ def _schema_below(schema: JsonObject | None, at: Mount | None) -> JsonObject | N
 
 
 def _moved(schema: Any, above: str) -> Any:
-    """Return a schema as it is to be written at a place of another one: its references lead from the root."""
+    """Return a schema for a place inside another schema: its references are rewritten to start at the new root."""
     if not isinstance(schema, dict):
         return schema
     moved = rebuild({key: one for key, one in schema.items() if key != "$id"}, lambda one: _moved(one, above))
@@ -285,7 +285,7 @@ def _below(tool: ToolSpec, at: Mount | None) -> ToolSpec:
 
 
 def _mounted(data: Any, at: Mount | None) -> Any:
-    """Return a contract or an invariant below some keys; a value that is no object is left to be refused."""
+    """Return a contract or an invariant mounted at keys; the loader rejects anything but an object later."""
     if at is None or not isinstance(data, Mapping):
         return data
     outer, inner = ([one] if isinstance(one, str) else one for one in (at, data.get("at", [])))

@@ -1,6 +1,6 @@
-"""Descriptions of tools: in brief for prompts, of their arguments' values, and completed by a model if missing.
+"""Describe tools in prompts, read their argument schemas, and complete missing parts by a model.
 
-Asked are result schema and effect (paper, sections 3.5 and A.7).
+The model is asked for result schema and effect (paper, sections 3.5 and A.7).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .spec import ToolSpec
 from .toolkit import Toolkit
 
 TOOLS_CHARS = 2_400
-"""Characters of the whole section: a budget of its own."""
+"""Characters of the prompt's section on tools."""
 
 ROOM_FOR_OTHERS = 900
 """Characters for tools that were neither called nor fit; if they need more, only their names are listed."""
@@ -46,21 +46,20 @@ MOST_FITTING = 6
 
 _MOST_PIECES = 6
 _READ = 1_000
-"""Characters of a description in which words are looked for."""
+"""Characters of a description that are searched for words."""
 _PIECE = re.compile(r"(?<=[.:!?])\s+")
 
 
 def pick_tools(tools: Iterable[ToolSpec], names: Collection[str] | None) -> list[ToolSpec]:
-    """Return the tools of these names in their order; all if the names are None."""
+    """Return the tools with these names, in the toolkit's order; all of them if `names` is None."""
     chosen = None if names is None else {*names}
     return [tool for tool in tools if chosen is None or tool.name in chosen]
 
 
 def find_fitting(tools: Iterable[ToolSpec], focus: Collection[str]) -> set[str]:
-    """Return the names of the few tools that fit the focus best, by the words of their names and descriptions.
+    """Return the names of the few tools that fit the focus words best, by their names and descriptions.
 
-    A word counts by how few of the tools have it: a word of most tools counts little. A tool that fits less than half
-    as well as the best is left out.
+    A word weighs by its inverse document frequency. Tools with less than half of the best weight are left out.
     """
     words = {tool.name: {*split_term(tool.name), *split_term(tool.description[:_READ])} for tool in tools}
     count = Counter(word for each in words.values() for word in each)
@@ -71,10 +70,10 @@ def find_fitting(tools: Iterable[ToolSpec], focus: Collection[str]) -> set[str]:
 
 
 def format_tools(tools: Iterable[ToolSpec], *, called: Collection[str] = (), focus: Sequence[str] = ()) -> str:
-    """Return tools, one line each: those called first, with their parameters, then those that fit the focus.
+    """Return one line per tool: called ones first, with parameters, then those that fit the focus words.
 
-    A common beginning of several tools' descriptions is left out: it distinguishes none. The focus is of words in
-    small letters, see `view.focus_words`.
+    Sentences at the beginning of several descriptions are left out, since they distinguish no tool. `focus` are
+    lower-case words, see `view.focus_words`.
     """
     listed = list(tools)
     brief = strip_boilerplate([tool.about for tool in listed])
@@ -91,7 +90,7 @@ def format_tools(tools: Iterable[ToolSpec], *, called: Collection[str] = (), foc
 
 
 def format_parameters(tool: ToolSpec) -> str:
-    """Return a tool's parameters with their descriptions: `(path: where to look, depth)`."""
+    """Return the parameters of a tool with descriptions: `(path: where to look, depth)`."""
     described = []
     for name, schema in tool.parameters.get("properties", {}).items():
         about = schema.get("description", "") if isinstance(schema, dict) else ""
@@ -100,7 +99,7 @@ def format_parameters(tool: ToolSpec) -> str:
 
 
 def member_names(schema: JsonObject | None) -> list[str]:
-    """Return the names in an object, or in the items of a list, of which a schema speaks, also by reference."""
+    """Return the property names of a schema's object, or of the objects in its list, also behind references."""
     said = Said(schema, schema)
     for _ in range(8):  # lists that lead to an object
         if names := said.names():
@@ -110,7 +109,7 @@ def member_names(schema: JsonObject | None) -> list[str]:
 
 
 def strip_boilerplate(descriptions: Sequence[str]) -> list[str]:
-    """Return each description as one line, without the sentences at its beginning that three or more begin with."""
+    """Return each description as one line, without leading sentences that three or more descriptions share."""
     pieces = [_PIECE.split(one_line(text), maxsplit=_MOST_PIECES) for text in descriptions]
     begun = Counter(tuple(each[:n]) for each in pieces for n in range(1, len(each)))
     shared = [max((n for n in range(1, len(each)) if begun[tuple(each[:n])] > 2), default=0) for each in pieces]
@@ -118,7 +117,7 @@ def strip_boilerplate(descriptions: Sequence[str]) -> list[str]:
 
 
 PROSE_WORDS = 4
-"""A text of so many words is prose."""
+"""A text with this many words is prose."""
 
 _DEFAULT = re.compile(r"(?i)default[^.;]{0,40}")
 _PROSE = re.compile(
@@ -132,7 +131,7 @@ _SMALL = {
 
 
 class ParameterField(NamedTuple):
-    """The name of an argument, its type with its description, its default, and whether it must be given without one."""
+    """An argument: name, type and description, default, and whether it is required and has no default."""
 
     name: str
     about: str
@@ -140,22 +139,22 @@ class ParameterField(NamedTuple):
     must: bool
 
     def is_prose(self, text: str) -> bool:
-        """Return whether a text is free: its words are the planner's own."""
+        """Return whether a text is free prose, which the planner writes itself."""
         return len(_WORD.findall(text)) >= PROSE_WORDS or bool(_PROSE.search(self.name))
 
     @property
     def words(self) -> list[str]:
-        """The words of name and description that say something."""
+        """Name and description as content words."""
         return content_words(f"{self.name} {self.about}".replace("_", " "))
 
 
 class Offered:
-    """The arguments' schema of one tool."""
+    """The argument schema of one tool."""
 
     def __init__(self, parameters: JsonObject) -> None:
         self._parameters = parameters
         self.field = lru_cache(maxsize=1_000)(self._read_field)
-        """Returns what is said of the argument at a place; the same ones are asked about again and again."""
+        """Returns the field at a place; cached, since the same places are asked for often."""
 
     def _read_field(self, place: Place) -> ParameterField:
         said, must = Said(self._parameters, self._parameters), False
@@ -168,7 +167,7 @@ class Offered:
         return ParameterField(name, about, default.get("default"), must and not default)
 
     def holds(self, value: Json) -> bool:
-        """Return whether a value is named: in an enum, a const, a default, also one that is described."""
+        """Return whether a schema names a value: in an enum, a const, a default, or a default in a description."""
         return (value.casefold() if isinstance(value, str) else canonical(value)) in self._values
 
     @cached_property
@@ -188,23 +187,22 @@ class Offered:
 
 @cache_by_identity(4_096)
 def offered_by(parameters: JsonObject) -> Offered:
-    """Return the values that a schema offers; it must not be changed in place."""
+    """Return the argument schema as `Offered`, cached; the schema must not be mutated."""
     return Offered(parameters)
 
 
 def content_words(text: str) -> list[str]:
-    """Return the words of a text without those that stand everywhere."""
     return [word for word in map(str.casefold, _WORD.findall(text)) if word not in _SMALL]
 
 
 Conversion: TypeAlias = Generator[list[Ask], Sequence[Reply], tuple[Toolkit, list[str]]]
-"""Yields all questions at once, is sent their replies, returns the completed toolkit and the failures."""
+"""Yields all questions at once, receives their replies, returns the completed toolkit and the failures."""
 
 TOOL_CHARS = 16_000
 
 
 class CheckedToolSchema(roles.ToolSchema):
-    """The converter's reply, whose result must be a JSON Schema that constrains something."""
+    """The converter's reply if the result schema is missing; it must be JSON Schema with at least one constraint."""
 
     @pydantic.field_validator("result")
     @classmethod
@@ -226,18 +224,18 @@ class CheckedToolSchema(roles.ToolSchema):
 
 
 class ToolEffect(roles.ToolSchema):
-    """The converter's reply if the result is known."""
+    """The converter's reply if the result schema is known."""
 
     result: JsonObject = pydantic.Field(default_factory=dict)
 
 
 def convert(toolkit: Toolkit) -> Conversion:
-    """Complete the tools that have no result schema or no effect.
+    """Ask a model for the missing result schemas and effects of tools.
 
-    The source's parts stay; a missing description is filled in as well. A tool whose question fails stays as it was.
+    Known parts are kept; a missing description is filled in too. A tool whose question fails stays as it is.
 
     Returns:
-        The toolkit, and one line for each tool that could not be completed.
+        The toolkit, and one line per tool that could not be completed.
     """
     open_tools = [tool for tool in toolkit if tool.result is None or tool.effect is None]
     if not open_tools:
@@ -266,7 +264,7 @@ def convert(toolkit: Toolkit) -> Conversion:
 
 
 def describe_tool(tool: ToolSpec) -> str:
-    """Return a tool as JSON for a prompt; very long schemas as an outline."""
+    """Return a tool as JSON for a prompt; schemas over the budget as an outline."""
     known: JsonObject = {"name": tool.name, "description": tool.about, "parameters": tool.parameters}
     known |= {} if tool.result is None else {"result": tool.result}
     if tool.effect is not None:

@@ -1,8 +1,8 @@
-"""Tools from dicts: OpenAI function dicts, MCP and Anthropic tool dicts, BFCL's function documents.
+"""Read tools from dicts: OpenAI function dicts, MCP and Anthropic tool dicts, BFCL's function documents.
 
-BFCL writes its own types: `dict`, `float`, `tuple`, `any` (and names from Python, Java and JavaScript); they become
-JSON Schema's. Its `response` becomes the result schema. A `default` outside its own `enum` is kept as it is and never
-filled in; `Toolkit.problems` lists it. Besides, a function dict may hold the declarations of a `Tool` around it.
+BFCL's own types (`dict`, `float`, `tuple`, `any`, names from Python, Java and JavaScript) become JSON Schema's, its
+`response` the result schema. A `default` outside its own `enum` is kept and never filled in; `Toolkit.problems` lists
+it. A function dict may also carry the declarations of a `Tool`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TYPES: dict[str, str | None] = {
     **dict.fromkeys(("none", "nonetype"), "null"),
     **dict.fromkeys(("any", "unknown"), None),
 }
-"""BFCL's names for types, in small letters, as types of JSON Schema; None for any type."""
+"""BFCL's type names, lower case, to JSON Schema types; None for any type."""
 
 _PARAMETERS = ("parameters", "input_schema", "inputSchema")
 _RESULTS = ("response", "output_schema", "outputSchema")
@@ -36,19 +36,17 @@ _DECLARED = {
     **{key: key for key in ("effect", "contract", "simulate", "examples", "result", "idempotency", "refuses")},
     "x-contract": "contract",
 }
-"""Keys of a function dict that declare as a `Tool` does, with its word."""
+"""Keys of a function dict that are declarations, and their names in `Tool`."""
 
 _KNOWN = ("type", "function", "name", "description", "annotations", "tags", *_PARAMETERS, *_RESULTS, *_DECLARED)
 _NOT_PLAIN = IN_PLACE | {"$ref", "if", "dependentSchemas", "unevaluatedProperties"}
 
 
 def spec_of_dict(tool: Mapping[str, Any], *, where: str) -> ToolSpec:
-    """Return the tool that a function dict describes, bare or wrapped as `{"type": "function", "function": {...}}`.
-
-    It has `name`, `description`, `parameters` and, if known, `response`.
+    """Return the tool of a function dict, bare or wrapped as `{"type": "function", "function": {...}}`.
 
     Raises:
-        ToolkitError: It is not a function dict, or a schema in it is broken; the message names the place.
+        ToolkitError: It is not a function dict, or a schema in it is invalid; the message names the place.
     """
     place = Place(where)
     plain = expect_object(to_json(tool, where), place)
@@ -70,10 +68,12 @@ def spec_of_dict(tool: Mapping[str, Any], *, where: str) -> ToolSpec:
 
 
 def split_declared(tool: Mapping[str, Any], *, where: str) -> tuple[JsonObject, JsonObject]:
-    """Return a function dict without its declarations, and those by the words of a `Tool`.
+    """Split a function dict into the dict without declarations, and the declarations by `Tool`'s names.
+
+    Unknown keys are kept and ignored later.
 
     Raises:
-        ToolkitError: A key is nearly one that is known. What else others keep in their function dicts is left out.
+        ToolkitError: An unknown key is a likely misspelling of a known one.
     """
     for key in tool:
         if key not in _KNOWN and (hint := did_you_mean(str(key), _KNOWN, cutoff=0.8)):
@@ -86,14 +86,14 @@ def split_declared(tool: Mapping[str, Any], *, where: str) -> tuple[JsonObject, 
 
 
 def as_schema(schema: Any, *, where: str) -> JsonObject:
-    """Return a schema in JSON Schema's or BFCL's words as self-contained JSON Schema 2020-12. Raises ToolkitError."""
+    """Return a schema of JSON Schema or BFCL as self-contained JSON Schema 2020-12. Raises ToolkitError."""
     documents = Documents(expect_object(schema, Place(where)), label=where)
     reader = SchemaReader(documents, version="json", types=TYPES)
     return reader.read(documents.at(documents.root), documents.root, direction="request")
 
 
 def as_parameters(schema: Any, *, where: str) -> JsonObject:
-    """Return a schema of arguments: an object, and closed unless it says otherwise. Raises ToolkitError."""
+    """Return a schema of arguments: an object, closed unless it sets `additionalProperties`. Raises ToolkitError."""
     if not schema:
         return dict(NO_PARAMETERS)
     read = as_schema(schema, where=where)
@@ -106,7 +106,7 @@ def as_parameters(schema: Any, *, where: str) -> JsonObject:
 
 
 def effect_of_annotations(annotations: Any) -> Effect | None:
-    """Return the effect that MCP's annotations hint at, in either spelling; also from metadata that holds them."""
+    """Return the effect that MCP annotations hint at, in either spelling, also nested in LangChain's metadata."""
     if not isinstance(annotations, Mapping):
         return None
     hint = annotations.get("readOnlyHint", annotations.get("read_only_hint"))
@@ -117,10 +117,10 @@ def effect_of_annotations(annotations: Any) -> Effect | None:
 
 
 def tool_descriptions(document: Any, *, where: str) -> list[JsonObject]:
-    """Return the function dicts in a file's content: one, a list, or either by names (also several levels deep).
+    """Return the function dicts of a file: one, a list, or a mapping by names, nested at any depth.
 
     Raises:
-        ToolkitError: It contains something else.
+        ToolkitError: It contains anything else.
     """
     if found := name_format(document):
         raise error_at(Place(where), f"expected an OpenAPI document or descriptions of tools, got {found}")

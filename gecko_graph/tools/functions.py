@@ -1,8 +1,8 @@
-"""Tools from Python: functions, Pydantic classes, LangChain tools, and function dicts.
+"""Read tools from Python: functions, Pydantic classes, LangChain tools, and function dicts.
 
-A function or a LangChain tool is a *real* one: it becomes the spec's `real` and is not run in a rehearsal unless the
-user opens it. Its result schema comes from the return annotation, where Pydantic knows one. Parameters that a framework
-injects are left out, and filled when the tool runs; a tool that needs one that is not known here has no `real`.
+A function or LangChain tool becomes the spec's `real`, which a rehearsal does not run unless the user opens it. Its
+result schema comes from the return annotation if Pydantic supports the type. Parameters that a framework injects are
+hidden, and filled when the tool runs; if a required one has no known source, the spec has no `real`.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ _NO_JSON = (PydanticUserError, PydanticInvalidForJsonSchema, PydanticSchemaGener
 
 
 def read_tools(tools: Any) -> tuple[list[ToolSpec], list[Tool]]:
-    """Return the specs of a list of tools, or of a document of function dicts by name, and more declarations of them.
+    """Return the specs of a list of tools or of a mapping of function dicts, and the declarations made with them.
 
     Raises:
-        ToolkitError: It is not a list, or something in it is not a tool or cannot be read.
+        ToolkitError: It is not a list, or an item is not a tool or cannot be read.
     """
     if isinstance(tools, type | Tool | BaseTool) or callable(tools):
         raise ToolkitError("expected a list of tools, got one tool: put it into brackets, [tool]")
@@ -64,7 +64,7 @@ def read_tools(tools: Any) -> tuple[list[ToolSpec], list[Tool]]:
 
 
 def _with_declared(tool: Tool, where: str) -> Tool:
-    """Return a tool with what its function dict declares, if the `Tool` around it says nothing of it."""
+    """Return a tool with the declarations of its function dict that the `Tool` itself leaves out."""
     if not isinstance(tool.source, Mapping):
         return tool
     source, declared = split_declared(tool.source, where=where)
@@ -75,7 +75,7 @@ def spec_of(tool: Any, *, where: str) -> ToolSpec:
     """Return the spec of a ToolSpec, a function dict, a Pydantic class, a LangChain tool or a function.
 
     Raises:
-        ToolkitError: It is something else, or cannot be read.
+        ToolkitError: It is anything else, or cannot be read.
     """
     if isinstance(tool, ToolSpec):
         return tool
@@ -142,7 +142,7 @@ def _add_descriptions(parameters: JsonObject, docstring: Docstring) -> JsonObjec
 
 
 def _open_for_kwargs(parameters: JsonObject, function: Callable[..., Any]) -> JsonObject:
-    """Return the parameters without `*args`, and open if the function takes `**kwargs`."""
+    """Return the parameters without `*args`; additional properties are allowed if the function takes `**kwargs`."""
     for name, one in inspect.signature(function).parameters.items():
         if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
             kept = {key: value for key, value in parameters["properties"].items() if key != name}
@@ -156,7 +156,7 @@ def _open_for_kwargs(parameters: JsonObject, function: Callable[..., Any]) -> Js
 def _as_real(
     function: Callable[..., Any], name: str, injected: Mapping[str, Any], types: Types
 ) -> Callable[..., Any] | None:
-    """Return the function of a call's arguments alone; None if nothing here fills a parameter that it needs."""
+    """Return the function of a call's arguments alone; None if a required parameter has no known source."""
     known, optional = inspect.signature(function).parameters.keys() & injected, optional_of(function)
     if any(injected[key] is None for key in known - optional):
         return None
@@ -187,9 +187,9 @@ def _spec_of_langchain(tool: BaseTool, where: str) -> ToolSpec:
 
 
 def _as_function(given: BaseTool | str, attribute: str) -> Callable[..., Any] | None:
-    """Return a tool as a function that gives its value; a message if it has an artifact or handles its error.
+    """Return a LangChain tool as a function that returns its value, or None if a required value has no source.
 
-    None if it needs a value that no call and no graph has.
+    It returns a message instead if the tool has an artifact or handles its errors.
     """
     tool = find_tool(given, attribute)
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
@@ -217,7 +217,7 @@ def _as_function(given: BaseTool | str, attribute: str) -> Callable[..., Any] | 
 
 
 def _find_acceptor(given: BaseTool | str, attribute: str) -> Callable[[JsonObject], list[Finding]] | None:
-    """Return a check for values that the tool's own model does not take; None if the tool checks them itself."""
+    """Return a check of arguments by the tool's Pydantic model; None if the tool handles validation errors itself."""
     tool = find_tool(given, attribute)
     model: Any = tool.args_schema
     seen = getattr(tool.tool_call_schema, "model_fields", {})
@@ -226,7 +226,7 @@ def _find_acceptor(given: BaseTool | str, attribute: str) -> Callable[[JsonObjec
 
 
 def _as_message(handler: Any) -> Callable[[Exception], Any] | None:
-    """Return the handler of a tool's errors, wrapped so that its text comes in a message with the status `error`."""
+    """Return a tool's error handler, wrapped to return its text as a message with the status `error`."""
 
     def handle(error: Exception) -> Any:
         content = handler(error) if callable(handler) else handler if isinstance(handler, str) else str(error)
@@ -246,8 +246,8 @@ def _langchain_result(tool: BaseTool, *, where: str) -> JsonObject | None:
 
 
 def _schema_of(annotation: Any, *, where: str) -> JsonObject | None:
-    """Return the JSON Schema of the return value; None if it is unspecific or not JSON."""
-    # a command or a message is addressed to the framework, not a result
+    """Return the JSON Schema of a return annotation; None if it is unspecific or not JSON."""
+    # commands and messages are addressed to the framework; they are no result
     parts = typing.get_args(annotation) or (annotation,)
     if annotation in (Any, object) or any(map(is_from_framework, parts)):
         return None
@@ -273,7 +273,7 @@ def _parameters_of(model: Any, *, where: str) -> JsonObject:
 
 
 def _strip_titles(schema: Any) -> Any:
-    """Return the schema without the titles that Pydantic makes from names."""
+    """Remove the titles that Pydantic generates from names."""
     if not isinstance(schema, dict):
         return schema
     plain = rebuild(schema, _strip_titles)
@@ -291,7 +291,7 @@ _ARGUMENT = re.compile(r"(?m)^\*{0,2}(\w+) *+(?:\([^)\n]*\) *+)?:")
 
 
 class Docstring(NamedTuple):
-    """A docstring taken apart."""
+    """The parsed parts of a docstring."""
 
     description: str
     arguments: dict[str, str]
@@ -299,9 +299,9 @@ class Docstring(NamedTuple):
 
 
 def read_docstring(text: str | None) -> Docstring:
-    """Take a docstring apart, in Google's form and `:param name:`; any other text is description.
+    """Parse a docstring in Google's form or with `:param name:`; other text is description.
 
-    LangChain has a parser of its own; it refuses a docstring whose sections are not all set apart by empty lines.
+    LangChain's own parser rejects docstrings whose sections are not separated by blank lines.
     """
     description, *parts = _PART.split(inspect.cleandoc(text or ""))
     arguments, returns = dict[str, str](), ""
@@ -320,24 +320,24 @@ def _as_line(text: str) -> str:
     return " ".join(text.split())
 
 
-# injected by LangGraph's `ToolNode`: runtime, state, store, config, call id ------------------------------------------
+# parameters that LangGraph's `ToolNode` injects: runtime, state, store, config, call id ------------------------------
 
 _KNOWN = {
     "ToolRuntime": "", "RunnableConfig": "config", "InjectedToolCallId": "tool_call_id", "InjectedState": "state",
     "InjectedStore": "store", "BaseStore": "store",
 }  # fmt: skip
-"""Classes that mark a parameter, and its part of the call's `ToolRuntime`."""
+"""Classes that mark an injected parameter, and their attribute of the call's `ToolRuntime`."""
 
 
 class InjectedSource(NamedTuple):
-    """An injected value: a part of the call's `ToolRuntime`, or a field of that part; without a part all of it."""
+    """Source of an injected value: a `ToolRuntime` attribute or a field of it; the whole runtime if `part` is ""."""
 
     part: str
     field: str | None
 
 
 def find_injected(hints: Mapping[str, Any]) -> dict[str, InjectedSource | None]:
-    """Return the parameters that a framework fills, and their sources; None for an unknown source."""
+    """Return the injected parameters with their sources; None for an unknown source."""
     found: dict[str, InjectedSource | None] = {"run_manager": None, "callbacks": None}
     for name, hint in ((key, one) for key, one in hints.items() if key != "return"):
         members = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
@@ -352,14 +352,14 @@ def find_injected(hints: Mapping[str, Any]) -> dict[str, InjectedSource | None]:
 
 
 def is_from_framework(annotation: Any) -> bool:
-    """Return whether a type is LangChain's or LangGraph's."""
+    """Return whether a type is defined by LangChain or LangGraph."""
     return str(getattr(annotation, "__module__", "")).startswith(("langchain", "langgraph"))
 
 
 def fill(
     tool: str, sources: Mapping[str, InjectedSource], optional: Collection[str], args: JsonObject
 ) -> dict[str, Any]:
-    """Return a call's arguments with the running graph's values for the tool's other parameters. Raises NotMade."""
+    """Return a call's arguments together with the injected values from the running graph. Raises NotMade."""
     given, runtime = {name: value for name, value in args.items() if name not in sources}, _read_runtime()
     for name, source in sources.items():
         try:
@@ -371,7 +371,7 @@ def fill(
 
 
 def _read_runtime() -> Any:
-    """Return the runtime of a call in the running graph, as `ToolNode` makes it; None outside of a graph."""
+    """Return the `ToolRuntime` of a call in the running graph; None outside of a graph."""
     from langgraph.config import get_config
     from langgraph.prebuilt import ToolRuntime
     from langgraph.runtime import get_runtime
@@ -380,7 +380,7 @@ def _read_runtime() -> Any:
         config, runtime = get_config(), get_runtime()
     except (RuntimeError, KeyError):
         return None
-    if runtime is None:  # in a chain alone
+    if runtime is None:  # a chain without a graph
         return None
     read = config["configurable"].get("__pregel_read")
     state = read(list(read.args[1]), True) if read else {}

@@ -1,4 +1,4 @@
-"""Tools whose own functions answer for the world: on the dict that they keep their data in."""
+"""Simulate tools by their own functions, on the dict in which they keep their data."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _ONE_AT_A_TIME = RLock()
 
 @dataclass(frozen=True, slots=True)
 class OwnAnswer:
-    """A `simulate`: the tool's own function, while its data is the task state's."""
+    """A `simulate` that runs the tool's own function while its data dict contains the task state."""
 
     function: Callable[..., Any]
     data: MutableMapping[str, Any]
 
     def __call__(self, state: JsonObject, /, **args: Any) -> Any:
-        """Answer a call, and write the function's data back to the state."""
+        """Run the function, and write its changed data back to the state."""
         with _ONE_AT_A_TIME:
             held = deepcopy(dict(self.data))
             _fill(self.data, state)
@@ -40,15 +40,15 @@ class OwnAnswer:
 def with_data(tools: Iterable[Any], data: MutableMapping[str, Any]) -> list[Tool]:
     """Return tools that are simulated by their own functions, for `Toolkit.from_tools`.
 
-    During a call the dict holds the task state, then its content again. A world begins with the dict's content, beneath
-    a state that is given. Only for tools that touch nothing but this dict: whatever else they do is really done.
+    During a call the dict contains the task state, and its own content again afterwards. A world's start state is the
+    dict's content, overridden by a given state. Use it only for tools without other side effects: those really happen.
 
     Args:
-        tools: As `Toolkit.from_tools` takes them; each has a function.
-        data: The functions' data: their dict, or one of their dicts and lists by name. It holds JSON.
+        tools: As for `Toolkit.from_tools`; each has a function.
+        data: The functions' data: their dict, or their dicts and lists by name. It contains JSON.
 
     Raises:
-        ToolkitError: A tool has no function that its arguments can run, or an async one.
+        ToolkitError: A tool has no function that its arguments can call, or an async one.
     """
     from .functions import read_tools  # here, because it is slow to import
 
@@ -63,16 +63,16 @@ def with_data(tools: Iterable[Any], data: MutableMapping[str, Any]) -> list[Tool
 
 
 def starting_state(tools: Iterable[ToolSpec], given: Any) -> Any:
-    """Return the state that a world begins in: as given, with the data of tools that have their own beneath it."""
+    """Return the start state of a world: the data of tools that have their own, overridden by the given state."""
     own = [tool.simulate.data for tool in tools if isinstance(tool.simulate, OwnAnswer)]
     if not own or not isinstance(given, dict):
         return given
-    with _ONE_AT_A_TIME:  # for a call the dict holds another state
+    with _ONE_AT_A_TIME:  # during a call the dict contains another state
         return {**deepcopy({key: one for data in own for key, one in data.items()}), **given}
 
 
 def _fill(data: MutableMapping[str, Any], values: JsonObject) -> None:
-    """Let the dict hold these values; lists and dicts in it stay the objects that functions know by other names."""
+    """Replace the dict's content; lists and dicts are changed in place, since functions may have other references."""
     for key in [*data]:
         if key not in values:
             del data[key]

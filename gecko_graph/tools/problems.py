@@ -1,4 +1,4 @@
-"""Gaps, contradictions and unused parts of a source of tools; and choosing some of too many tools."""
+"""Report gaps, contradictions and ineffective parts of tools, and select some of too many tools."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .openapi.simplify import PREFIX
 from .spec import ToolSpec, format_names
 
 _BARE = re.compile(r"(?:state|before|args|call|result)(?:\.[A-Za-z_]\w*|\['[^']*'\])+")
-"""A text that is an expression in all but its braces."""
+"""Text that would be an expression inside braces."""
 
 MAX_TOOLS = 128
-"""Tools that OpenAI takes in one request; others take about as many."""
+"""Most tools in one request to OpenAI; other providers have about the same limit."""
 SHOWN_TOOLS = 64
-"""Of more, a planner with the extra `retrieval` is shown those that fit: the default of `max_tools`."""
+"""Default of `max_tools`: a planner with the extra `retrieval` sees at most this many tools."""
 WINDOW_TOKENS = 128_000
 CHARS_PER_TOKEN = 4
 
@@ -38,15 +38,15 @@ ProblemKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that a tool's source leaves open, contradicts, or writes in vain.
+    """A gap, contradiction or ineffective part in a source of tools.
 
     Args:
-        tool: Name of the tool; also of one that is left out because it is broken.
+        tool: Name of the tool, also of one that is left out as broken.
         kind: `result` (no result schema), `description` (none), `parameter` (one without a description), `effect`
-            (neither read nor write), `default` (outside its own enum), `pattern` (cannot be read, so decides nothing),
-            `example` (does not fit the schemas), `contract` (a part comes to nothing, or contradicts a schema) or
-            `broken` (a part of the document cannot be read, or contradicts another, and is left out), or `size` (of
-            all tools: more than a provider takes, or a prompt holds).
+            (neither read nor write), `default` (outside its own enum), `pattern` (unreadable, so it is not checked),
+            `example` (does not fit the schemas), `contract` (a part without effect, or against a schema), `broken` (a
+            part of the document is unreadable or contradictory, and left out), or `size` (of all tools: more than a
+            provider accepts or a prompt holds).
         message: The missing part, and the consequence.
     """
 
@@ -78,7 +78,7 @@ def _problems_of(tool: ToolSpec) -> Iterator[tuple[ProblemKind, str]]:
     if tool.result is None:
         yield "result", "no result schema: any JSON passes as its result"
     if not tool.description.strip():
-        yield "description", "no description: the planner has only its name to go by"
+        yield "description", "no description: the planner sees only its name"
     if tool.effect is None:
         yield "effect", "neither read nor write: treated as a write"
     for name, schema in tool.parameters.get("properties", {}).items():
@@ -104,11 +104,11 @@ def _schema_problems(schema: JsonObject) -> Iterator[tuple[ProblemKind, str]]:
         values = (schema["default"], *schema["enum"])
         default, *choices = (json.dumps(one, sort_keys=True, ensure_ascii=False) for one in values)
         if default not in choices:
-            yield "default", f"the default {default[:60]} is outside its own enum: it is never filled in"
+            yield "default", f"the default {default[:60]} is not in its enum, so it is never used"
     named = schema.get("patternProperties")
     for pattern in (schema.get("pattern"), *(named if isinstance(named, dict) else ())):
         if isinstance(pattern, str) and compile_pattern(pattern) is None:
-            yield "pattern", f"the pattern {pattern[:60]!r} cannot be read: it decides nothing"
+            yield "pattern", f"the pattern {pattern[:60]!r} cannot be read, so it is ignored"
 
 
 def _example_notes(tool: ToolSpec) -> Iterator[str]:
@@ -120,11 +120,11 @@ def _example_notes(tool: ToolSpec) -> Iterator[str]:
 
 
 def _contract_notes(tool: ToolSpec, contract: Contract) -> Iterator[str]:
-    """Yield messages for the parts of a contract that load, but differ from their writer's intention."""
+    """Yield messages for parts of a contract that are valid but probably not what their author meant."""
     if tool.reads and "effects" in contract.data:
         yield "its effects are dropped: a read changes nothing"
     if not tool.reads and "observes" in contract.data:
-        yield "its `observes` is never looked at: only a read observes"
+        yield "its `observes` is ignored: only reads observe"
     parts = {key: contract.data[key] for key in ("let", "effects", "returns", "observes") if key in contract.data}
     for text in _texts(parts):
         if _BARE.fullmatch(text):
@@ -132,7 +132,7 @@ def _contract_notes(tool: ToolSpec, contract: Contract) -> Iterator[str]:
 
 
 def _texts(data: Any) -> Iterator[str]:
-    """Return the texts of a contract's part in which only `{{ }}` is filled in."""
+    """Yield the texts of a contract in which only `{{ }}` is evaluated."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, dict | list | tuple):
@@ -143,7 +143,7 @@ def _texts(data: Any) -> Iterator[str]:
 
 
 def _result_notes(contract: Contract, schema: JsonObject | None) -> Iterator[str]:
-    """Yield messages for results of the contract that the result schema does not know, or does not allow."""
+    """Yield messages for contract results that the result schema does not name or allow."""
     if schema is None or contract.returned is None:
         return
     known = schema.get("properties")
@@ -161,9 +161,9 @@ def _result_notes(contract: Contract, schema: JsonObject | None) -> Iterator[str
 def select_tools(
     tools: Sequence[ToolSpec], patterns: Mapping[str, Iterable[str] | str], broken: Iterable[Problem] = ()
 ) -> list[ToolSpec]:
-    """Return the tools that match a pattern of every kind that is given, in order; see `Toolkit.select`.
+    """Return the tools that match a pattern of every given kind, in order; see `Toolkit.select`.
 
-    `broken` are the omitted parts of the source: an error for its name gives the reason.
+    `broken` are omitted parts of the source; the error for such a name gives the reason.
     """
     chosen = list(tools)
     for kind, given in patterns.items():
@@ -174,7 +174,7 @@ def select_tools(
         for pattern in wanted:
             if not isinstance(pattern, str):
                 raise ToolkitError(f"select: {kind}: expected text, got {type(pattern).__name__}")
-            wild = {*"*?["} & {*pattern}  # others are looked up: there may be thousands
+            wild = {*"*?["} & {*pattern}  # plain names are looked up: there may be thousands
             found = {each for each in known if matches(each, pattern)} if wild else {pattern} & known.keys()
             if not found:
                 reason = next((f"; {problem.message}" for problem in broken if problem.tool == pattern), "")
@@ -190,7 +190,7 @@ def select_tools(
 
 
 def _matches_path(path: str, pattern: str) -> bool:
-    """Return whether a path template matches: `*` is within a segment, `**` any number of segments."""
+    """Return whether a path template matches: `*` is part of a segment, `**` any number of segments."""
     parts = re.split(r"(/\*\*|\*\*|\*)", pattern)
     wild = {"/**": r"(?:/.*)?", "**": ".*", "*": "[^/]*"}
     return re.fullmatch("".join(wild.get(part, re.escape(part)) for part in parts), path) is not None
@@ -205,9 +205,9 @@ _KINDS: dict[str, tuple[Callable[[ToolSpec], Sequence[str]], Callable[[str, str]
 
 
 def find_size_problems(tools: Sequence[ToolSpec]) -> Iterator[Problem]:
-    """Yield a problem if there are more tools than providers take, half of a window holds, or a prompt should show.
+    """Yield a problem if there are more tools than a provider accepts, or half a window or a prompt holds.
 
-    With the extra `retrieval` there is none: the planner is shown those that fit.
+    With the extra `retrieval` there is none, since the planner sees only fitting tools.
     """
     if find_spec("bm25s") is not None:
         return
@@ -216,7 +216,7 @@ def find_size_problems(tools: Sequence[ToolSpec]) -> Iterator[Problem]:
     if tags := Counter(tag for tool in tools for tag in tool.tags).most_common(5):
         hint += f": the largest tags are {', '.join(f'{tag} ({number})' for tag, number in tags)}"
     if len(tools) > MAX_TOOLS:
-        yield Problem("all tools", "size", f"{len(tools)} tools, and providers take {MAX_TOOLS} at most; {hint}")
+        yield Problem("all tools", "size", f"{len(tools)} tools, and providers accept at most {MAX_TOOLS}; {hint}")
     if tokens > WINDOW_TOKENS // 2 or SHOWN_TOOLS < len(tools) <= MAX_TOOLS:
         share = f"{100 * tokens // WINDOW_TOKENS} % of a context window of {WINDOW_TOKENS // 1000}k"
         estimate = f"about {tokens // 1000}k tokens (estimated: characters / {CHARS_PER_TOKEN})"

@@ -1,4 +1,4 @@
-"""Running a tool's real function, and reading its return value: for rehearsals, execution and agents alike."""
+"""Run a tool's real function and read its return value, in rehearsals, execution and agents."""
 
 from __future__ import annotations
 
@@ -31,18 +31,24 @@ from .check import check_by_rule, find_fault
 from .spec import ToolSpec
 
 CALL_ID: ContextVar[str] = ContextVar("gecko_call_id", default="")
-"""Id of the call that is made."""
+"""Id of the current call."""
 
 TRY_AGAIN = frozenset((TOO_MANY, 500, 502, 503, 504))
-"""HTTP status of a call that was not done for now. (A write's 5xx is in doubt: it raises.)"""
+"""HTTP statuses of a call that was not done but may be repeated. (A write's 5xx raises InDoubt instead.)"""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A rung's answer: plain JSON. `patch` is None if the rung does not know what the call changes.
+    """A rung's answer as plain JSON.
 
-    `retry_after` is the number of seconds after which the call may be made again: a service was too busy to do it.
-    `more` is of built-in rungs alone: further keys of the outcome.
+    Args:
+        status: `ok` or `error`.
+        result: The result, or the error.
+        patch: Changes of the task state; None if the rung does not know them.
+        retry_after: Seconds after which a busy service may be called again.
+        is_refused: Whether the error result guarantees that nothing was done.
+        is_unread: Whether the call was made, but no checkpoint can store its result; `result` gives the reason.
+        more: Further keys of the outcome, for built-in rungs only.
     """
 
     status: CallStatus
@@ -50,9 +56,7 @@ class Answer:
     patch: Patch | None = None
     retry_after: float | None = None
     is_refused: bool = False
-    """True if the error result says for certain that nothing was done."""
     is_unread: bool = False
-    """True if a call was made whose result no checkpoint can store: the result says why."""
     more: JsonObject = field(default_factory=dict)
 
 
@@ -60,8 +64,10 @@ class Answer:
 class Pass:
     """The result of a rung that cannot answer, with the reason.
 
-    `final` makes the call an error: no other rung may answer it. `known` is of the contract's rung alone: its knowledge
-    of the answer, which the next rung completes.
+    Args:
+        reason: Why it cannot answer.
+        final: If True, the call is an error: no other rung may answer it.
+        known: The contract's partial answer, which the next rung completes.
     """
 
     reason: str
@@ -72,10 +78,10 @@ class Pass:
 def run_real(
     tool: ToolSpec, args: JsonObject, timeout_s: float, *, key: str | None = None, call_id: str = ""
 ) -> Generator[list[FunctionCall], list[Reply], tuple[Answer, bool]]:
-    """Run a tool's real function; return its answer, and whether it is open if, or how, the call took effect.
+    """Run a tool's real function; return its answer, and whether its effect is in doubt.
 
-    The function is given a copy of the arguments, the idempotency key if it takes one, and what a graph injects into
-    it. After an exception or an error result a write may have taken effect, unless they say that nothing was done.
+    The function receives a copy of the arguments, the idempotency key if it takes one, and the values that a graph
+    injects. After an exception or error result a write may have taken effect, unless it is known that nothing was done.
     """
     assert tool.real is not None
     given = clone(args)
@@ -86,14 +92,14 @@ def run_real(
     if reply.failure is not None:
         return read_failure(tool, reply)
     answer: Answer = reply.value
-    # a call that may have changed something is made again only if the service says that it did not take it
+    # a call that may have changed something is repeated only if the service says that it rejected it
     again = answer.retry_after if tool.trusted or answer.is_refused else None
     is_open = answer.status == "error" and not (tool.trusted or tool.refuses or answer.is_refused)
     return replace(answer, retry_after=again), answer.is_unread or is_open
 
 
 def read_failure(tool: ToolSpec, reply: Reply) -> tuple[Answer, bool]:
-    """Return the outcome of a call that raised, or was not over in time, as `run_real` does."""
+    """Return the outcome of a call that raised or timed out, as `run_real` does."""
     if reply.late:
         return Answer("error", f"the real function {reply.failure}", []), True
     error = reply.error
@@ -103,21 +109,21 @@ def read_failure(tool: ToolSpec, reply: Reply) -> tuple[Answer, bool]:
     is_declared = tool.refuses and isinstance(error, ToolException)
     in_doubt = is_lost(error) if tool.trusted and error else reply.in_doubt and not is_declared
     again = read_busy(error, tool)
-    more: JsonObject = {} if is_declared else {"undecided": True}  # no connection, say: nothing speaks against the call
+    more: JsonObject = {} if is_declared else {"undecided": True}  # e.g. no connection: no refusal of the call
     return Answer("error", reply.failure, [], again, is_refused=again is not None, more=more), in_doubt
 
 
 def read_busy(error: BaseException | None, tool: ToolSpec) -> float | None:
-    """Return the seconds after which a call that raised may be made again, as a service was too busy to do it.
+    """Return the seconds after which a busy service may be called again, by the error of a call.
 
-    None if no well-known client says that, or where it may have been done.
+    None if the error has no such status, or the call may have been done.
     """
     busy = TRY_AGAIN if tool.trusted else (TOO_MANY,)
     return retry_after_of_error(error) if status_of_error(error) in busy else None
 
 
 def is_undecided(answer: Answer) -> bool:
-    """Return whether an error is no refusal: the service was not reached, was too busy, or may have done it."""
+    """Return whether an error is not a refusal: the service was unreachable, too busy, or may have done the call."""
     return "undecided" in answer.more or answer.retry_after is not None
 
 
@@ -133,7 +139,7 @@ def as_answer(value: Any) -> Answer:
     assert isinstance(answer, Answer)
     answer = replace(answer, result=set_media_aside(answer.result))
     if not is_error:
-        # MCP may give an image beside its structured content
+        # MCP may send an image beside its structured content
         seen = list_references(set_media_aside(value.content)) if isinstance(value, ToolMessage) else ()
         beside = [each for each in seen if each not in list_references(answer.result)]
         return replace(answer, more={"media": beside}) if beside else answer
@@ -147,7 +153,7 @@ def as_answer(value: Any) -> Answer:
 
 
 def status_of(message: ToolMessage) -> Any:
-    """Return the HTTP status in a message's metadata; None if there is none."""
+    """Return the HTTP status in a message's metadata, or None."""
     http = message.additional_kwargs.get("http")
     return http.get("http_status") if isinstance(http, Mapping) else None
 
@@ -166,7 +172,7 @@ def message_value(message: ToolMessage) -> Any:
 
 
 def block_value(block: Any) -> Json:
-    """Return a content block: a text's JSON if that is an object or a list; of others all but a random id."""
+    """Return a content block as a value: JSON text of an object or list parsed; other blocks without generated ids."""
     if not isinstance(block, Mapping):
         return block
     text = block.get("text")
@@ -176,9 +182,9 @@ def block_value(block: Any) -> Json:
 
 
 def as_json(value: Any) -> Answer | Pass:
-    """Return a function's value as an answer that changes nothing: Pydantic models, dates and the like become JSON."""
+    """Return a function's value as an answer without changes; Pydantic models, dates etc. become JSON."""
     try:
-        # taken here, not by pydantic: one that never ends would abort the process in Rust when it exits
+        # consumed here, not by pydantic: an endless iterator would abort the process in Rust at exit
         value = list(value) if isinstance(value, Iterator) else value
         return Answer("ok", to_jsonable_python(value), [])
     except (PydanticSerializationError, ValueError, RecursionError) as error:
@@ -189,19 +195,19 @@ NO_REAL = "{tool} has no real function: it can only be simulated"
 IN_DOUBT = "It is not known whether the call took effect: find out before you make it again."
 
 CLAIMED: ContextVar[JsonObject | None] = ContextVar("gecko_claimed", default=None)
-"""Of a call that is made: its `key`; the tool notes in `doubt` whether it is open if it took effect, in `retry_after`
-after how many seconds it may be made again, in `undecided` whether its error is no refusal."""
+"""The claimed call in progress: its `key`; the tool sets `doubt` (whether its effect is unknown), `retry_after`
+(seconds until it may be repeated) and `undecided` (whether its error is no refusal)."""
 NO_MODELS = Models()
 SCOPE = NodeScope(GeckoContext.model_validate({}), silent, NO_MODELS.has)
 
 
 async def drive(steps: Any, driver: Driver) -> Any:
-    """Run a generator of asks outside of a graph, if it asks no model, and return its result."""
+    """Run a generator of asks outside of a graph and return its result; it must ask no model."""
     return await run_node(lambda *_: steps, None, SCOPE, driver, models=NO_MODELS, book=book_attempt)
 
 
 class RealTool(BaseTool):
-    """A tool with its own JSON Schema; all of a call's arguments reach the function, whatever they are called."""
+    """A LangChain tool with its own JSON Schema; all arguments reach the function, regardless of their names."""
 
     spec: Any
     timeout_s: float
@@ -226,7 +232,7 @@ class RealTool(BaseTool):
 
 
 def as_tool(tool: ToolSpec, shown: JsonObject, *, timeout_s: float) -> RealTool:
-    """Return a tool as a LangChain tool that an agent sees as OpenAI's function dict says."""
+    """Return a tool as a LangChain tool with the name, description and parameters of an OpenAI function dict."""
     return RealTool(
         name=shown["function"]["name"],
         description=shown["function"]["description"],
@@ -239,7 +245,7 @@ def as_tool(tool: ToolSpec, shown: JsonObject, *, timeout_s: float) -> RealTool:
 
 
 def read_answer(tool: ToolSpec, answer: Answer, in_doubt: bool) -> tuple[str | list[JsonObject], JsonObject]:
-    """Return content and artifact, the latter as MCP has it. Raises ToolException for an error."""
+    """Return content and artifact, the latter in MCP's form. Raises ToolException for an error."""
     content = as_text(answer.result)
     if (claimed := CLAIMED.get()) is not None:
         claimed |= {"doubt": in_doubt, "retry_after": answer.retry_after, "undecided": is_undecided(answer)}

@@ -1,4 +1,4 @@
-"""ToolSpec: one tool with its schemas, contract and functions; and names that every provider takes."""
+"""ToolSpec: one tool with its schemas, contract and functions; and names that every provider accepts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}, "additionalProp
 
 @dataclass(frozen=True, slots=True)
 class ToolExample:
-    """A given answer of a read: for these arguments, this result."""
+    """A recorded result of a read for these arguments."""
 
     args: JsonObject
     result: Json
@@ -28,61 +28,61 @@ class ToolExample:
 
 @dataclass(frozen=True, slots=True)
 class HttpBinding:
-    """Where a tool of an OpenAPI document lives, and how its arguments travel. OpenAPI's defaults are left out."""
+    """The HTTP operation of a tool, and the locations of its arguments. OpenAPI's defaults are left out."""
 
     method: str
     path: str
     places: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Argument name to (`path`, `query`, `querystring`, `header`, `cookie` or `body`, name on the wire); no name for a
-    whole body."""
+    """Argument name to location (`path`, `query`, `querystring`, `header`, `cookie` or `body`) and name there; the name
+    of a whole body is ''."""
     styles: dict[str, JsonObject] = field(default_factory=dict)
-    """Argument name to `style`, `explode`, `allowReserved` and `content` (a media type), if they are not default."""
+    """Argument name to `style`, `explode`, `allowReserved` and `content` (a media type), if not the default."""
     body: JsonObject = field(default_factory=dict)
-    """The request body's `media` type, whether it is `required` if its members do not say so, the `encoding` of its
-    members, whether it is `closed`: it may have no members but those that are named."""
+    """The request body: its `media` type, whether it is `required` (if its members do not imply that), the `encoding`
+    of its members, whether it is `closed` (undeclared members are not allowed)."""
     server: JsonObject | None = None
     """The server object, `url` and `variables`; the first if there are several."""
     security: tuple[dict[str, JsonObject], ...] = ()
-    """Alternatives, each with all security schemes that it needs, by name; `{}` needs none."""
+    """Alternatives, each a set of required security schemes by name; `{}` requires none."""
     responses: dict[str, JsonObject] = field(default_factory=dict, repr=False, compare=False)
-    """By their codes as they are written (`404`, `4XX`, `default`): `media`, `schema`, `examples` by name, or none."""
+    """Responses by code (`404`, `4XX`, `default`): `media`, `schema` and named `examples`, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a tool stands in the OpenAPI document that it was read from."""
+    """The place of a tool in its OpenAPI document."""
 
     document: JsonObject
-    """Written back by `to_openapi`; all tools of one document share it."""
+    """Exported by `to_openapi`; shared by all tools of the document."""
     slot: tuple[str, str]
     """Path and method."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """One tool. Immutable; `simulate` and `real` are never taken for each other.
+    """One tool. Immutable.
 
     Args:
         name: The tool's name, as the planner calls it.
         description: Its purpose, for the planner.
         parameters: JSON Schema 2020-12 of the argument object.
         result: JSON Schema of a successful result; None if the source has none.
-        effect: `read` or `write`; None if the source has neither, which is treated as a write.
-        derived: A contract that follows from a document alone: it answers in simulations, and refuses no real call.
+        effect: `read` or `write`; None if unknown, which is treated as a write.
         contract: Pre- and postconditions, effects and result as a function of the task state (ToolGate, section 3.2).
-        examples: Given answers for matching arguments.
-        simulate: `simulate(state, **args)`: answers from a copy of the task state, which it may change.
-        real: The real function. Never run as a simulation.
-        opened: True if the user allowed `real` to be run during a rehearsal; only reads can be opened.
-        binding: Where the tool lives in an OpenAPI document.
+        derived: A contract derived from a document alone: it answers simulated calls, and refuses no real call.
+        examples: Recorded results.
+        simulate: `simulate(state, **args)`: computes the answer on a copy of the task state, which it may change.
+        real: The real function. Never used to simulate a call.
+        opened: Whether the user allows a rehearsal to run `real`; only reads can be opened.
+        binding: The operation of an OpenAPI document.
         tags: Its groups in the source, for `Toolkit.select`.
-        stated: True if the user stated the effect; False if it is only claimed by a server's annotations.
+        stated: Whether the user stated the effect; False if it is only claimed by a server's annotations.
         idempotency: The argument that takes an idempotency key, or `header:<name>` of an HTTP tool. The executor fills
             it; it is not among `parameters`.
-        refuses: True if an error result of `real` says that nothing was done; of a write it else leaves that open.
-        accepts: Checks arguments that fit `parameters` against the real function's own types: path, expected, got.
+        refuses: Whether an error result of `real` guarantees that nothing was done. By default a write's is in doubt.
+        accepts: Checks valid arguments against the real function's own types; returns path, expected, got.
         source: The document that it was read from.
-        lessons: Lessons of real calls on it, while an agent runs.
+        lessons: Lessons from real calls, while an agent runs.
     """
 
     name: str
@@ -115,38 +115,38 @@ class ToolSpec:
 
     @property
     def about(self) -> str:
-        """The description that models are shown: method and path if an OpenAPI document has none."""
+        """The description for models; method and path if an OpenAPI document has none."""
         return self.description or (f"{self.binding.method.upper()} {self.binding.path}" if self.binding else "")
 
     @property
     def reads(self) -> bool:
-        """True if the tool is known to change nothing."""
+        """Whether the tool is known to change nothing."""
         return self.effect == "read"
 
     @property
     def is_learned(self) -> bool:
-        """True if its requirements were learned: they warn, and a person may overrule them."""
+        """Whether its requirements were learned; they only warn, and a person may overrule them."""
         return self.has_learned and not (self.contract and self.contract.guards)
 
     @property
     def has_learned(self) -> bool:
-        """True if something of its contract was learned."""
+        """Whether a part of its contract was learned."""
         return self.lessons is not None and self.lessons.is_learned
 
     @property
     def has_learned_answers(self) -> bool:
-        """True if nothing that its contract says of effects and result was written."""
+        """Whether the effects and result of its contract were learned, without a written part."""
         data = self.contract.data if self.contract else {}
         return self.has_learned and {"effects", "returns"} & data.keys() <= data.get("evidence", {}).keys()
 
     @property
     def trusted(self) -> bool:
-        """True if its user stated that it changes nothing: for real, it needs no review and may be called again."""
+        """Whether the user stated that it changes nothing; real calls need no review and may be repeated."""
         return self.reads and (self.stated or self.opened)
 
 
 def read_tags(tags: Any) -> tuple[str, ...]:
-    """Return the tags in a source's `tags`, each once; values that are not text are left out."""
+    """Return the tags of a source without duplicates; values that are not text are left out."""
     return tuple(dict.fromkeys(tag for tag in tags if isinstance(tag, str))) if isinstance(tags, list | tuple) else ()
 
 
@@ -157,9 +157,9 @@ _VARIABLE = re.compile(r"\{([^{}]*)\}")
 
 
 def valid_name(name: str) -> str:
-    """Return the name if every provider takes it, else the nearest that they do: `math.hypot` becomes `math_hypot`.
+    """Return the name with characters that providers reject replaced: `math.hypot` becomes `math_hypot`.
 
-    A long name is cut, and ends in a mark made from the whole of it, so that long names stay different.
+    A long name is cut, and gets a hash of the whole name as its end, so that names stay distinct.
     """
     plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name)
     plain = plain if plain == name else plain.strip("_")
@@ -171,18 +171,18 @@ def valid_name(name: str) -> str:
 
 
 def operation_name(method: str, path: str) -> str:
-    """Return a name for an operation without one: `get /pets/{petId}` is `get_pets_by_petId`."""
+    """Return a name for an operation without one: `get /pets/{petId}` becomes `get_pets_by_petId`."""
     words = _VARIABLE.sub(r"by_\1", path)
     return valid_name(f"{method.lower()}_{words.strip('/')}" if words.strip("/") else f"{method.lower()}_root")
 
 
 def path_variables(path: str) -> list[str]:
-    """Return the variables of a path template, in order, each once."""
+    """Return the variables of a path template, in order, without duplicates."""
     return list(dict.fromkeys(_VARIABLE.findall(path)))
 
 
 def unique_name(name: str, taken: Container[str]) -> str:
-    """Return the name, with a number at its end if it is taken: `ls`, `ls_2`, `ls_3`."""
+    """Return the name, with a numeric suffix if it is taken: `ls`, `ls_2`, `ls_3`."""
     number, candidate = 1, name
     while candidate in taken:
         number += 1
@@ -192,7 +192,7 @@ def unique_name(name: str, taken: Container[str]) -> str:
 
 
 def provider_names(names: Sequence[str]) -> dict[str, str]:
-    """Return for each name one that every provider takes; valid names stay as they are."""
+    """Return for each name one that every provider accepts; valid names are kept."""
     given = {name: name for name in names if VALID.fullmatch(name)}
     taken = {*given}
     for name in names:
@@ -203,10 +203,10 @@ def provider_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def format_names(names: Sequence[str]) -> str:
-    """Return the first names, and how many there are besides."""
+    """Return the first eight names, and the number of the others."""
     return (", ".join(names[:8]) or "none") + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 def as_function(name: str, description: str, parameters: JsonObject) -> JsonObject:
-    """Return OpenAI's function dict."""
+    """Return an OpenAI function dict."""
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}

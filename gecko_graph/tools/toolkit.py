@@ -1,4 +1,4 @@
-"""Toolkit: an immutable set of tools, where they come from and where they can be written to."""
+"""Toolkit: an immutable set of tools, with its sources and exports."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 
 class Toolkit:
-    """An immutable set of tools, in order.
+    """An immutable, ordered set of tools.
 
     Args:
-        tools: The tools; no two may have the same name.
-        lets: `x-contract-let`, shared by the contracts, as data: written back by `to_openapi`.
+        tools: The tools, with distinct names.
+        lets: Expressions that the contracts share (`x-contract-let`), as data for `to_openapi`.
         invariants: Conditions on every task state.
         state_schema: JSON Schema 2020-12 of every task state.
-        title: Title of the whole.
+        title: The toolkit's title.
         broken: The unreadable parts of the tools' source, for `problems`.
 
     Raises:
-        ToolkitError: A name is missing or given twice, or a tool is opened that must not be.
+        ToolkitError: A name is missing or duplicate, or a tool is opened that must not be.
     """
 
     def __init__(
@@ -69,25 +69,25 @@ class Toolkit:
         allow_remote: bool = False,
         parsed: JsonObject | None = None,
     ) -> Toolkit:
-        """Return the operations of an OpenAPI 3.0 or 3.1 document as tools.
+        """Return the operations of an OpenAPI 3.0 to 3.2 or Swagger 2.0 document as tools.
 
-        Path, query, header, cookie and body parameters become one argument object. Where several have the same name,
-        each gets its place behind it (`id_path`, `id_body`); a body that is not a plain object is one argument, `body`.
-        Credentials are no arguments. Where a server is known, `real` sends the request.
+        Path, query, header, cookie and body parameters become one argument object. If several have the same name, each
+        gets its location as a suffix (`id_path`, `id_body`); a body that is not a plain object is one argument, `body`.
+        Credentials are not arguments. If a server is known, `real` sends the request.
 
         Args:
             source: Path of a YAML or JSON file, or the document; if `allow_remote` is True also an `https` address.
-            server: Address that calls go to, in place of the document's, or values for its server variables.
+            server: Address of the server, in place of the document's, or values for its server variables.
             auth: Security scheme to credential: the value (`user:password` for basic), `env:NAME` or a function that
                 returns it. `"env:PREFIX_"` takes all from environment variables `PREFIX_<SCHEME>`.
-            client: Sends the requests in place of our own: its time limits, proxies and certificates hold.
+            client: Sends the requests instead of the default client, with its own timeouts, proxies and certificates.
             allow_remote: Whether references to the web are followed (`https` only). References to files are read only
                 inside the document's own folder.
-            parsed: The file's content, if it has been read already (a pipe can be read only once).
+            parsed: The file's parsed content, if the caller has it (a pipe can be read only once).
 
         Raises:
-            ToolkitError: It is no such document, or no operation can be read whole. What else is broken is left out and
-                listed in `problems`.
+            ToolkitError: It is not an OpenAPI document, or no operation is complete. Other broken parts are left
+                out and listed in `problems`.
         """
         from .openapi.client import add_functions
         from .openapi.importer import read_openapi
@@ -109,19 +109,19 @@ class Toolkit:
         trust_hints: bool = False,
         timeout_s: float = 30.0,
     ) -> Toolkit:
-        """Return the tools of an MCP server, or of several, with their real functions (extra `mcp`).
+        """Return the tools of one or several MCP servers, with their real functions (extra `mcp`).
 
-        A server's claim (`readOnlyHint`) is no statement of the user: the tool is rehearsed as a read, but reviewed
-        and executed as a write. `close()`, leaving `with` or the end of the process ends the connections.
+        A server's hint (`readOnlyHint`) does not count as the user's statement: the tool is rehearsed as a read, but
+        reviewed and executed as a write. `close()`, leaving `with` or the end of the process closes the connections.
 
         Args:
             server: An http(s) address, a command as a list, a server object of the `mcp` package, `{"command", "args",
-                "env", "cwd"}` or `{"url", "headers", "auth"}`; or several by name, which begins their tools' names.
+                "env", "cwd"}` or `{"url", "headers", "auth"}`; or several by name, the prefix of their tools.
             headers: HTTP header to a text, `env:NAME` or a function, read at each use.
             auth: Bearer token, given likewise, or an `httpx2.Auth`, such as the client's OAuth providers.
-            env: Environment variable of a command to its value, given likewise; little else is inherited.
-            prefix: The prefix of the tools' names, before `_`.
-            trust_hints: Whether effects that the server claims count as stated.
+            env: Environment variables of a command, given likewise; little else is inherited.
+            prefix: Prefix of the tools' names, before `_`.
+            trust_hints: Whether the server's hints on effects count as stated.
             timeout_s: Seconds for a call, and for opening a connection.
 
         Raises:
@@ -133,7 +133,7 @@ class Toolkit:
 
     @classmethod
     async def afrom_mcp(cls, server: Any, **options: Any) -> Toolkit:
-        """Read as `from_mcp`, without blocking the event loop; or an open `Client` or `ClientSession` of that loop."""
+        """Read as `from_mcp`, without blocking the event loop; also an open `Client` or `ClientSession` of the loop."""
         specs, problems = await _load_mcp().aread_servers(server, options)
         return cls(specs, broken=problems)
 
@@ -151,16 +151,16 @@ class Toolkit:
         """Read functions, Pydantic classes, LangChain tools, function dicts and ToolSpecs as tools.
 
         Args:
-            tools: The tools; a `Tool` around one declares more of it.
+            tools: The tools; wrap one in `Tool` to declare more of it.
             lets: Expressions that the contracts share, as in `x-contract-let`.
-            requires: Requirements that they share, as `x-contract-requires` has them.
-            invariants: `{check, error}` over `state` and `before`, of every change.
-            state_schema: JSON Schema 2020-12 of every task state, as `x-state` has it.
-            title: Title of the whole.
+            requires: Requirements that the contracts share, as in `x-contract-requires`.
+            invariants: `{check, error}` over `state` and `before`, checked at every change.
+            state_schema: JSON Schema 2020-12 of every task state, as in `x-state`.
+            title: The toolkit's title.
 
         Raises:
-            ToolkitError: Something is not a tool, cannot be read, or is declared in a way that cannot be used.
-            ContractError: A contract or an invariant is wrong.
+            ToolkitError: An item is not a tool, cannot be read, or has an invalid declaration.
+            ContractError: A contract or an invariant is invalid.
         """
         from .functions import read_tools
 
@@ -208,19 +208,19 @@ class Toolkit:
 
     @cached_property
     def observing(self) -> tuple[ToolSpec, ...]:
-        """The tools whose real results show something of the task state, by their contracts."""
+        """The tools whose real results reveal parts of the task state, by their contracts."""
         return tuple(tool for tool in self if tool.contract is not None and tool.contract.observed)
 
     @cached_property
     def problems(self) -> list[Problem]:
-        """The gaps, contradictions and unused parts of the tools' sources."""
+        """The gaps, contradictions and ineffective parts of the tools' sources."""
         return [*find_size_problems(list(self)), *self.broken, *find_problems(self)]
 
     def open(self, *names: str) -> Toolkit:
-        """Return the toolkit with the real functions of these reads opened: a rehearsal may run them.
+        """Return the toolkit with these reads opened: a rehearsal may run their real functions.
 
         Raises:
-            ToolkitError: There is no such tool, it is not known to be a read, or it has no real function.
+            ToolkitError: A tool is unknown, is not known to be a read, or has no real function.
         """
         for name in names:
             if not isinstance(name, str):
@@ -237,18 +237,18 @@ class Toolkit:
         tags: Iterable[str] | str = (),
         paths: Iterable[str] | str = (),
     ) -> Toolkit:
-        """Return the toolkit with some of its tools, in their order; lets, invariants and title stay.
+        """Return the toolkit with some of its tools, in their order; lets, invariants and title are kept.
 
-        Of one kind any pattern may match; of several kinds each must.
+        A tool must match one pattern of each kind that is given.
 
         Args:
             names: Tool names.
             match: Globs of tool names: `issues_*`.
-            tags: Tags, as the source has them, or globs of tags.
-            paths: Globs of an OpenAPI document's paths: `/repos/**`; `*` is within a segment.
+            tags: Tags of the source, or globs of tags.
+            paths: Globs of an OpenAPI document's paths: `/repos/**`; `*` stays within a segment.
 
         Raises:
-            ToolkitError: A pattern matches nothing, or no tool matches all kinds; near names are in the message.
+            ToolkitError: A pattern matches nothing, or no tool matches all kinds; the message suggests similar names.
         """
         chosen = select_tools(list(self), {"names": names, "match": match, "tags": tags, "paths": paths}, self.broken)
         kept = {tool.name for tool in chosen}
@@ -262,27 +262,27 @@ class Toolkit:
         return Toolkit(**parts._asdict(), title=self.title, broken=known)
 
     def replace(self, *specs: ToolSpec) -> Toolkit:
-        """Return the toolkit with these tools in place of those of the same names. Raises ToolkitError for others."""
+        """Return the toolkit with tools of the same names replaced. Raises ToolkitError for unknown names."""
         changed = {spec.name: spec for spec in specs}
         for name in changed:
             check_known(name, self._tools, "cannot replace")
         return self._of(self._parts()._replace(tools=[changed.get(tool.name, tool) for tool in self]))
 
     def declare(self, *tools: Tool) -> Toolkit:
-        """Return the toolkit with more declarations of its tools: `toolkit.declare(Tool("pay", effect="write"), ...)`.
+        """Return the toolkit with further declarations: `toolkit.declare(Tool("pay", effect="write"), ...)`.
 
         Contracts use the toolkit's lets and state schema.
 
         Raises:
-            ToolkitError: There is no such tool, or something cannot be used.
-            ContractError: A contract is wrong.
+            ToolkitError: A tool is unknown, or a declaration is invalid.
+            ContractError: A contract is invalid.
         """
         return self._of(declaration.add_declared(self._parts(), tools))
 
     def with_contracts(
         self, source: str | Path | Mapping[str, Any], *, at: str | Sequence[str] | None = None
     ) -> Toolkit:
-        """Return the toolkit with the contracts of a file; each takes the place of one that its tool has.
+        """Return the toolkit with the contracts of a file; each replaces its tool's contract.
 
         Args:
             source: A YAML or JSON file, or its content: `contracts` (tool name to contract) and, shared by them, `let`,
@@ -290,8 +290,8 @@ class Toolkit:
             at: A key of the task state, or a list of keys: the contracts' `state` is the value there.
 
         Raises:
-            ToolkitError: The file cannot be read, or names a tool that does not exist.
-            ContractError: A contract or an invariant is wrong.
+            ToolkitError: The file cannot be read, or names an unknown tool.
+            ContractError: A contract or an invariant is invalid.
         """
         rules = self._parts()._replace(tools=())
         return self._of(declaration.join([rules, declaration.read_contracts(self._parts(), source, at=at)]))
@@ -304,7 +304,7 @@ class Toolkit:
         """Return one toolkit of this one and others, on one task state; also as `a + b`.
 
         Raises:
-            ToolkitError: Two tools have one name.
+            ToolkitError: Two tools have the same name.
         """
         broken = [problem for one in (self, *others) for problem in one.broken]
         return self._of(declaration.join([one._parts() for one in (self, *others)]), broken)
@@ -313,7 +313,7 @@ class Toolkit:
         return self.merge(other)
 
     def close(self) -> None:
-        """End the connections of the tools' real functions (`from_mcp`), also for toolkits made from this one."""
+        """Close the connections of the tools' real functions (`from_mcp`), also for toolkits derived from this one."""
         for one in {getattr(tool.real, "background", None) for tool in self} - {None}:
             one.close()  # type: ignore[union-attr]
 
@@ -324,22 +324,21 @@ class Toolkit:
         self.close()
 
     def to_openapi(self) -> JsonObject:
-        """Return an OpenAPI document; `from_openapi` reads the same tools from it.
+        """Return an OpenAPI document from which `from_openapi` reads the same tools.
 
-        It is the document that the tools were read from, with later changes, else one of version 3.1.
-        What plain OpenAPI lacks is under `x-gecko`. Functions cannot be written: `real` and `simulate` are
-        missing from what is read back.
+        It is the document that the tools were read from, with later changes, or a new one of version 3.1. Parts that
+        plain OpenAPI cannot express are under `x-gecko`. The functions `real` and `simulate` are not exported.
         """
         from .openapi.exporter import write_openapi
 
         return write_openapi(**self._parts()._asdict(), title=self.title)
 
     def as_openai(self) -> list[JsonObject]:
-        """Return OpenAI function dicts for `bind_tools`, under names that every provider takes: see `resolve`."""
+        """Return OpenAI function dicts for `bind_tools`, under names that every provider accepts; see `resolve`."""
         return [as_function(self._provider_names[tool.name], tool.about, tool.parameters) for tool in self]
 
     def resolve(self, provider_name: str) -> str:
-        """Return the tool's own name for a name from `as_openai`; any other name is returned as it is."""
+        """Return the tool's own name for a name from `as_openai`; any other name is returned unchanged."""
         return provider_name if provider_name in self else self._own_names.get(provider_name, provider_name)
 
     def check(
@@ -351,16 +350,16 @@ class Toolkit:
         calls: Calls = (),
         untrusted: Sequence[str] = (),
     ) -> Rejection | None:
-        """Check a call before it is made for real: its arguments, and its contract's precondition in a task state.
+        """Check a call before it is made: its arguments, and its contract's preconditions in a task state.
 
         The gate of every rehearsed and real call (ToolGate, section 3.4), without a model and without a run.
 
         Args:
-            call: `{"name", "args"}`, as LangChain has it, or one of OpenAI's forms, with `arguments`; the name may be
-                one of `as_openai`.
+            call: `{"name", "args"}` as in LangChain, or a form of OpenAI's, with `arguments`; the name may be one of
+                `as_openai`.
             state: The task state before the call.
-            unclear: The treatment of a call whose condition cannot be evaluated in this state.
-            calls: The turn's calls before it, for contracts that name `calls`: `{"name", "args", "status", "result"}`.
+            unclear: Whether a call passes or is refused if a condition cannot be evaluated in this state.
+            calls: The turn's earlier calls, for contracts that name `calls`: `{"name", "args", "status", "result"}`.
             untrusted: JSON Pointers to supposed places of the state, for contracts that use `trusted`.
 
         Returns:
@@ -377,7 +376,7 @@ class Toolkit:
     def as_tools(self, *, timeout_s: float = 30.0) -> list[BaseTool]:
         """Return LangChain tools that run the real functions, each call within `timeout_s` seconds.
 
-        Their names are those of `as_openai`. Results are JSON; an error, also of a tool that has no real function, is a
+        Their names are those of `as_openai`. Results are JSON; an error, also of a tool without a real function, is a
         message with `status="error"`.
         """
         from .real import as_tool

@@ -1,4 +1,4 @@
-"""A call's JSON for a Python function: values of the types that its annotations name, as Pydantic reads them."""
+"""Convert a call's JSON arguments to the types in a Python function's annotations, by Pydantic."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HOLDS = (list, dict, typing.Union, UnionType)
 
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return a function's annotations; none if one cannot be resolved."""
+    """Return a function's annotations; {} if one cannot be resolved."""
     try:
         return typing.get_type_hints(function, include_extras=True)
     except (NameError, TypeError, AttributeError, SyntaxError):
@@ -33,7 +33,7 @@ def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 class Types:
-    """The parameters of a function that take other values than JSON has; their defaults that are `Field(...)`."""
+    """The parameters of a function whose types are not JSON, and defaults written as `Field(...)`."""
 
     def __init__(self, function: Callable[..., Any], *, after: int = 0) -> None:
         hints = hints_of(function) or hints_of(type(function).__call__)
@@ -46,7 +46,7 @@ class Types:
         self._hints |= {name: typing.Annotated[hints.get(name, Any), one] for name, one in self._defaults.items()}
 
     def without(self, names: typing.Container[str]) -> Types:
-        """Forget some parameters."""
+        """Remove parameters, in place; return self."""
         self._hints = {name: hint for name, hint in self._hints.items() if name not in names}
         return self
 
@@ -56,7 +56,7 @@ class Types:
         for name, hint in self._hints.items():
             try:
                 found[name] = TypeAdapter(hint)
-            except (PydanticUserError, TypeError, NameError):  # nothing that Pydantic knows: it gets JSON
+            except (PydanticUserError, TypeError, NameError):  # a type unknown to Pydantic: the function gets JSON
                 continue
         return found
 
@@ -64,7 +64,7 @@ class Types:
         return bool(self._hints)
 
     def read(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments as the function takes them. Raises Refused: it has done nothing."""
+        """Return arguments in the function's types. Raises Refused, since the function was not run."""
         left = {name: one for name, one in self._defaults.items() if name not in args and not one.is_required()}
         given = {name: one.get_default(call_default_factory=True, validated_data={}) for name, one in left.items()}
         if faults := self.find_faults(args):
@@ -72,21 +72,20 @@ class Types:
         return {**given, **{name: self._convert(name, one) for name, one in args.items()}}
 
     def find_faults(self, args: Mapping[str, Any]) -> list[Finding]:
-        """Return the arguments that fit the schema but not the function's types."""
+        """Return findings on arguments that fit the schema but not the function's types."""
         return [fault for name in args for fault in _faults_of(partial(self._convert, name), args[name], (name,))]
 
     def _convert(self, name: str, value: Any) -> Any:
         adapter = self._adapters.get(name)
         try:
             return adapter.validate_python(value) if adapter else value
-        except ValidationError:  # a strict type takes the text of a date from JSON alone
+        except ValidationError:  # strict types accept a date's text only in JSON mode
             return adapter.validate_json(json.dumps(value)) if adapter else value
 
     def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that takes JSON by name; the same one if all that it takes is JSON."""
+        """Return a function of JSON arguments by name; the function itself if all its types are JSON."""
         if not self:
             return function
-
         return wraps(function)(
             by_name(lambda args, *first: function(*first, **self.read(args)), is_async=is_async(function))
         )
@@ -96,7 +95,7 @@ class Types:
 
 
 def by_name(function: Callable[..., Any], *, is_async: bool) -> Callable[..., Any]:
-    """Return a function of arguments by name, for one of a dict of them."""
+    """Return a function of keyword arguments for one of a dict of arguments."""
 
     async def arun(*first: Any, **args: Any) -> Any:
         return await function(args, *first)
@@ -110,18 +109,18 @@ def optional_of(function: Callable[..., Any]) -> set[str]:
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Return whether a function is a coroutine function, or an object that is called as one."""
+    """Return whether a function, or an object's `__call__`, is a coroutine function."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 def find_model_faults(model: type[BaseModel], shown: Collection[str], args: Mapping[str, Any]) -> list[Finding]:
-    """Return the arguments that fit the schema but not a model; others than those shown are filled later."""
+    """Return findings on arguments that fit the schema but not a model; arguments outside `shown` are filled later."""
     faults = _faults_of(model.model_validate, dict(args), ())
     return [fault for fault in faults if fault.path or model.model_fields.keys() <= {*shown}]
 
 
 def _faults_of(read: Callable[[Any], Any], value: Any, place: Place) -> list[Finding]:
-    """Return why a value is not read, with the places in it; an argument that is missing is filled later."""
+    """Return findings on a value that `read` rejects, with places; missing arguments are filled later."""
     try:
         read(value)
     except ValidationError as error:
@@ -129,7 +128,7 @@ def _faults_of(read: Callable[[Any], Any], value: Any, place: Place) -> list[Fin
             one for one in error.errors(include_url=False) if place or len(one["loc"]) != 1 or one["type"] != "missing"
         ]
         return [_finding(one, value, place) for one in errors]
-    except Exception as error:  # noqa: BLE001 - whatever a user's own type or validator raises
+    except Exception as error:  # noqa: BLE001 - any error of a user's type or validator
         why = f"a value that the tool takes ({type(error).__name__}: {error})"
         return [Finding(short_pointer(place), why, excerpt(value))]
     return []
@@ -137,17 +136,17 @@ def _faults_of(read: Callable[[Any], Any], value: Any, place: Place) -> list[Fin
 
 def _finding(error: Any, value: Any, place: Place) -> Finding:
     path = [*place]
-    for token in error["loc"]:  # between the keys there are the names of a union's types
+    for token in error["loc"]:  # pydantic's loc also has names of a union's types
         if isinstance(value, dict | list) and token in (value if isinstance(value, dict) else range(len(value))):
             value = value[token]
             path.append(token)
-    said = str(error["msg"])
-    own = said.removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return Finding(short_pointer(path), f"a value that the tool takes ({own})" if own != said else said, excerpt(value))
+    text = str(error["msg"])
+    own = text.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    return Finding(short_pointer(path), f"a value that the tool takes ({own})" if own != text else text, excerpt(value))
 
 
 def _is_json(hint: Any) -> bool:
-    """Return whether a type takes a JSON value as it is."""
+    """Return whether a type accepts JSON values unchanged."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:
         return all(type(one) in (str, int, bool, NoneType) for one in args)

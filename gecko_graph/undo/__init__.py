@@ -1,4 +1,4 @@
-"""Undo: calls that take writes back, found by a search over forks of a `World`."""
+"""Undo: calls that revert writes, found by a search over forks of a `World`."""
 
 from .finder import LIMIT_S, UndoFinder
 

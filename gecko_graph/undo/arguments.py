@@ -1,4 +1,4 @@
-"""Arguments worth a try for a call that takes another back: values by the names that they stand under."""
+"""Candidate arguments for calls that undo another, matched by the names of values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..tools import ToolSpec
 from ..values.patch import find, tokens
 
 ARGUMENTS = 24
-"""Sets of arguments that are tried of one tool."""
+"""Most sets of arguments to try of one tool."""
 _VALUES, _BESIDE = 6, 300
 _LITERAL = re.compile(r"[!=]= \\?'([^'\\]*)\\?'")
 _NAMING = frozenset(("id", "key", "number", "identifier"))
@@ -27,7 +27,7 @@ Where = tuple[Json, frozenset[str], int]
 
 
 def effects_of(tool: ToolSpec) -> Iterator[JsonObject]:
-    """Yield the operations that a tool's contract may make, their paths from the root of the task state."""
+    """Yield the operations of a tool's contract, with paths from the root of the task state."""
     waiting = [*tool.contract.data.get("effects", ())] if tool.contract else []
     for effect in waiting:
         waiting += effect.get("do", ())
@@ -37,7 +37,7 @@ def effects_of(tool: ToolSpec) -> Iterator[JsonObject]:
 
 
 def fixed_keys(tool: ToolSpec) -> Iterator[str]:
-    """Yield the keys that the paths of a tool's effects spell out: they are no entity's."""
+    """Yield the constant keys in the paths of a tool's effects; they identify no entity."""
     for effect in effects_of(tool):
         paths = [path for path in (effect["path"], effect.get("from")) if isinstance(path, list)]
         yield from (str(each) for path in paths for each in path if "{{" not in str(each))
@@ -57,7 +57,7 @@ def named(value: Json, far: int, owner: str = "") -> Iterator[Where]:
 
 
 def changed(patch: Patch, now: Json, goal: Json, fixed: Collection[str]) -> Iterator[Where]:
-    """Yield the differing values, before and now, the keys on the way to them, and their neighbours."""
+    """Yield the values that differ, before and now, the keys in their paths, and their neighbours."""
     paths = [(tokens(each["path"]), each["op"] != "replace") for each in patch]
     for path, is_entity in sorted(paths, key=lambda each: each[1]):
         keys = [each for each in zip(("", *path), path, strict=False) if each[1] not in fixed]
@@ -91,13 +91,13 @@ def arguments(tool: ToolSpec, known: Sequence[Where]) -> list[JsonObject]:
 
 
 def _literals(tool: ToolSpec) -> list[str]:
-    """Return the texts that a tool's contract compares with, such as `..`."""
+    """Return the strings that a tool's contract compares with, such as `..`."""
     text = str(tool.contract.data) if tool.contract else ""
     return [*dict.fromkeys(_LITERAL.findall(text))]
 
 
 def _values(name: str, rule: Any, tool: ToolSpec, known: Sequence[Where]) -> list[tuple[int, Json]]:
-    """Return values that an argument takes, each with how unlikely it is, the likeliest first."""
+    """Return possible values of an argument with their ranks, the most likely first."""
     wanted = _words(name)
     if len(wanted) == 1 and is_identifier(name):
         wanted |= {noun(tool.name)}

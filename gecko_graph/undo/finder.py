@@ -26,31 +26,31 @@ from ..world.world import World
 from .arguments import ARGUMENTS, arguments, changed, effects_of, fixed_keys, named
 
 LIMIT_S = 0.2
-"""Seconds of the processor's time for one write."""
+"""Limit of processor time for one write, in seconds."""
 SLOWEST = 5
-"""How many times as long it may take by the clock, on a machine that does other things as well."""
+"""Limit of wall time, as a multiple of the processor time, for machines with other work."""
 DEEPEST = 3
-"""Calls that take back one."""
+"""Most calls that undo one call."""
 MOST_CALLS = 400
-"""Calls that are tried for one write; more take longer than `LIMIT_S` on any machine."""
+"""Most calls to try for one write; more take longer than `LIMIT_S` on any machine."""
 MOST_VALUES = 1_000
-"""The most values of the task state, besides the call's changes, that arguments are taken from."""
+"""Most values of the task state, besides the call's changes, that serve as arguments."""
 _BEAM = 6
 JOURNAL = "x-journal"
 """Mark of a root key in the task state's schema that only records events, such as a log or a counter."""
 _SEEDS = 7_919, 104_729
-"""Seeds of the two worlds that are searched in: neither may draw the values of the plan's own world again."""
+"""Seeds of the two worlds of the search: neither may generate the same values as the plan's own world."""
 _KNOBS = GeckoContext(semantic_validation=False)
 
 _Way: TypeAlias = tuple[tuple[int, ...], World]
-"""A call's result, with the key that orders such worlds; the calls are in the world's log."""
+"""A world after a call, with its sort key; the calls are in the world's log."""
 
 
 class UndoFinder:
     """Finds calls that undo a call's changes.
 
     Args:
-        toolkit: The tools: those with contracts, or `simulate`, are tried.
+        toolkit: The tools; those with contracts or `simulate` are tried.
     """
 
     def __init__(self, toolkit: Toolkit) -> None:
@@ -78,8 +78,8 @@ class UndoFinder:
         Args:
             call: The call.
             outcome: Its outcome.
-            before: The task state that it was made in.
-            after: The state to search from: it may hold later changes, but none at the places that this call changed.
+            before: The task state before it.
+            after: The state to search from; it may contain later changes, but none at places that this call changed.
             limit_s: Seconds for the search.
         """
         if not is_known(outcome):
@@ -90,7 +90,7 @@ class UndoFinder:
     def restore(
         self, call: Call, result: Json, target: JsonObject, state: JsonObject, *, limit_s: float = LIMIT_S
     ) -> Undo:
-        """Return calls that lead from a state back to the target, equal up to drawn identifiers and journals."""
+        """Return calls that lead from a state to the target, equal except for generated identifiers and journals."""
         search = _Search(self, call, result, target, state, limit_s)
         try:
             found = search.run()
@@ -115,15 +115,15 @@ class UndoFinder:
 
 
 def is_known(outcome: Mapping[str, Any]) -> bool:
-    """Return whether a written or established contract, or the tool's own function, knows the changes."""
+    """Return whether a written or established contract, or the tool's own function, defines the changes."""
     sure = outcome["rung"] in DECIDING and not outcome.get("invented") and not outcome.get("supposed")
     return sure and outcome.get("evidence", "established") == "established"
 
 
 def bind(undo: Undo, result: Json, before: JsonObject) -> Undo:
-    """Return the calls that undo a call, with holes for values that only the call's own result has.
+    """Return the calls that undo a call, with holes for values that only the call's own result contains.
 
-    A text that stood in the state `before` is known; a number there may be another thing's.
+    A string in the state `before` is known; a number there may belong to something else.
     """
     own = list(scalars_of(undo["call"]["args"]))
     drawn = {
@@ -144,7 +144,7 @@ def bind(undo: Undo, result: Json, before: JsonObject) -> Undo:
 
 
 class _Search:
-    """One search, breadth first; it continues from the worlds nearest to the target."""
+    """A breadth-first search that continues from the worlds nearest to the target."""
 
     def __init__(
         self, finder: UndoFinder, call: Call, result: Json, target: JsonObject, state: JsonObject, limit_s: float
@@ -157,12 +157,12 @@ class _Search:
         gone = [each for each in make_patch(target, state, by_members=True) if each["op"] == "remove"]
         paths = [tokens(each["path"]) for each in gone]
         self._lost = {text for path in paths for text in (path[-1], *scalars_of(find(target, path), keys=True))}
-        """Values that the call has removed: only a new thing may have another identifier."""
+        """Values that the call has removed; only a new thing may have another identifier instead."""
         self._rest = [*islice(named(self._goal, 4), MOST_VALUES)]
 
     def run(self) -> list[Call] | None:
         needed = make_patch(self._seen[0], self._goal, by_members=True)
-        if not needed:  # nothing was changed, or journals alone
+        if not needed:  # only journals may have changed
             return [] if json_equal(self._state, self._target) else None
         if not all(any(_may_do(tool, each) for tool in self._finder.tools) for each in needed):
             return None
@@ -177,7 +177,7 @@ class _Search:
         return None
 
     def _expand(self, worlds: Sequence[World], *, is_last: bool) -> tuple[list[_Way], list[_Way]]:
-        """Return the results of one more call: at the target with its cost, and elsewhere with the distance from it."""
+        """Return the worlds after one more call: those at the target with cost, and others with distance from it."""
         ends: list[_Way] = []
         reached: list[_Way] = []
         moves = ((world, move) for world in worlds for move in self._moves(world, is_last=is_last))
@@ -200,7 +200,7 @@ class _Search:
         return self.is_late
 
     def _is_goal(self, state: JsonObject, world: World) -> bool:
-        """Return whether a state is the target, but for identifiers that the tools have drawn in its place."""
+        """Return whether a state equals the target, except for identifiers that tools generated."""
         if json_equal(state, self._goal):
             return True
         if not self._lost:
@@ -215,7 +215,7 @@ class _Search:
         return is_drawn and digest_apart_from(new, state) == digest_apart_from(gone, self._goal)
 
     def _moves(self, world: World, *, is_last: bool) -> Iterator[tuple[ToolSpec, JsonObject]]:
-        """Yield the calls worth a try, those first that write if the state is not yet the target."""
+        """Yield calls to try; if the state is not yet the target, tools that write to the differing keys come first."""
         now = self._finder.watched(world.state)
         patch = make_patch(now, self._goal, by_members=True)
         known = [*islice(changed(patch, now, self._goal, self._finder.fixed), MOST_VALUES), *self._given, *self._rest]
@@ -230,7 +230,7 @@ class _Search:
 
 
 def _try(world: World, tool: ToolSpec, args: JsonObject) -> World | None:
-    """Return where a call leads that is known to be allowed and to change something; None for any other."""
+    """Return the world after a call that is known to be allowed and to change something; else None."""
     child = world.fork()
     step = child.call({"name": tool.name, "args": args})
     if not is_planned(step) or not step["outcome"]["patch"] or not is_known(step["outcome"]):
@@ -247,7 +247,7 @@ def _touches(tool: ToolSpec, roots: set[str]) -> bool:
 
 
 def _cost(tool: ToolSpec) -> tuple[int, int]:
-    """Return the order of tools with the same result: one that only removes comes before one that moves."""
+    """Return the order of tools with the same result: fewer effects other than removals first."""
     effects = tool.contract.data.get("effects", []) if tool.contract else []
     return sum(each.get("op") != "remove" for each in effects), len(effects)
 
@@ -271,6 +271,6 @@ def _may_be(effect: JsonObject, needed: Operation) -> bool:
 
 
 def _pattern(written: Any) -> str:
-    """Return the possible keys of a written path, each ended by a zero; a computed one may be several."""
+    """Return a regex of the keys of a written path, each ended by NUL; a computed key may be several."""
     parts = written if isinstance(written, list) else ()
     return "".join(r"(?:[^\0]+\0)+" if "{{" in str(each) or each == "-" else re.escape(f"{each}\0") for each in parts)

@@ -1,1 +1,1 @@
-"""The ladder and its rungs, which answer calls."""
+"""One call on one task state: validator, ladder of rungs, commit; worlds and origins of values."""

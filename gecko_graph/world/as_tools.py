@@ -1,4 +1,4 @@
-"""A world's answers as tool messages, and the tools with which an agent or a `ToolNode` acts on a world."""
+"""Return a world's answers as tool messages; tools by which an agent or a `ToolNode` acts on a world."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from ..tools import Toolkit
 from .refusals import is_same_call
 
 WHOLE = 10**9
-"""Characters of a result that the agent is shown: all, as by the real tool."""
+"""Characters of a result that the agent sees: all of them, as from the real tool."""
 MOST_MESSAGES = 64
-"""Messages whose answers are kept, for a node that runs again after an interrupt."""
+"""Most messages whose answers are kept, for a node that runs again after an interrupt."""
 INJECTED = "gecko_runtime"
-"""The argument that `ToolNode` fills with the runtime: no schema shows it, what a model sends is dropped."""
+"""The argument in which `ToolNode` injects the runtime; no schema shows it, and a model's value for it is dropped."""
 
 
 class WorldTool(BaseTool):
-    """A tool that a world answers: it has no real function, so nothing can run for real."""
+    """A tool that a world answers; it has no real function."""
 
     desk: Any
-    """What has the world answer; all tools of one `as_tools` share it."""
+    """The `_Desk` that all tools of one `as_tools` share."""
 
     def func(self, gecko_runtime: ToolRuntime) -> None:
-        """Show LangGraph by its annotation what to inject: a JSON Schema has no place for that."""
+        """Declare the injected argument to LangGraph by annotation, since a JSON Schema cannot."""
 
     @property
     def _injected_args_keys(self) -> frozenset[str]:
-        return frozenset((INJECTED,))  # left out of what is traced
+        return frozenset((INJECTED,))  # not traced
 
     def _run(self, /, **args: Any) -> Any:
         return finish(self._answer(args, AT_ONCE))
@@ -55,14 +55,14 @@ class WorldTool(BaseTool):
 
 
 def build_tools(toolkit: Toolkit, find: Callable[[Any], Any]) -> list[WorldTool]:
-    """Return the tools of the worlds that `find` returns for the runtime of a call; None if there is no graph."""
+    """Return tools for the world that `find` returns for a call's runtime (None outside of a graph)."""
     desk = _Desk(find)
     shown = [dict(each["function"]) for each in toolkit.as_openai()]
     return [WorldTool(args_schema=each.pop("parameters"), handle_tool_error=True, desk=desk, **each) for each in shown]
 
 
 class _Desk:
-    """Answers the calls of a message in its order: `ToolNode` makes them side by side, and again after an interrupt."""
+    """Answers a message's calls in order; `ToolNode` makes them in parallel, and again after an interrupt."""
 
     def __init__(self, find: Callable[[Any], Any]) -> None:
         self._find = find
@@ -70,7 +70,10 @@ class _Desk:
         self._kept: OrderedDict[str, list[tuple[ToolCall, Step]]] = OrderedDict()
 
     async def answer(self, own: ToolCall, runtime: ToolRuntime | None, driver: Driver) -> Step:
-        """Have the first call of a message answer all of it; a call that is in no message is answered alone."""
+        """Return the step of a call; the first call of a message answers all its calls.
+
+        A call in no message runs alone.
+        """
         world, (key, calls) = self._find(runtime), self._read_message(runtime)
         async with driver.turn(self._lines.setdefault(world, WaitingLine())):
             if key and key not in self._kept and any(is_same_call(call, own) for call in calls):
@@ -94,7 +97,7 @@ class _Desk:
 def find_pending(
     messages: Sequence[AnyMessage], exclude_tools: Collection[str] = ()
 ) -> tuple[str | None, list[ToolCall]]:
-    """Return the id of the model's last message, and its calls that are unanswered, without those of some tools."""
+    """Return the id of the model's last message, and its unanswered calls, without those of `exclude_tools`."""
     answered: set[str] = set()
     for message in reversed(messages):
         if isinstance(message, AIMessage):
@@ -113,18 +116,18 @@ def messages_of(state: Any) -> list[AnyMessage]:
 
 
 def build_message(call: ToolCall, step: Step) -> ToolMessage:
-    """Return a step as the answer to the model's call, with its marks in `additional_kwargs["gecko"]`."""
+    """Return a step as a message that answers the model's call, with marks in `additional_kwargs["gecko"]`."""
     named: Step = {**step, "call": name_call(call)}
     return add_marks(build_step_message(named, task="", budget=WHOLE), marks_of(step))
 
 
 def name_call(call: ToolCall) -> Call:
-    """Return a LangChain call as ours."""
+    """Convert a LangChain call to a `Call`."""
     return {"id": call["id"] or "", "name": call["name"], "args": call["args"]}
 
 
 def marks_of(step: Step) -> JsonObject:
-    """Return the evidence of a simulated answer: its rung, whether that made it up, points not checked."""
+    """Return the evidence marks of a simulated answer: its rung, whether it is made up, notes on unchecked points."""
     if "outcome" not in step:
         return {"simulated": True, "rung": "validator", "made_up": False}
     outcome = step["outcome"]
@@ -133,5 +136,5 @@ def marks_of(step: Step) -> JsonObject:
 
 
 def add_marks(message: ToolMessage, marks: JsonObject) -> ToolMessage:
-    """Return a message with marks; what it had under that key is gone."""
+    """Return a message with marks; earlier marks are replaced."""
     return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, "gecko": marks}})

@@ -1,4 +1,4 @@
-"""A real call on the task state (paper, step 5): its expected result, its changes, and the difference from reality."""
+"""Book a real call on the task state (paper, step 5): expected result, changes, and the difference from reality."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ from .state_rules import StateRules
 LOG = logging.getLogger(__name__)
 REASON_CHARS = 1_000
 SHORTEST = 4
-"""Characters that are hardly equal by chance; of fewer ones name or form must say that they are an identifier."""
+"""Length from which equal values are hardly a coincidence; shorter ones must be identifiers by name or form."""
 SPOT = r"(?<![^\W_])(?:{})(?![^\W_])"
 MOST_DRIFTS = 20
-"""Places of one call that are listed."""
+"""Most places listed for one call."""
 
 
 def book_call(
     state: AttemptState, scope: NodeScope, *, entry: ExecutedCall, predicted: Outcome | None, toolkit: Toolkit
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Book one real call on a world's state, and note in its entry how reality departed from the expectation."""
+    """Book one real call on a world's state, and store in its entry how reality departed from the expectation."""
     request = request_of(entry["call"], state, scope, toolkit)
     planned: Any = {"predicted": predicted, "rehearse_after": False} if predicted else None
     outcome, departure = yield from booked(request, entry, planned, scope, toolkit)
@@ -59,9 +59,9 @@ def book_call(
 
 
 def observe_call(observer: Observer, toolkit: Toolkit, step: Step, done: Sequence[Step], **more: Any) -> FunctionCall:
-    """Return the work of writing the row of a step that was really made, after those `done`; as `observe_step`.
+    """Return an ask that records a step that was really made, after the steps `done`; see `observe_step`.
 
-    It makes the row too: no call depends on whether one can be made.
+    The row is built inside the ask, so that no call fails if it cannot be built.
     """
     source = thread_mark()
 
@@ -82,7 +82,7 @@ def observe_call(observer: Observer, toolkit: Toolkit, step: Step, done: Sequenc
 
 
 def thread_mark() -> str:
-    """Return a digest that tells this thread's rows from others', without its name; "" outside of a graph."""
+    """Return a digest that distinguishes this thread's rows without naming it; "" outside of a graph."""
     try:
         known = get_config().get("configurable", {})
     except RuntimeError:
@@ -93,17 +93,15 @@ def thread_mark() -> str:
 def _expect(
     request: RungRequest, prediction: Prediction | None
 ) -> Generator[Sequence[AnyAsk], list[Reply], tuple[Outcome, Collection[str] | None]]:
-    """Return the call's expected outcome, and the JSON Pointers in the result at which a contract made up a value.
+    """Return a call's expected outcome, and JSON Pointers to values of the result that a contract made up.
 
-    None in the place of the paths if the made-up values are not known.
-
-    Contract and `simulate` are asked again, with the real arguments in the real state, and the real result in the parts
-    that it leaves open; if neither answers, the rehearsal's prediction is the expectation. What a contract makes
-    up is another value under another seed.
+    Contract and `simulate` are asked again, with the real arguments and state, and the real result for the parts that
+    they leave open; if neither answers, the rehearsal's prediction is the expectation. The pointers are None if they
+    are unknown. Values that differ under another seed were made up.
     """
     contract = request.tool.contract
     ladder = DECIDING if contract and contract.answers else (*DECIDING, "derived")
-    update = {"ladder": ladder, "unclear": "pass", "gate": "note"}  # the call was made despite its doubts
+    update = {"ladder": ladder, "unclear": "pass", "gate": "note"}  # the call was made in spite of unclear conditions
     deciding = request.context.model_copy(update=update)
     outcome = yield from climb(replace(request, context=deciding))
     if outcome["rung"] == "contract":
@@ -118,9 +116,9 @@ def _expect(
 def booked(
     request: RungRequest, entry: ExecutedCall, planned: PlannedCall | None, scope: NodeScope, toolkit: Toolkit
 ) -> Generator[list[AnyAsk], list[Reply], tuple[Outcome, Departure | None]]:
-    """Return the real outcome with its change, and how it departs from the plan; its drift is noted in the entry.
+    """Return the real outcome with its changes, and its departure from the plan; its drift is stored in the entry.
 
-    Learned rules that it contradicts refuse no more from here on; its lessons on the tool are kept.
+    Learned rules that the call contradicts are disabled; lessons on the tool are kept.
     """
     if refuted := withdraw_refuted(request, entry):
         entry["refuted"] = refuted
@@ -138,14 +136,14 @@ def booked(
 
 
 def _tried_rules(request: RungRequest, outcome: Outcome) -> list[str]:
-    """Return the learned rules that only warned of a call, of which its success, or refusal of their kind, tells."""
+    """Return the learned rules that warned of a call and that its success, or a refusal of their kind, decides on."""
     if request.tool.contract is None or not request.tool.is_learned:
         return []
     run, args = open_contract(request), request.call["args"]
     run.refusal()
     kind, is_tried = kind_of(outcome["result"], args), outcome["status"] == "ok"
     alike = (each for each in run.warned if kind and kind_of(each["error"], args).endswith(kind))
-    told = [each for each in run.warned if each["evidence"].get("by") == "document"]  # none says by which words
+    told = [each for each in run.warned if each["evidence"].get("by") == "document"]  # their wording is unknown
     return list(dict.fromkeys(str(each["evidence"]["check"]) for each in (run.warned if is_tried else [*alike, *told])))
 
 
@@ -157,7 +155,7 @@ def _book(
     expected, made_up = yield from _expect(made, planned["predicted"] if planned else None)  # type: ignore[misc]
     decided, is_learned = expected["rung"] in DECIDING, any("evidence" in one for one in expected.get("violations", ()))
     effects, is_told = None if decided else take_effects(made), expected["rung"] == "derived" or is_learned
-    if is_told or expected["rung"] == "none":  # nothing was expected; of what no person wrote only whether it is done
+    if is_told or expected["rung"] == "none":  # unwritten rules predict success or failure only
         word = expected["status"] if is_told else word
         expected = {**expected, "status": word, "patch": [], "result": entry.get("result")}
     real = real_values(entry["call"], expected["result"], entry.get("result"), made_up=made_up or ())
@@ -186,7 +184,7 @@ def _book(
         entry["drift"] += _see(request, outcome, toolkit, None if decided else effects or ())
     done = commit(request, outcome)
     if notes_of(done.outcome, "refused") and apply_fitting(request.state, outcome["patch"] or []) is request.state:
-        outcome["patch"] = []  # it conflicts; else it is booked, whatever condition it breaks: it really happened
+        outcome["patch"] = []  # it conflicts; broken conditions do not matter, since it really happened
     after = apply_patch(request.state, booked_patch(outcome))
     broken = StateRules.of(toolkit).violations(request.state, after)
     if broken:
@@ -195,7 +193,7 @@ def _book(
 
 
 def withdraw_refuted(request: RungRequest, entry: ExecutedCall) -> list[str]:
-    """Take the right to refuse from the learned rules that would have refused a call that was done; return them."""
+    """Disable the learned rules that would have refused a call that succeeded, and return them."""
     contract, is_tools = request.tool.contract, entry.get("by") != "person"
     if contract is None or not request.tool.is_learned or entry["status"] != "ok" or not is_tools:
         return []
@@ -209,9 +207,10 @@ def withdraw_refuted(request: RungRequest, entry: ExecutedCall) -> list[str]:
 
 
 def _see(request: RungRequest, outcome: Outcome, toolkit: Toolkit, effects: Sequence[JsonObject] | None) -> list[Drift]:
-    """Note in the outcome what is known of the state since a call, or no longer known; return what it contradicts.
+    """Add to the outcome the places of the state that a call revealed or made unknown; return the drift there.
 
-    `effects` are the states after a write as `take_effects` has them, none if its change is not known; None if it is.
+    `effects` are the states after a write from `take_effects`, () if its changes are unknown; None if a contract knows
+    them.
     """
     if (contract := observing(request)) and (request.tool.reads or contract.is_derived):
         outcome |= observe(request, outcome["result"])  # type: ignore[typeddict-item]
@@ -225,12 +224,12 @@ def _see(request: RungRequest, outcome: Outcome, toolkit: Toolkit, effects: Sequ
 
 
 def _changed(request: RungRequest, expected: Patch, real: Patch) -> list[Drift]:
-    """Return where a change leaves another task state than the expected change does."""
+    """Return the drift between the expected change and the real one."""
     return state_drift(apply_fitting(request.state, expected), apply_fitting(request.state, real))
 
 
 def _find_unknown(request: RungRequest, expected: Outcome) -> list[str]:
-    """Return why a written contract with effects does not know a call's changes."""
+    """Return the reasons why a written contract with effects does not know a call's changes."""
     contract = request.tool.contract
     if contract is None or "effects" not in contract.data or request.tool.has_learned_answers:
         return []
@@ -239,7 +238,7 @@ def _find_unknown(request: RungRequest, expected: Outcome) -> list[str]:
 
 
 def _note_marks(request: RungRequest, outcome: Outcome, entry: ExecutedCall, unknown: Sequence[str]) -> Outcome:
-    """Return the outcome with its unclear and undocumented parts, which its entry names too, beside open rules."""
+    """Return the outcome with notes `unclear` and `undocumented`; the entry gets them, and warnings of open rules."""
     problem = check_result_schema(request, Answer(outcome["status"], outcome["result"], []))
     notes = [note("unclear", each) for each in (*request.unclear, *unknown)]
     notes += [note("undocumented", problem)] if problem else []
@@ -254,9 +253,9 @@ def _note_marks(request: RungRequest, outcome: Outcome, entry: ExecutedCall, unk
 def _departure_of(
     entry: ExecutedCall, planned: PlannedCall | None, done: Commit, broken: list[Violation]
 ) -> Departure | None:
-    """Return how a real result left the plan; None if it can go on.
+    """Return the departure of a real result from the plan, or None.
 
-    A read that confirms the sources of later arguments leaves the plan as it was approved.
+    A read that confirms the values on which later arguments depend is no departure.
     """
     if entry["status"] == "error":
         return {"code": "error", "message": format_json(entry.get("result"), budget=REASON_CHARS)}
@@ -286,7 +285,7 @@ def real_values(call: Call, predicted: Json, real: Json, *, made_up: Collection[
 
 
 def with_real_values(patch: Patch, predicted: Json, real: Mapping[str, Json]) -> Patch:
-    """Return the predicted patch with the values that the prediction made up replaced by the real ones."""
+    """Return the predicted patch with made-up values replaced by the real ones."""
     values = dict(places(predicted))
     pairs: dict[Any, Json] = {}
     for path, new in real.items():
@@ -295,9 +294,9 @@ def with_real_values(patch: Patch, predicted: Json, real: Mapping[str, Json]) ->
 
 
 def in_reality(text: str, results: Iterable[tuple[Json, Json]]) -> str | None:
-    """Return a text that was written on predicted results with the real ones' values; `results` are pairs of both.
+    """Return a text about predicted results, rewritten with the real values; `results` are pairs of both.
 
-    None if no rule can tell: two real values for one, none, or a predicted one that the text spells otherwise.
+    None if no rule decides: two real values for one, none, or a predicted value in another notation.
     """
     values: dict[str, set[str]] = {}
     for _, old, new in (each for pair in results for each in _differing(*pair)):
@@ -315,7 +314,6 @@ def in_reality(text: str, results: Iterable[tuple[Json, Json]]) -> str | None:
 def find_drift(
     call: Call, predicted: Outcome, outcome: Outcome, real: Mapping[str, Json], schema: JsonObject | None
 ) -> list[Drift]:
-    """Return the places where an outcome differs from the prediction, apart from made-up values."""
     if predicted["status"] != outcome["status"]:
         return [{"kind": "status", "path": "", "predicted": predicted["status"], "real": outcome["status"]}]
     found: list[Drift] = []
@@ -344,7 +342,7 @@ def _booked_places(patch: Patch, at: str, old: Json, new: Json) -> Iterator[Drif
 
 
 def state_drift(expected: JsonObject, real: JsonObject) -> list[Drift]:
-    """Return the places where the task state differs from the expectation: changed places, not additions."""
+    """Return the places where the task state differs from the expectation: changed or removed, not added."""
     return [
         {"kind": "state", "path": each.path, "predicted": each.old, "real": each.new}
         for each in net_changes(expected, real)[:MOST_DRIFTS]
@@ -363,14 +361,14 @@ def _differing(predicted: Json, real: Json, here: str = "") -> Iterator[tuple[st
 
 
 def _is_specific(value: Json, path: str = "") -> bool:
-    """Return whether a value can be told from others by equality: no plain word, or an identifier by its name."""
+    """Return whether equality identifies a value: it is not an ordinary word, or its name is that of an identifier."""
     is_named = any(is_identifier(str(token)) for token in pointer_tokens(path)[-1:])
     is_long = isinstance(value, str | int) and not isinstance(value, bool) and len(str(value)) >= SHORTEST
     return is_long and (is_named or any(atom.is_specific for atom in atoms_of(value)))
 
 
 def _with_pairs(operation: Mapping[str, Any], pairs: Mapping[Any, Json]) -> JsonObject:
-    """Return an operation with other values, also as names in its path and value."""
+    """Return an operation with values replaced, also as keys in its path and value."""
 
     def change(each: Json) -> Json:
         return pairs.get(each, each) if isinstance(each, str | int) and not isinstance(each, bool) else each

@@ -1,7 +1,7 @@
-"""The rung `derived`: what follows from a document alone answers a simulated call, and refuses no real one.
+"""The rung `derived`: answer simulated calls by a contract derived from a document alone; it refuses no real call.
 
-Of a real call it foresees whether it is done and what becomes of the members that were sent; those that the service
-fills are no prediction. What a real call shows of a thing is known from then on.
+For a real call it predicts success and the sent members, but no members that the service fills. Real results are known
+from then on.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from .rung import DECIDING, Answer, Pass, RungRequest, RungResult, open_contract
 from .shown import close_read, find_partly_known, note_shown
 
 ASSUMING = ("create", "upsert", "remove", "remove all", "update one", "remove one")
-"""Kinds of calls for which a thing counts as there of which nothing is known."""
+"""Kinds of calls for which an unknown thing is assumed to exist."""
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
 
 
 def derived_rung(request: RungRequest) -> RungResult:
-    """Return the answer by the document alone, with its blanks; pass if no read has shown what it needs."""
+    """Return the answer by the document alone, with its blanks; pass if it needs a value that no read has shown."""
     derived, made = request.tool.derived, request.made
     if derived is None:
         return Pass("nothing was derived of the tool")
@@ -40,7 +40,7 @@ def derived_rung(request: RungRequest) -> RungResult:
     if made.status == "ok" if made else is_assumed:
         run.assume()
     if not request.has_simulator:
-        run.trust(tuple)  # no model has made up a part of the state
+        run.trust(tuple)  # no part of the state is made up by a model
     try:
         return _answer(request, run)
     except EvaluationFailed as failure:
@@ -70,14 +70,14 @@ def _answer(request: RungRequest, run: ContractRun) -> RungResult:
 
 
 def place_of(path: str) -> str:
-    """Return the place of a JSON Pointer in a result, the same for all items of a list."""
+    """Return the place of a JSON Pointer in a result, with `*` for list indexes."""
     return "/".join("*" if token.isdecimal() else token for token in path.split("/"))
 
 
 def _fill(answer: ContractAnswer, filled: Mapping[str, JsonObject]) -> ContractAnswer:
-    """Return an answer with what real calls have shown the service to fill: it only looks real, and stays a blank.
+    """Return an answer whose blanks are filled as real calls have shown; they remain blanks.
 
-    What counts up does so in the state, too; what the service changes by itself is in doubt.
+    Counters are increased in the state, too; other values that the service changes are in doubt.
     """
     result, patch, blanks = clone([answer.result, answer.patch, dict(answer.blanks)])
     for at, old in [*scalars(result)]:
@@ -96,9 +96,9 @@ def _fill(answer: ContractAnswer, filled: Mapping[str, JsonObject]) -> ContractA
 
 
 def take_effects(request: RungRequest) -> tuple[JsonObject, JsonObject] | None:
-    """Return the states after a call that was really done: by its document, and as its result shows it.
+    """Return the states after a call that was really done: by its document, and by its result.
 
-    A new thing has its real key, and is not said to have nothing below it. None if no document tells.
+    A new thing has its real key, and is not assumed to be empty. None if no document describes the effect.
     """
     derived, made = request.tool.derived, request.made
     shows = derived.data["evidence"] if derived and derived.kind != "action" else {}
@@ -126,7 +126,7 @@ def take_effects(request: RungRequest) -> tuple[JsonObject, JsonObject] | None:
 
 
 def keep_what_matters(request: RungRequest, found: Sequence[Drift]) -> list[Drift]:
-    """Return drift without what the service fills or changes: of things that are gone, and of values that were sent."""
+    """Return drift without values that the service fills or changes: only removed things, and values that were sent."""
     if not (found := [one for one in found if not one["path"].startswith(f"/{RUNTIME}/")]):
         return []
     depth = request.tool.derived.data["evidence"].get("depth") if request.tool.derived else None
@@ -142,7 +142,7 @@ def is_time(*values: Json) -> bool:
 
 
 def with_opened(request: RungRequest, outcome: Outcome) -> Outcome:
-    """Return an outcome with the places that a successful write of unknown effect leaves open until they are read."""
+    """Return a successful write's outcome; if its effect is unknown, the places it may change are open until read."""
     derived = request.tool.derived
     is_told = outcome["rung"] in (*DECIDING, "derived") or not outcome["simulated"]
     if derived is None or derived.kind != "action" or outcome["status"] == "error" or is_told:

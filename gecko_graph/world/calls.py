@@ -1,4 +1,4 @@
-"""Calls on a task state without a graph: the nodes that answer one as one function, and points of a world."""
+"""Answer calls on a task state without a graph, and keep a world's history of states."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .ladder import Rungs, simulator
 from .reducers import Grown, GrownMap, fold_state, gather_facts
 
 NOTES = ("facts", "argument_verdicts", "asked")
-"""A call's additions to a world, apart from its step."""
+"""Keys that a call adds to a world, apart from its step."""
 
 KEPT_EVERY, MOST_KEPT = 64, 32
-"""Steps between two states that a world keeps to go back to, at least, and how many such states it keeps."""
+"""Least number of steps between two states that a world keeps to go back to, and most such states."""
 
 Given = tuple[Call, Complaint | None]
 Nodes = Sequence[partial[Any]]
@@ -61,7 +61,6 @@ def simulate_call(
 
 
 def build_nodes(toolkit: Toolkit, rungs: Rungs) -> list[partial[Any]]:
-    """Return the nodes that answer a call, in order."""
     return [
         partial(validator, toolkit=toolkit),
         partial(simulator, toolkit=toolkit, rungs=rungs),
@@ -70,15 +69,15 @@ def build_nodes(toolkit: Toolkit, rungs: Rungs) -> list[partial[Any]]:
 
 
 class Point(NamedTuple):
-    """The attempt's keys that a world's nodes read, what each call noted, and some of the states before.
+    """A world's state after some calls: the keys that nodes read, each call's notes, and some earlier states.
 
-    It shares all that has grown with the points that it was made from, and costs the same after 10 calls and 100,000.
+    Points share their history, so that a new point costs the same after 10 calls as after 100,000.
     """
 
     values: AttemptState
     notes: Grown[JsonObject]
     kept: tuple[tuple[int, JsonObject], ...] = ()
-    """At most `MOST_KEPT` earlier states, each with the number of steps that made it."""
+    """At most `MOST_KEPT` earlier states, each with its number of steps."""
 
     @classmethod
     def first(cls, state: JsonObject) -> Point:
@@ -97,7 +96,7 @@ class Point(NamedTuple):
         return Point(values, notes, self._keep(len(notes), values["task_state"]))
 
     def _keep(self, count: int, state: JsonObject) -> tuple[tuple[int, JsonObject], ...]:
-        """Return the states that are kept, with one more if it is time for one; they are evenly spread."""
+        """Return the kept states, evenly spaced, with the current one if it is due."""
         apart = KEPT_EVERY << (count // (KEPT_EVERY * MOST_KEPT)).bit_length()
         if count // apart == (self.kept[-1][0] if self.kept else 0) // apart:
             return self.kept
@@ -111,9 +110,9 @@ class Point(NamedTuple):
         *,
         check: Callable[[JsonObject, JsonObject], None] | None = None,
     ) -> Point:
-        """Return the point after these calls, as when they were made. Raises PatchConflict.
+        """Return the point after replaying these calls. Raises PatchConflict.
 
-        `check` raises for the states before and after a simulated call.
+        `check` gets the states before and after each simulated call, and may raise.
         """
         point = self
         for step, note in zip(steps, notes, strict=True):
@@ -125,7 +124,7 @@ class Point(NamedTuple):
         return point
 
     def back_to(self, count: int) -> Point:
-        """Return the point after so many of the steps, by the nearest state that is kept."""
+        """Return the point after the first `count` steps, replayed from the nearest kept state."""
         kept = tuple(each for each in self.kept if each[0] <= count)
         done, state = kept[-1] if kept else (0, self.values["before"])
         steps, notes = [*islice(self.values["steps"], count)], [*islice(self.notes, count)]
@@ -146,14 +145,14 @@ def read_state(state: Any) -> JsonObject:
 
 
 def fold_snapshot(old: JsonObject, writes: Sequence[JsonObject]) -> JsonObject:
-    """Return a world's snapshot after its writes (reducer): whole ones, or `{"records", "usage"}` of more calls."""
+    """Return a world's snapshot after writes (reducer): whole snapshots, or `{"records", "usage"}` of further calls."""
     for write in writes:
         old = write if is_snapshot(write) else _extend(old, write)
     return old
 
 
 def is_snapshot(write: JsonObject) -> bool:
-    """Return whether a write is a world's whole snapshot, not more calls."""
+    """Return whether a write is a whole snapshot, not further calls."""
     return "records" not in write
 
 

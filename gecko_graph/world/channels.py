@@ -1,6 +1,6 @@
-"""The two graphs' state: which keys there are, and which node owns each."""
+"""The state of the two graphs: their keys, and the node that writes each."""
 
-# annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
+# annotations are evaluated here: LangGraph would evaluate texts again at each compilation
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypeAlias, cast, get_type_hints
@@ -45,17 +45,17 @@ from .reducers import (
 
 
 class SemanticRecord(TypedDict):
-    """A model's reply on a call's arguments; the same arguments are asked about once in a turn."""
+    """A model's verdict on a call's arguments; equal arguments are asked about once per turn."""
 
     tool: str
     args: JsonObject
     problems: list[dict[str, Any]]
-    """`argument`, `problem`, and if a decision model was asked the probability `p` that it fits."""
+    """`argument`, `problem`, and from a decision model the probability `p` that the value fits."""
     unsure: NotRequired[list[Note]]
-    """`unclear`: the arguments of which a decision model is unsure, each with its probability."""
+    """Notes `unclear` on arguments of which a decision model is unsure, with the probability."""
     failure: NotRequired[str]
     key: str
-    """Digest of tool and arguments: a long attempt has thousands of records, and each call is looked up among them."""
+    """Digest of tool and arguments, for fast lookup among thousands of records."""
 
 
 class Proposal(TypedDict):
@@ -66,7 +66,7 @@ class Proposal(TypedDict):
 
 
 class Lesson(TypedDict):
-    """The last round's lesson for the next planner: the failed attempt and the judge's feedback."""
+    """The lesson for the next round's planner: the failed attempt and the judge's feedback."""
 
     number: int
     attempt_log: str
@@ -74,7 +74,7 @@ class Lesson(TypedDict):
 
 
 class Ledger(TypedDict):
-    """One turn's accounts. A higher turn opens a new ledger."""
+    """One turn's accounts; a later turn starts a new ledger."""
 
     turn: int
     started_at: NotRequired[float]
@@ -84,7 +84,7 @@ class Ledger(TypedDict):
 
 
 def book(old: Ledger, new: Ledger) -> Ledger:
-    """Merge ledgers (reducer): costs add up within a turn; parallel attempts number questions from the same start."""
+    """Merge ledgers (reducer): usage adds up within a turn; parallel attempts number questions from the same start."""
     if not old or new["turn"] > old["turn"]:
         return new
     asked = {role: max(old["asked"].get(role, 0), new["asked"].get(role, 0)) for role in {*old["asked"], *new["asked"]}}
@@ -94,23 +94,23 @@ def book(old: Ledger, new: Ledger) -> Ledger:
 
 
 class Continued(TypedDict):
-    """The start of a rehearsal in the middle of a task: the part that was really carried out."""
+    """The start of a rehearsal in the middle of a task, after some real calls."""
 
     steps: list[Step]
-    """Calls that were really made since the given task state, with their outcomes: every attempt begins with them."""
+    """Real calls since the given task state, with outcomes; every attempt begins with them."""
     lesson: Lesson | None
-    """Its lesson for the first attempt's planner."""
+    """The lesson for the first attempt's planner."""
     attempts: int
-    """How many attempts the turn has had: theirs are numbered on from there."""
+    """Number of the turn's earlier attempts; new ones are numbered from there."""
     supposed: NotRequired[list[str]]
     """JSON Pointers to the supposed places of the given task state."""
     search_words: NotRequired[list[str]]
-    """A task, and the words that a model searched tools by: it is not asked again."""
+    """A task, and the model's search words for its tools; it is not asked again."""
     real: NotRequired[bool]
-    """True if the given task state was accepted before, or reality has left it: what it breaks is not refused."""
+    """Whether the given task state was accepted before or contains real changes; then violations do not refuse it."""
 
 
-if TYPE_CHECKING:  # what a caller may write; the schema that Studio reads has what it becomes
+if TYPE_CHECKING:  # types for callers; Studio's schema has the parsed ones
     GivenMessages: TypeAlias = Sequence[MessageLikeRepresentation]
     GivenItems: TypeAlias = Sequence[Mapping[str, str] | ChecklistItem | str]
 else:
@@ -138,16 +138,16 @@ class GeckoOutput(TypedDict):
 
 
 class Bookkeeping(TypedDict, total=False):
-    """The outer graph's bookkeeping, each key with its owner; `facts` as long as the thread, the rest one turn."""
+    """The outer graph's bookkeeping, each key with its owner; `facts` last as long as the thread, the rest one turn."""
 
     ledger: Ledger
-    """`bootstrapper` opens it; every node that asks a model books on it."""
+    """`bootstrapper` opens it; every node that asks a model books its usage."""
     supposed_state: SupposedState | None
     """`bootstrapper`: the `supposed` places with their values, before the turn's first attempt."""
     replayed: list[Step]
     """`bootstrapper`: the steps that every attempt begins with."""
     numbered_from: int
-    """`bootstrapper`: attempts of the turn before this rehearsal."""
+    """`bootstrapper`: number of the turn's attempts before this rehearsal."""
     real: bool
     """`bootstrapper`: True if every tool that reads runs for real."""
     items_failure: str
@@ -159,7 +159,7 @@ class Bookkeeping(TypedDict, total=False):
     search_words: list[str]
     """`bootstrapper`: a task, and the planner's own words by which tools were searched for it."""
     taught: list[Taught]
-    """`finish` appends, as long as the thread: which tools have served which needs, if an index finds them."""
+    """`finish` appends, as long as the thread: tools that served a need, if an index finds them."""
     round: int
     """`start_round`: 0 for the first."""
     lesson: Lesson | None
@@ -167,9 +167,9 @@ class Bookkeeping(TypedDict, total=False):
     start_digest: str
     """`start_round`: digest of the task state that every attempt of the round begins from."""
     attempts_at_once: int
-    """`start_round`: how many attempts run at once."""
+    """`start_round`: number of parallel attempts."""
     attempts_to_judge: list[UnjudgedAttempt]
-    """`attempt` appends, for `judge`; a new round begins without."""
+    """`attempt` appends, for `judge`; a new round clears it."""
     facts: dict[str, SupposedFact]
     """`attempt`: supposed facts, shared by all attempts."""
     argument_verdicts: list[SemanticRecord]
@@ -181,9 +181,9 @@ class Bookkeeping(TypedDict, total=False):
 
 
 def fold_bookkeeping(old: Bookkeeping, writes: Sequence[Bookkeeping]) -> Bookkeeping:
-    """Merge writes key by key (reducer): costs and facts add up, lists grow, the last write of any other key stands.
+    """Merge writes key by key (reducer): usage and facts add up, lists grow, other keys are replaced.
 
-    The attempt's bookkeeping is folded alike.
+    Used for the attempt's bookkeeping, too.
     """
     folded: dict[str, Any] = {**old}
     for write in writes:
@@ -221,14 +221,14 @@ class GeckoState(TypedDict, total=False):
     continued: Annotated[Continued, EphemeralValue(dict)]
     """`create_gecko_agent`: the turn's real calls so far, gone after the first superstep."""
     items: list[ChecklistItem] | None
-    """`bootstrapper`: the given checklist, or None; then `checklist`: the model's, empty if there is none; None
-    where nothing is to be judged by it."""
+    """`bootstrapper`: the given checklist, or None; then `checklist`: the model's, empty if there is none; None if
+    there is nothing to judge by it."""
     attempts: Annotated[list[Attempt], delta(extend, list, SNAPSHOT_EVERY_TURNS, begins=only_overwrite)]
     """`judge` appends; `bootstrapper` clears."""
     number: int
-    """Of the attempt, if several run at once; only in what is sent to them."""
+    """Number of an attempt among parallel ones; only in what is sent to it."""
     bookkeeping: Annotated[Bookkeeping, delta(fold_bookkeeping, dict, SNAPSHOT_EVERY_TURNS, begins=only_overwrite)]
-    """All nodes: what nobody has to read. A write holds only the keys that it changes."""
+    """All nodes: internal keys. A write contains only the keys that it changes."""
     rehearsal: Rehearsal
     """`finish`."""
 
@@ -247,17 +247,17 @@ class AttemptRecord(TypedDict, total=False):
     supposed: list[str]
     """JSON Pointers into `before` to made-up values."""
     replayed: list[Step]
-    """Steps that were really made before the attempt."""
+    """Real steps before the attempt."""
     ledger_turn: int
     spent_tokens: int
-    """Of the turn, before the attempt."""
+    """Tokens of the turn before the attempt."""
     attempts_at_once: int
-    """How many attempts run at once."""
+    """Number of parallel attempts."""
     deadline: float | None
     """Unix time in seconds at which the turn's time is over."""
 
     facts: dict[str, SupposedFact]
-    """Input; `state_updater` adds the suppositions of committed answers."""
+    """Input; `state_updater` adds the supposed facts of committed answers."""
     argument_verdicts: list[SemanticRecord]
     """Input; `validator` appends."""
     asked: dict[str, int]
@@ -265,11 +265,11 @@ class AttemptRecord(TypedDict, total=False):
     usage: Usage
     """Every node that asks a model adds."""
     offered_tools: list[str] | None
-    """Input: the tools that fit the turn, and those that it has called; then `planner`: those it finds and calls."""
+    """Input: the tools that fit the turn, and those called in it; then `planner`: those that it finds and calls."""
     gate_note: str
-    """`planner`: the tools that the task state does not admit, as last told to it."""
+    """`planner`: the tools that the task state does not admit, as last reported to it."""
     taught: list[Taught]
-    """Input: which tools have served which needs in the thread."""
+    """Input: tools that served a need in the thread."""
     searches: int
     """`planner`: searches for tools, each answered by a message of the trace."""
     stop_reason: str
@@ -279,7 +279,7 @@ class AttemptRecord(TypedDict, total=False):
 
 
 class AttemptChannels(TypedDict, total=False):
-    """The attempt graph's keys: LangGraph visits each in every superstep, so they are few."""
+    """The attempt graph's keys; LangGraph visits each in every superstep, so there are few."""
 
     task_state: Annotated[JsonObject, delta(fold_state, dict, begins=is_whole)]
     """`begin`, `state_updater`: patches, folded."""
@@ -294,15 +294,15 @@ class AttemptChannels(TypedDict, total=False):
     stop: Stop
     """`planner`."""
     bookkeeping: Annotated[AttemptRecord, delta(fold_bookkeeping, dict, begins=lambda write: "before" in write)]
-    """Input, then all nodes: what nobody has to read. A write holds only the keys that it changes."""
+    """Input, then all nodes: internal keys. A write contains only the keys that it changes."""
 
 
 class AttemptState(AttemptChannels, AttemptRecord, total=False):
-    """The keys that an attempt's nodes read and write, bookkeeping included."""
+    """All keys that an attempt's nodes read and write, bookkeeping included."""
 
 
 class Pending(TypedDict):
-    """The keys for the attempt's routers: a router is passed the keys of its annotation, and each costs time."""
+    """The keys for the attempt's routers; a router gets only the keys of its annotation, and each costs time."""
 
     pending: list[Call]
     bookkeeping: NotRequired[AttemptRecord]
@@ -315,9 +315,9 @@ class Kept(TypedDict):
 
 
 def apply_update(state: AttemptState, update: Mapping[str, Any]) -> AttemptState:
-    """Return the attempt's state after a node's update, folded as in the graph; keys with a reducer must be there.
+    """Return the attempt's state after a node's update, folded as in the graph; keys with a reducer must exist.
 
-    An empty write to these adds nothing, but for the task state: an object is all of it.
+    An empty write adds nothing to these, except that an object replaces the task state.
     """
     reducers, news = _reducers(), dict[str, Any](state)
     for key, write in update.items():
@@ -330,7 +330,7 @@ def apply_update(state: AttemptState, update: Mapping[str, Any]) -> AttemptState
 
 @cache
 def _reducers() -> Mapping[str, Callable[[Any, Any], Any]]:
-    """Return how a write to an attempt's key, or to a key of its bookkeeping, changes its value."""
+    """Return the reducer of each key of the attempt and of its bookkeeping."""
     hints = get_type_hints(AttemptChannels, include_extras=True)
     channels = {key: hint.__metadata__[0] for key, hint in hints.items() if hasattr(hint, "__metadata__")}
     return {**_MERGED, **{key: partial(_fold, channel.reducer) for key, channel in channels.items()}}

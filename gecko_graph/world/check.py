@@ -1,7 +1,7 @@
-"""Refuses calls before they run (paper, section 3.1 and appendix A.3).
+"""Reject calls before they run (paper, section 3.1 and appendix A.3).
 
-Rules first. Then, for arguments whose meaning no rule decides and that neither results nor the conversation hold, a
-model is asked; unsure, silent or failed, it lets the call pass.
+First by rules. Then a model is asked about arguments whose meaning no rule decides and whose values appear neither in
+results nor in the conversation; if it is unsure, silent or fails, the call passes.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ from .turn import earlier
 ARGUMENT_CHARS = 8_000
 TOOL_CHARS = 8_000
 DIGEST_CHARS = 1_200
-"""Characters of earlier turns, and of results, that a question carries."""
+"""Characters of earlier turns, and of results, in a question."""
 
 SHOWN_STEPS = 10
 MAX_RESULTS = 100
-"""Latest results in which values are looked for."""
+"""Number of latest results that are searched for values."""
 
 
 class Tools(Protocol):
-    """The parts of a toolkit that the validator needs."""
+    """The part of a toolkit that the validator needs."""
 
     def get(self, name: str, /) -> ToolSpec | None:
         """Return the tool of this name."""
@@ -59,25 +59,22 @@ class Tools(Protocol):
 
 @dataclass(slots=True)
 class _Checked:
-    """A call on its way through the validator."""
-
     call: Call
     tool: ToolSpec | None
     complaints: list[Complaint]
     places: list[str] = field(default_factory=list)
-    """Of arguments that no rule decides and no source gives."""
+    """Undecided arguments without a source."""
     key: str = ""
-    """`semantic_key`, if there are such places."""
+    """`semantic_key`, if there are such arguments."""
 
 
 def validator(
     state: AttemptState, scope: NodeScope, *, toolkit: Tools, gated: Sequence[ToolSpec] = ()
 ) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
-    """Check the calls of the planner's last message; those that pass stay pending.
+    """Check the calls of the planner's last message; valid calls stay pending.
 
-    The planner cannot know the arguments of a tool that it was not given: such a call answers the tool's own error.
-
-    `gated` are the tools that a task state may not admit, whatever their arguments.
+    A tool that was hidden from the planner, since the task state does not admit it, answers with its own error: the
+    planner cannot know its arguments. `gated` are the tools that a task state may not admit, regardless of arguments.
     """
     checked: list[_Checked] = []
     for call in state["pending"]:
@@ -103,7 +100,7 @@ def validator(
 
 
 def _find_masked(gated: Sequence[ToolSpec], state: AttemptState, scope: NodeScope) -> dict[str, Admissibility]:
-    """Return the tools that the planner was not given for its last message, by name."""
+    """Return the tools that were hidden from the planner for its last message, by name."""
     if not gated or scope.context.gate == "note":
         return {}
     steps, seed = state.get("steps", []), scope.context.seed
@@ -112,7 +109,7 @@ def _find_masked(gated: Sequence[ToolSpec], state: AttemptState, scope: NodeScop
 
 
 def _close(closed: Admissibility) -> Outcome:
-    """Return the outcome of a call that the task state does not admit, as the contract answers it."""
+    """Return the outcome of a call that the task state does not admit, as its contract would answer."""
     return {
         "status": "error",
         "result": closed.reason,
@@ -125,7 +122,7 @@ def _close(closed: Admissibility) -> Outcome:
 
 
 def semantic_key(tool: str, args: JsonObject) -> str:
-    """Return the digest of a tool and its arguments (`1` and `True` differ)."""
+    """Return a digest of a tool and its arguments (`1` and `True` differ)."""
     written = f"{tool} {json.dumps(args, sort_keys=True)}"
     return sha256(written.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
@@ -133,13 +130,13 @@ def semantic_key(tool: str, args: JsonObject) -> str:
 def _check_by_model(
     checked: Sequence[_Checked], state: AttemptState, scope: NodeScope, toolkit: Tools
 ) -> Generator[list[Ask], list[Reply], list[SemanticRecord]]:
-    """Ask about each tool and arguments once in a turn, all of a message at once; return the new records.
+    """Ask once per turn about each tool and arguments, all of a message in parallel; return the new records.
 
-    Not if the contract refuses the call anyhow; only of a message's first call it is known now in which state.
+    Calls that their contract refuses are skipped; that is known only for a message's first call.
     """
     sources = _Sources(state)
     for each in checked:
-        # the result of a tool that runs for real tells more
+        # a tool that runs for real reports more itself
         if each.tool and not each.complaints and not runs_for_real(each.tool, scope.context):
             each.places = sources.find_unsupported(each.tool, each.call["args"])
             each.key = semantic_key(each.call["name"], each.call["args"]) if each.places else ""
@@ -173,7 +170,7 @@ def _find(records: Sequence[SemanticRecord], key: str) -> SemanticRecord | None:
 
 
 class _Sources:
-    """Where the planner can have its values from: the results of tools, and the conversation's texts."""
+    """The sources of the planner's values: results of tools, and texts of the conversation."""
 
     def __init__(self, state: AttemptState) -> None:
         messages = state.get("conversation", [])
@@ -186,11 +183,10 @@ class _Sources:
         self._decided = Decided([state["task"], *reversed(words)], results, find_now(state))
 
     def find_unsupported(self, tool: ToolSpec, args: JsonObject) -> list[str]:
-        """Return the places of arguments to ask about: those that no source gives.
+        """Return the arguments to ask about: values that no source contains.
 
-        A value from the conversation whose form its schema prescribes is asked about as well, unless rules
-        know the form. A value that a tool returned never is, whatever its form, and of prose only figures need a
-        source.
+        A value from the conversation is asked about as well if its schema prescribes a format, unless rules know the
+        format. A value from a tool's result never is, and prose needs a source only for its figures.
         """
         schema = tool.parameters
         open_ = find_undecided(schema, args)
@@ -212,7 +208,7 @@ class _Sources:
 
 
 def find_now(state: AttemptState) -> str:
-    """Return the time of the task state, else the day that the policy says is today; empty if neither is known."""
+    """Return the task state's time, else the current day according to the policy; "" if neither is known."""
     policies = [text_of(each) for each in state.get("conversation", []) if isinstance(each, SystemMessage)]
     return clock(state.get("task_state")) or day_of(policies)
 
@@ -226,7 +222,7 @@ def _build_ask(checked: _Checked, state: AttemptState, where: Where, scope: Node
     parameters = {"type": "object", "properties": {name: properties[name] for name in wanted}}  # tokens cost
     parameters |= {key: tool.parameters[key] for key in ("$defs",) if key in tool.parameters}
     described = {"name": tool.name, "description": tool.about, "parameters": parameters}
-    shown = tuple(map(printable, checked.places))  # a name with a line end would be several
+    shown = tuple(map(printable, checked.places))  # names with line breaks would be split
     variables = {
         "tool": format_json(described, budget=TOOL_CHARS),
         "task": state["task"],
@@ -260,14 +256,14 @@ def _record(checked: _Checked, reply: Reply) -> SemanticRecord:
 
 
 def mark_unsure(call: Call, outcome: Outcome, state: AttemptState) -> Outcome:
-    """Return the outcome of a call with its arguments of which a decision model was unsure."""
+    """Return the outcome with notes on the arguments of which a decision model was unsure."""
     records = state.get("argument_verdicts", [])
     record = _find(records, semantic_key(call["name"], call["args"])) if records else None
     return with_notes(outcome, record.get("unsure", []) if record else [])
 
 
 def _name_of(place: str, args: JsonObject) -> str:
-    """Return the last name on the way to a place, that of its list for an item."""
+    """Return the last property name on the path to a place."""
     return next((token for token in reversed(place_at(args, place)) if isinstance(token, str)), "")
 
 
@@ -275,7 +271,7 @@ _WORDS = re.compile(r"[^\s.\[\]'\"`/$]+")
 
 
 def _places_by_name(checked: _Checked) -> dict[str, str]:
-    """Return the arguments that a model may name; it may write `$.items[0].id` or `'id'`: the same words are enough."""
+    """Return the arguments by the names that a model may write: `$.items[0].id` and `'id'` also match, by words."""
     found: dict[str, str] = {}
     for place in checked.places:
         tokens = pointer_tokens(place)
@@ -288,13 +284,13 @@ def _places_by_name(checked: _Checked) -> dict[str, str]:
 
 
 def _place_of(argument: str, known: dict[str, str]) -> str | None:
-    """Return the JSON Pointer that the model named; None if there is no such argument, or a rule has decided it."""
+    """Return the JSON Pointer that the model named; None if it is unknown, or a rule has decided the argument."""
     forms = argument, pointer((argument,)), " ".join(_WORDS.findall(argument)) or argument
     return next((known[form] for form in forms if form in known), None)
 
 
 def _read_complaints(checked: _Checked, record: SemanticRecord | None) -> list[Complaint]:
-    """Return the complaints that the model has made about these arguments, now or earlier in the turn."""
+    """Return the model's complaints about these arguments, from now or earlier in the turn."""
     return [
         {
             "tool": checked.call["name"],

@@ -1,4 +1,4 @@
-"""The only place where a change of the task state is committed (paper, section 3.3 and A.5; ToolGate, section 3.4)."""
+"""Commit changes of the task state; nothing else changes it (paper, section 3.3 and A.5; ToolGate, section 3.4)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .state_rules import NO_RULES, StateRules
 def state_updater(
     state: AttemptState, scope: NodeScope, *, toolkit: Toolkit
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Commit the proposed outcomes in the order of the calls, each whole or not at all.
+    """Commit the proposed outcomes in the order of the calls, each completely or not at all.
 
     The model is asked for a patch, never for a state, and only if a write was answered without one.
     """
@@ -64,29 +64,29 @@ def state_updater(
     return {
         "steps": done,
         "trace": build_trace(done, state, scope),
-        # without a saver to keep it small, the commit's result is not computed again
+        # without a saver the state itself is written, to save computing the commit twice
         "task_state": [one for each in done for one in booked_patch(each["outcome"])] if scope.watched else now,
         "proposals": [],
-        "pending": state["pending"],  # for the router behind it
+        "pending": state["pending"],  # for the next router
         "facts": facts,
     }
 
 
 def _lacks_patch(request: RungRequest, outcome: Outcome) -> bool:
-    """Return whether the change of a successful write is unknown."""
+    """Return whether the changes of a successful write are unknown."""
     return outcome["patch"] is None and outcome["status"] == "ok" and not request.tool.reads
 
 
 def mark_race(request: RungRequest, outcome: Outcome, done: Sequence[Step]) -> Outcome:
-    """Return the outcome with the calls before it in its message whose changes overlap with its own, and the places.
+    """Return the outcome with a note for each earlier call of its message that changes the same place.
 
-    Under `strict` the later call of a race is refused. All of a message were answered in the request's state.
+    Under `strict` the later call of a race is refused. All calls of a message were answered in the request's state.
     """
     races = list[Note]()
     if not done:
         return outcome
     for call, patch in ((each["call"], each["outcome"]["patch"] or []) for each in done):
-        with suppress(PatchConflict):  # not a valid patch: `commit` refuses it
+        with suppress(PatchConflict):  # an invalid patch: `commit` refuses it
             if places := overlap(patch, outcome["patch"] or [], document=request.state):
                 told = f"{call['name']} ({call['id']}) at {', '.join(each or 'the root' for each in places[:3])}"
                 races.append(note("race", told, places[0], call=call["id"]))
@@ -98,9 +98,9 @@ def mark_race(request: RungRequest, outcome: Outcome, done: Sequence[Step]) -> O
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The state after a call, its outcome with the committed patch, and the supposed places from now on.
+    """The state after a call, its outcome with the committed patch, and new supposed facts.
 
-    A result that was refused leaves nothing behind (ToolGate, equation 12), so facts are made here.
+    A refused result leaves no trace (ToolGate, equation 12), so facts are made here.
     """
 
     state: JsonObject
@@ -111,17 +111,17 @@ class Commit:
 def commit(
     request: RungRequest, outcome: Outcome, *, rules: StateRules = NO_RULES, later: RungRequest | None = None
 ) -> Commit:
-    """Commit the outcome's patch, or refuse it whole with the reason.
+    """Commit the outcome's patch, or refuse it as a whole with the reason.
 
-    A read changes nothing. A result whose postcondition or whose state's invariant fails is not committed, and becomes
-    an error with the reason. Where calls of the same message were committed since this one was answered, its conditions
-    must hold in both states: in that of the answer and in that of the commit.
+    A read changes nothing. A result that breaks a postcondition or an invariant is not committed, and becomes an error
+    with the reason. If calls of the same message were committed since it was answered, its conditions must hold in both
+    states: that of the answer and that of the commit.
 
     Args:
         request: The call with the state that it was answered in.
-        outcome: A rung's answer; a patch of None, of a write with unknown changes, changes nothing.
+        outcome: A rung's answer; a patch of None (a write with unknown changes) changes nothing.
         rules: The invariants of every state.
-        later: The call after those before it in its message, where these were committed since it was answered.
+        later: The call on the current state, if calls before it in its message were committed meanwhile.
     """
     here = later or request
     state = here.state
@@ -148,7 +148,7 @@ def commit(
     broken += rules.violations(state, after)
     if broken:
         is_made = request.tool.reads or patch or not (request.tool.contract and "effects" in request.tool.contract.data)
-        is_result = broken[0]["part"] == "ensures" and is_made  # else a write of which nothing has come
+        is_result = broken[0]["part"] == "ensures" and is_made  # otherwise a write without effect
         category: Category = category_of(outcome["result"]) if is_result else "state_update"
         return Commit(state, {**refuse(outcome, broken[0]["error"], category), "violations": broken})
     booked: Outcome = {**outcome, "patch": None if _lacks_patch(request, outcome) else patch}
@@ -160,9 +160,9 @@ def commit(
 
 
 def _gate_again(later: RungRequest, outcome: Outcome) -> tuple[Outcome, Answer | None]:
-    """Return the outcome with the conditions that cannot be evaluated after earlier calls, and a broken one's error.
+    """Check the call again on the current state: return the outcome with notes, and a broken condition's error.
 
-    The contract's own answer is refused if it cannot be evaluated, as by its rung.
+    A contract's own answer is refused if a condition cannot be evaluated, as by its rung.
     """
     later, late = gate(later)
     if later.unclear:
@@ -175,9 +175,9 @@ def _gate_again(later: RungRequest, outcome: Outcome) -> tuple[Outcome, Answer |
 def _book_observed(
     state: JsonObject, outcome: Outcome, rules: StateRules, *, shifted: Patch
 ) -> tuple[JsonObject, Outcome]:
-    """Return the state with a real read's observation, and the outcome; the result is kept, booked or not.
+    """Return the state with a real read's observation, and the outcome; the result is kept in any case.
 
-    An observation that breaks a rule is not booked, nor one that overwrites a change since the read (`shifted`).
+    An observation is not booked if it breaks a rule or overwrites a change since the read (`shifted`).
     """
     rest = cast("Outcome", {key: value for key, value in outcome.items() if key != "observed"})
     if overlap(shifted, outcome["observed"], document=state):
@@ -190,19 +190,18 @@ def _book_observed(
 
 
 def category_of(result: Json) -> Category:
-    """Return the category of a refused result (ToolGate, table 3): without content, or with a wrong one."""
+    """Return the category of a refused result (ToolGate, table 3): empty or wrong."""
     return "empty" if is_void(result) else "semantic"
 
 
 def is_void(result: Json) -> bool:
-    """Return whether a result holds nothing: no text, no number, no truth value, at any depth."""
+    """Return whether a result has no content: no text, number or boolean at any depth."""
     if isinstance(result, dict | list):
         return all(map(is_void, result.values() if isinstance(result, dict) else result))
     return result is None or result == ""
 
 
 def _violations(request: RungRequest, outcome: Outcome, after: JsonObject) -> list[Violation]:
-    """Return the postconditions that a successful result breaks."""
     contract = request.tool.contract
     if outcome["status"] == "error" or contract is None or not contract.data.get("ensures"):
         return []

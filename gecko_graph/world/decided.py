@@ -1,7 +1,7 @@
-"""Values whose source and form rules know: dates in other words, options of a description, a tank's rest.
+"""Decide by rules whether words or results contain a value: other notations of dates, listed options, remainders.
 
-What is decided here is not asked about. So each rule wants one reading: of two dates that the words may mean, of an
-option that nobody named, and of a number that two sums give, none is taken.
+Decided values are not asked about. So a rule decides only if there is one reading: not between two dates, for an option
+that nobody named, or for a number that two sums give.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NAME_WORD = re.compile(r"[A-Z]?[a-z]+|\d+")
 
 
 def day_of(texts: Sequence[str]) -> str:
-    """Return the day that one of the texts says is today, as ISO text; empty if none does, or on a wrong weekday."""
+    """Return the current day that a text states, as ISO text; "" if none does, or its weekday is wrong."""
     for found in (found for text in texts for found in _TODAY.finditer(text)):
         days = {each for form in forms_of(found[0]) for each in _DATED.findall(form) if each[0] != "?"}
         if len(days) == 1:
@@ -58,7 +58,7 @@ def day_of(texts: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Day:
-    """A day that words name; without a year any is meant."""
+    """A day that words name; any year if `year` is None."""
 
     year: int | None
     month: int
@@ -66,7 +66,7 @@ class _Day:
 
 
 class Decided:
-    """What the words of a turn, the latest first, and the turn's results say of arguments."""
+    """Evidence for arguments in the texts of a turn, the latest first, and in its results."""
 
     def __init__(self, texts: Sequence[str], results: Sequence[Json], now: str) -> None:
         self._texts = [number_words(text) for text in texts[:MOST_TEXTS] if text]
@@ -76,9 +76,9 @@ class Decided:
             self._now = date.fromisoformat(now[:10])
 
     def decides(self, place: str, args: JsonObject, schema: JsonObject, about: str) -> bool:
-        """Return whether the value at a JSON Pointer is what the words mean, in the form that its schema asks for.
+        """Return whether the words mean the value at a JSON Pointer, in the form that its schema requires.
 
-        `about` is what is said of the whole tool.
+        `about` is the tool's description.
         """
         value, rule, outer, name = value_at(args, place), schema, "", ""
         steps = place_at(args, place)
@@ -104,7 +104,7 @@ class Decided:
         return any(map(str.isalnum, part)) and any(holds_words(fold(text), part) for text in self._texts)
 
     def _is_said_as(self, name: str, value: str) -> bool:
-        """Return whether a value follows its argument's own word: `from JFK`, `priority-2`."""
+        """Return whether a value follows its argument's name in a text: `from JFK`, `priority-2`."""
         own = _NAME_WORD.findall(name)[-1:]
         return bool(own) and any(
             re.search(rf"(?i)\b{re.escape(own[0])}[-\s:#'\"]{{1,3}}{re.escape(value)}(?!\w)", text)
@@ -114,7 +114,7 @@ class Decided:
     # options
 
     def _is_listed(self, value: str, whole: Json, about: str) -> bool:
-        """Return whether a value is a described option that the words name; or all are taken, and none is named."""
+        """Return whether a value is a described option that the words name; or all are chosen, and none is named."""
         options = list(_options(about))
         if value not in options:
             return False
@@ -123,7 +123,7 @@ class Decided:
         return taken == named or (len(options) > 1 and taken == {*options} and not named)
 
     def _is_composed(self, value: str, about: str) -> bool:
-        """Return whether a value is a said name behind the sign that its description asks for, as in `@ann`."""
+        """Return whether a value is a named word behind the prefix that its description requires: `@ann`."""
         sign, name = value[:1], value[1:]
         return (
             sign in "@#"
@@ -135,7 +135,7 @@ class Decided:
     # numbers
 
     def _is_computed(self, value: float, about: str) -> bool:
-        """Return whether a number is what is left up to a described limit, or the sum that the words ask for."""
+        """Return whether a number is the remainder up to a described limit, or a sum that the words ask for."""
         task = self._texts[0] if self._texts else ""
         known = {float(each) for result in self._results for each in _numbers(result)}
         limits = {
@@ -163,7 +163,7 @@ class Decided:
         return False
 
     def _days_of(self, text: str) -> set[date]:
-        """Return the days that a text names; relative ones only if it names none but today's date."""
+        """Return the days that a text names; relative days only if it names no other day than today."""
         today = day_of([text])
         base, text = date.fromisoformat(today) if today else self._now, _TODAY.sub("", text)
         named = {
@@ -178,7 +178,7 @@ class Decided:
         return days_meant(text, base) if base else set()
 
     def _with_year(self, each: _Day, base: date | None) -> list[date]:
-        """Return the days that are meant: without a year the next one, or one of a year that the words name."""
+        """Return the days meant; without a year the next such day, or those of the years in the words."""
         said = {int(year) for text in self._texts for year in _YEAR.findall(text)}
         years = [each.year] if each.year else [base.year, base.year + 1] if base else sorted(said)
         with suppress(ValueError):
@@ -200,19 +200,19 @@ def _options(about: str) -> Iterator[str]:
 
 
 def _is_code(value: str, about: str) -> bool:
-    """Return whether a value has as many letters as its description says."""
+    """Return whether a value has the number of letters in its description."""
     found = _LETTERS.search(about)
     return found is not None and value.isalpha() and len(value) == _COUNTS.get(found[1].lower(), 0)
 
 
 def _has_parts(value: str, about: str) -> bool:
-    """Return whether a value has as many parts as its described form: `street, city, state`."""
+    """Return whether a value has as many parts as the format in its description: `street, city, state`."""
     found = _OF_PARTS.search(about)
     return found is not None and value.count(", ") == found[1].count(", ") > 0
 
 
 def _read_day(value: str, about: str, pattern: str) -> date | str | None:
-    """Return the day that a value is in the form that is asked for; `said` if this is no whole day."""
+    """Return a value's day by the described format; `said` if the format is not a full date."""
     for found in _FORMATS.finditer(about):
         form = re.sub(r"yyyy|yy|mm|dd", lambda part: _PARTS[part[0]], re.escape(found[0].lower()).replace("\\-", "-"))
         if read := re.fullmatch(form, value):
@@ -226,7 +226,7 @@ def _read_day(value: str, about: str, pattern: str) -> date | str | None:
 
 
 def _times(text: str) -> set[str]:
-    """Return the times that a text gives as they are, not as a bound."""
+    """Return the times in a text, without those that are bounds (`after 5 pm`)."""
     found = (
         each
         for each in re.finditer(r"(?i)\b\d{1,2}(?::\d\d)?(?: ?[ap]\.?m\b)?", text)
@@ -237,7 +237,7 @@ def _times(text: str) -> set[str]:
 
 
 def _apart(text: str) -> Iterator[_Day]:
-    """Yield the day whose parts stand apart: the 15th of the year 2026's eleventh month."""
+    """Yield the day whose parts are separate: the 15th of the year 2026's eleventh month."""
     months = {_ORDINALS.index(each.lower()) + 1 for each in _ORDINAL_MONTH.findall(text)}
     months |= {int(form[1:]) for form in forms_of(text) if re.fullmatch(r"~\d{1,2}", form)}
     days, years = set(_ORDINAL_DAY.findall(text)), set(_YEAR.findall(text))

@@ -1,8 +1,8 @@
-"""Values that follow from known ones by one operation: computed numbers, dates and times, composed names.
+"""Derive values from known ones by one operation: computed numbers, dates and times, composed names.
 
-Two numbers are computed with only if they belong together: in the user's words, where these name the operation; in
-one record that the plan speaks of, or that is all that a result holds; and the items of one list. Of a date that can be
-read in two ways, each is derived, never stated.
+Two numbers are combined only if they belong together: in the user's words, if these name the operation; in one record
+that the plan mentions, or that is the whole result; items of one list. A date with two readings is derived, never
+stated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .heard import DATE, MOST_SAID, PLAIN, RELATIVE, WEEKDAYS, Heard, Number, Re
 
 TWO_WAYS = "one of two ways to read the date"
 MOST_NUMBERS = 8
-"""Numbers of one record, or of small results together, that are computed with."""
+"""Most numbers of one record, or of small results together, that are combined."""
 
 _PIECES = re.compile(r"[/:@\\]+")
 _FILE = re.compile(r"(.+)\.[a-z]{1,5}\d?", re.IGNORECASE)
@@ -49,16 +49,16 @@ class Knowledge:
     """The known values before a call: by form, in the user's words, and in results in the order of the calls."""
 
     forms: dict[str, list[Any]]
-    """From a form to the marks of its sources."""
+    """A form to the marks of its sources."""
     said: list[tuple[str, Any]] = field(default_factory=list)
-    """Texts of the user, and of the system, with their marks."""
+    """Texts of the user and the system, with their marks."""
     results: list[Result] = field(default_factory=list)
     computed: list[Number] = field(default_factory=list)
     now: str = ""
-    """The clock of the task state, unless that is made up."""
+    """The clock of the task state, unless it is made up."""
     counters: Sequence[Tally] = ()
     about: str = ""
-    """The description of the tool that is called, whose numbers may be limits."""
+    """The called tool's description, whose numbers may be limits."""
     _read: Heard = field(default_factory=lambda: Heard(()))
 
     @property
@@ -68,7 +68,7 @@ class Knowledge:
         return self._read
 
     def derive(self, atom: Atom, value: Json, name: str, about: str, args: Json) -> list[Any] | None:
-        """Return the operation that gives a part of an argument; None if no single one does.
+        """Return the operation that gives a part of an argument; None if no single operation does.
 
         `value` is the whole argument, `about` its description in the schema, `args` all arguments of the call.
         """
@@ -82,9 +82,9 @@ class Knowledge:
         return self._composed(atom)
 
     def repeat(self, whole: str, name: str) -> list[Any] | None:
-        """Return why a number is known though a simulated result was the first to hold it.
+        """Return why a number is known although a simulated result contained it first.
 
-        A counter of the state gives it to a thing of the name (of an empty name any counter may), or the user's words
+        A counter of the state assigns it to things with the name (to any if the name is empty), or the user's words
         name its operands.
         """
         if whole.replace(".", "", 1).isdecimal() and (found := self._computed(whole, {}, named=True)):
@@ -96,7 +96,7 @@ class Knowledge:
     # numbers
 
     def _numbered(self, whole: str, value: Json, name: str, about: str) -> list[Any] | None:
-        """Return the known number that a number is in another unit, without its sign, rounded, or a part of."""
+        """Return the known number that equals a number up to unit, sign or rounding, or that contains it."""
         number, text = float(whole), f"{name} {about}".casefold()
         others = {f"±{whole}": f"-(-{whole})"}
         others |= {f"{word}{whole}": f"{word} {whole}" for word in split_term(text)}
@@ -121,7 +121,7 @@ class Knowledge:
         return _follow(self.forms[form], f"{whole} = {others[form]}") if form else None
 
     def _computed(self, whole: str, args: Json, *, named: bool = False) -> list[Any] | None:
-        """Return the two numbers, or the list, that belong together and give a number."""
+        """Return two numbers that belong together, or a list, which give a number."""
         wanted, digits = float(whole), max(2, len(whole.partition(".")[2]))
         sizes = self._heard.sizes
         found = (
@@ -135,7 +135,7 @@ class Knowledge:
         return self._heard.numbers + [each for each in self.computed[-MOST_SAID:] if each.value]
 
     def _named(self) -> Iterator[_Result]:
-        """Yield results whose operands the user's words name: two numbers, or one and a field by its name."""
+        """Yield results whose operands the user's words name: two numbers, or a number and a field."""
         said, heard = self._said(), self._heard
         for one, other in permutations(said, 2):
             yield from _operate(one, other, heard.cues if one.text in heard.prices else heard.cues - {"×"})
@@ -195,7 +195,7 @@ class Knowledge:
         return None
 
     def _relative(self, wanted: date) -> list[Any] | None:
-        """Return the words from which a day follows, counted from the clock, or else from a day that is spoken of."""
+        """Return the words from which a day follows, counted from the clock, or else from a mentioned day."""
         small = (fields for result in self.results for fields in result.records.values() if len(fields) < 4)
         read = [day for fields in small for value in fields.values() for day in days_in(forms_of(value))]
         known = [*self._heard.days, *days_in(each.text for each in self.computed), *read]
@@ -208,7 +208,7 @@ class Knowledge:
         return None
 
     def _timed(self, hour: int, minute: int, whole: str) -> list[Any] | None:
-        """Return the known time from which a time follows by a duration that is known, or the hour of a full hour."""
+        """Return the known time that differs from a time by a known duration, or the hour of a full hour."""
         for each in (str(hour), str(hour - 12)) if not minute else ():
             if each in self.forms:
                 return _follow(self.forms[each], f"{whole} = {each} o'clock")
@@ -223,7 +223,7 @@ class Knowledge:
     # names
 
     def _composed(self, atom: Atom) -> list[Any] | None:
-        """Return the parts that make up a path, a file's name or an identifier with a known prefix."""
+        """Return the known parts of a path, a file name or an identifier with a known prefix."""
         whole = atom.wholes[0]
         if _ADDRESS.fullmatch(whole):
             return None
@@ -286,7 +286,7 @@ def _numbers(record: Record) -> list[tuple[str | int, float]]:
 
 
 def _named(records: Mapping[Place, Record], spoken: str, args: Json) -> list[tuple[Place, Record]]:
-    """Return the objects of which the user, or the call itself, names one of the texts."""
+    """Return the records of which the user or the call names a text."""
     given = {fold(str(value)) for _, value in scalars(args)}
     return [
         (place, record)
@@ -299,7 +299,7 @@ def _named(records: Mapping[Place, Record], spoken: str, args: Json) -> list[tup
 
 
 def _sums(records: Mapping[Place, Record], mark_at: Any, named: list[Any]) -> Iterator[_Result]:
-    """Yield the sums of one field of a list's items: of all, and of those that are named."""
+    """Yield the sums of one field over a list's items: all of them, or the named ones."""
     for some in (list(records.items()), named):
         columns: dict[Place, list[tuple[Place, float]]] = {}
         for place, record in some:
@@ -327,11 +327,11 @@ def _meant(base: date, found: re.Match[str]) -> Iterator[date]:
 
 
 def list_lengths(result: Json) -> set[str]:
-    """Return how many items the lists of a result have."""
+    """Return the lengths of a result's lists, as text."""
     items = {place[: at + 1] for place, _ in scalars(result) for at, token in enumerate(place) if type(token) is int}
     return set(map(str, Counter(item[:-1] for item in items).values()))
 
 
 def days_meant(text: str, base: date) -> set[date]:
-    """Return the days that the relative words of a text may mean, counted from a day."""
+    """Return the days that the relative words of a text may mean, counted from `base`."""
     return {day for found in RELATIVE.finditer(text) for day in _meant(base, found)}

@@ -1,4 +1,4 @@
-"""What a contract knows of an answer beside what it leaves open, which the next rung makes: held to what is known."""
+"""Complete a contract's partial answer by the next rung, and check it against the known part."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _DEEPEST = 8
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """An answer of a contract whose result is open, on its way to the rung that completes it.
+    """A contract's answer with an open result, for the rung that completes it.
 
     Args:
-        known: What the contract knows.
-        request: What the next rungs are asked: what a read shows after the call, by a schema that holds what is known.
+        known: The contract's partial answer.
+        request: The request to the next rungs: a read after the call, whose schema allows only the known values.
     """
 
     known: ContractAnswer
@@ -34,14 +34,14 @@ class Held:
 
     @classmethod
     def of(cls, request: RungRequest, known: ContractAnswer) -> Held:
-        """Return it; the contract's change is known to apply."""
+        """Return it for a contract's answer whose patch applies."""
         narrowed = _narrow(request.tool.result or {}, known.result, _written(known.patch))
         tool = replace(request.tool, effect="read", result=narrowed or None)
         state = request.state if request.tool.reads else apply_patch(request.state, known.patch)
         return cls(known, replace(request, tool=tool, state=state))
 
     def check(self, reply: Answer | Pass) -> Answer | Pass:
-        """Return a rung's answer if it agrees with what is known, without what nobody has asked for."""
+        """Return a rung's answer without unrequired keys, if it agrees with the known part; else a Pass."""
         if isinstance(reply, Pass):
             return reply
         if reply.status == "error":
@@ -53,7 +53,7 @@ class Held:
 
 
 def complete(held: Held | None, outcome: Outcome) -> Outcome:
-    """Return the outcome of a call, the contract's with another rung's result if it has left its own open."""
+    """Return a call's outcome; for a partial answer the contract's outcome with another rung's result."""
     if held is None:
         return outcome
     filled: Filled = {"rung": outcome["rung"], "invented": outcome.pop("invented", False)}
@@ -67,9 +67,9 @@ def complete(held: Held | None, outcome: Outcome) -> Outcome:
 
 
 def fill_really(answer: ContractAnswer, real: Json, root: JsonObject) -> ContractAnswer:
-    """Return a contract's answer with the real result in what it leaves open.
+    """Return a contract's answer with its open parts filled from the real result.
 
-    What the effects write under the same name is known, as it is if another rung fills the result.
+    Values that the effects write under the same name are kept, as if another rung filled the result.
     """
     written = _written(answer.patch)
 
@@ -97,7 +97,7 @@ def fill_really(answer: ContractAnswer, real: Json, root: JsonObject) -> Contrac
 
 
 def _narrow(root: JsonObject, known: Json, written: JsonObject) -> Any:
-    """Return a schema that allows only what is known, and in what is open the written values of the same names."""
+    """Return a schema that allows only known values, and in open parts the written values of the same names."""
     rules = rules_of(root)
 
     def part(schema: Any, value: Any, name: str, depth: int) -> Any:
@@ -126,7 +126,7 @@ def _narrow(root: JsonObject, known: Json, written: JsonObject) -> Any:
 
 
 def _trim(made: Json, known: Json, schema: Any, root: JsonObject) -> Json:
-    """Return a value without the keys that neither the contract names nor the schema requires."""
+    """Return a value without keys that neither the contract names nor the schema requires."""
     if not isinstance(known, dict) or not isinstance(made, dict):
         return made
     said = Said(schema, root)
@@ -136,7 +136,7 @@ def _trim(made: Json, known: Json, schema: Any, root: JsonObject) -> Json:
 
 
 def _written(patch: Patch) -> JsonObject:
-    """Return the scalars that a patch writes under one name, if it writes one alone under that name."""
+    """Return the scalars that a patch writes, by name, if there is only one value of the name."""
     found: dict[str, list[Json]] = {}
 
     def look(name: str, value: Json) -> None:

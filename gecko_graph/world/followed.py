@@ -1,7 +1,7 @@
-"""What follows a real write in other collections: the things that go with a thing, and those that come with a new one.
+"""Find the effects of a real write on other collections: dependent things that disappear, or appear with a new one.
 
-Reads directly after the write show it (`Observation.later`). Learning makes rules of it, and a running agent withdraws
-those that its own reads contradict.
+They are observed by reads directly after the write (`Observation.later`). Learning makes rules of them, and a running
+agent withdraws rules that its own reads contradict.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _Read = tuple[tuple[str, ...], JsonObject, dict[str, Json]]
 
 
 class Followed(NamedTuple):
-    """What reads after a write have shown of one collection, `root`.
+    """The evidence of reads after a write on one collection, `root`.
 
     Args:
-        field: The member by which its things name the written one; "" if they lie below it, `ANY_FIELD` of none.
-        came: The things of a new one that nobody has made, by their keys.
-        is_so: Whether things have gone, or come.
+        field: The member by which its things refer to the written one; "" if they are below it, `ANY_FIELD` if none.
+        came: New things that no call created, by key.
+        is_so: Whether things disappeared, or appeared.
     """
 
     root: str
@@ -44,12 +44,11 @@ class Followed(NamedTuple):
 
     @property
     def name(self) -> str:
-        """How a rule on it is called."""
         return f"{self.root} by {self.field or 'their paths'}"
 
 
 def open_run(contract: Contract, tool: ToolSpec, row: Observation, seed: int = 0) -> ContractRun:
-    """Return a contract's run of a row's call, in the state before it."""
+    """Return a contract's run for a row's call, in the state before it."""
     call, state = Call(id="call_1", name=tool.name, args=row.args), row.before or {}
     about: Any = {"parameters": tool.parameters, "call": call, "now": clock(state)}
     return contract.open(args=row.args, state=state, seed=seed, **about)
@@ -80,7 +79,7 @@ def find_followed(toolkit: Toolkit, row: Observation) -> Iterator[Followed]:
 def _gone(
     there: tuple[str, ...], part: JsonObject, things: Mapping[str, Json], held: JsonObject, key: str
 ) -> Iterator[Followed]:
-    """Yield whether the things that had the removed one's key in a member are gone."""
+    """Yield whether the things that referred to the removed one's key are gone."""
     found = dict[str, bool]()
     for name, each in held.items() if len(there) == 1 else ():
         if isinstance(each, dict) and (part.get("") == name or part.items() <= each.items()):
@@ -101,14 +100,14 @@ def _come(root: str, part: JsonObject, came: Mapping[str, Json], key: str) -> It
 
 
 def _naming(thing: Any, key: str) -> Iterator[str]:
-    """Yield the members that are a key."""
+    """Yield the members whose value is the key."""
     for field, value in thing.items() if isinstance(thing, dict) else ():
         if isinstance(value, str | int) and not isinstance(value, bool) and str(value) == key:
             yield field
 
 
 def _place_of(tool: ToolSpec, row: Observation) -> tuple[str, ...] | None:
-    """Return the keys that lead to the thing that a call is about; None if they are not known."""
+    """Return the keys that lead to a call's thing; None if they are unknown."""
     assert tool.derived is not None
     at = tool.derived.data["evidence"].get("key")
     try:
@@ -121,7 +120,7 @@ def _place_of(tool: ToolSpec, row: Observation) -> tuple[str, ...] | None:
 
 
 def _reads(toolkit: Toolkit, row: Observation) -> Iterator[_Read]:
-    """Yield the contents of each read after a write: a collection, which part of it, and the things there by key."""
+    """Yield the content of each read after a write: a collection, the filter, and the things by key."""
     for each in row.later[:MOST_READS]:
         tool = toolkit.get(str(each["name"]))
         if tool is None or tool.derived is None or "observes" not in tool.derived.data:
@@ -142,7 +141,7 @@ def _reads(toolkit: Toolkit, row: Observation) -> Iterator[_Read]:
 
 
 def withdraw_unfollowed(request: RungRequest, entry: ExecutedCall, toolkit: Toolkit) -> None:
-    """Withdraw what the last write is said to change in other collections, if this read shows it otherwise."""
+    """Withdraw a rule on effects of the last write in other collections if this read contradicts it."""
     steps = request.steps
     at = next((at for at in reversed(range(len(steps))) if not toolkit.is_read(steps[at]["call"]["name"])), None)
     if at is None or not request.tool.reads or "outcome" not in steps[at]:

@@ -1,4 +1,4 @@
-"""The start of an attempt: whether the given state holds a plan's values, and the next numbers of its counters."""
+"""The start of an attempt: the given state's values, and the next numbers of its counters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..values.places import pointer, scalars
 
 _RUNS = re.compile(r"[^\W\d_]+|\d+")
 _COUNTS = {"counter", "count", "sequence", "next", "last", "serial"}
-"""Words of a key that holds the number of the next thing, or of the last one."""
+"""Words of a key whose number is the next or the last thing's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,14 +26,14 @@ class Sources:
     """The start of an attempt.
 
     Args:
-        conversation: Messages up to and with the task; earlier turns' results carry their rung (`models.memory`).
+        conversation: Messages up to the task; results of earlier turns carry their rung (`models.memory`).
         state: The task state at the attempt's start.
         supposed: JSON Pointers to its made-up parts.
         lesson: The failed attempt that the planner was shown.
-        reads: By tool the root keys of the state that its contract computes the result from, "" for the whole.
-        reading: Names of the tools that only read: plain words and flags of their calls need no source.
-        about: The description by tool.
-        answer: The planner's last words, which are traced as an argument is.
+        reads: Tool to the root keys of the state from which its contract computes the result, "" for the whole.
+        reading: Names of the tools that only read; ordinary words and flags of their calls need no source.
+        about: Tool to description.
+        answer: The planner's final message, which is traced like an argument.
     """
 
     conversation: Sequence[AnyMessage]
@@ -47,7 +47,7 @@ class Sources:
 
 
 class Tally(NamedTuple):
-    """A counter of the task state: the words of the things it counts, its next numbers, its place's mark."""
+    """A counter of the task state: words for the counted things, its next numbers, the mark of its place."""
 
     words: frozenset[str]
     numbers: tuple[int, ...]
@@ -55,7 +55,7 @@ class Tally(NamedTuple):
 
 
 def search_state(state: JsonObject, wanted: set[str], supposed: set[str]) -> Iterator[tuple[str, Mark]]:
-    """Yield the wanted forms that the state holds outside of made-up parts; a large state is read once."""
+    """Yield the wanted forms in the state outside of made-up parts; a large state is read once."""
     moments = any("~" in form or ":" in form for form in wanted)
     for place, value in scalars(state, keys=True):
         if value is None or isinstance(value, bool):
@@ -70,13 +70,13 @@ def search_state(state: JsonObject, wanted: set[str], supposed: set[str]) -> Ite
 
 
 def numbers_made_up(steps: Sequence[Step]) -> set[str]:
-    """Return the numbers in made-up values of rungs, in their canonical form."""
+    """Return the numbers in made-up results, in canonical form."""
     made = (step["outcome"]["result"] for step in steps if step.get("outcome", {}).get("invented"))
     return {canonical(each) for result in made for _, each in scalars(result) if type(each) in (int, float)}
 
 
 def tallies_of(state: JsonObject, supposed: Collection[str]) -> Iterator[Tally]:
-    """Yield the counters of a state, also those that writes have changed since; not of wholly made-up parts."""
+    """Return the counters of a state outside of made-up parts; those that writes have changed count as well."""
     for place, value in scalars(state):
         words = {*split_term(str(place[-1]))} if type(value) is int else set[str]()
         if not words & _COUNTS or any(pointer(place[:end]) in supposed for end in range(len(place))):

@@ -1,6 +1,6 @@
-"""What a plan's values may be derived from: the words of the user, each part of them read once, and results.
+"""The sources from which a plan's values may be derived: parsed words of the user, and results.
 
-Of the words only what they may mean for numbers, dates and durations is kept here; `derived` computes with it.
+Of the words, only possible numbers, dates and durations are kept; `derived` computes with them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Record: TypeAlias = dict[str | int, Json]
 
 
 class Number(NamedTuple):
-    """A known number, as it is shown, and its mark."""
+    """A known number, its text, and its mark."""
 
     value: float
     text: str
@@ -56,7 +56,7 @@ class Number(NamedTuple):
 
 
 class Heard:
-    """What the user's words say, with their marks; each part is read once, if it is asked for."""
+    """The user's texts with their marks; each aspect is parsed once, on demand."""
 
     def __init__(self, said: Sequence[tuple[str, Any]]) -> None:
         self.said = said
@@ -64,13 +64,13 @@ class Heard:
 
     @cached_property
     def numbers(self) -> list[Number]:
-        """The last numbers in them."""
+        """The last numbers in the texts."""
         forms = {form: mark for text, mark in self.said for form in forms_of(text) if PLAIN.fullmatch(form)}
         return [Number(float(form), form, mark) for form, mark in forms.items()][-MOST_SAID:]
 
     @cached_property
     def cues(self) -> set[str]:
-        """The signs of the operations that they name."""
+        """The signs of the operations that the words name."""
         return {sign for sign, cue in _CUES.items() if cue.search(self.text)}
 
     @cached_property
@@ -80,12 +80,12 @@ class Heard:
 
     @cached_property
     def words(self) -> set[str]:
-        """The words, in the singular too."""
+        """The words, also in the singular."""
         return {*split_term(self.text)}
 
     @cached_property
     def sizes(self) -> set[int]:
-        """To the nearest ten, hundred, ... numbers are to be rounded."""
+        """The units (ten, hundred, ...) to which numbers are to be rounded."""
         return {_SIZES[near.lower()] for text, _ in self.said for near in _NEAREST.findall(text)}
 
     @cached_property
@@ -99,19 +99,19 @@ class Heard:
 
     @cached_property
     def relative(self) -> list[tuple[re.Match[str], Any]]:
-        """Words for days that count from another day."""
+        """Matches of words for days relative to another day."""
         return [(found, mark) for text, mark in self.said for found in RELATIVE.finditer(text)]
 
 
 class Result:
-    """A result of a tool, its objects by their places, and a function from a place to its mark."""
+    """A tool's result, with its scalars by object, and a function from a place to its mark."""
 
     def __init__(self, value: Json, mark_at: Callable[[Place], Any]) -> None:
         self.value, self.mark_at = value, mark_at
 
     @cached_property
     def records(self) -> Mapping[Place, Record]:
-        """The scalars by the object that holds them."""
+        """The scalars by the object that contains them."""
         records: dict[Place, Record] = {}
         for place, value in islice(scalars(self.value), MOST_VALUES):
             if value is not None and not isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Values without a source: those of a simulated result, or of a call's arguments, that nothing known holds."""
+"""Find values without a source: in simulated results, or in a call's arguments."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from .heard import Result
 
 MOST_VALUES = 500
 PROSE_ATOMS = 3
-"""Words from which a text is prose, of which only figures and ids need a source."""
+"""Number of words from which a text is prose, of which only figures and ids need a source."""
 
 
 def find_unknown(
     steps: Sequence[Step], *, state: JsonObject, supposed: Iterable[str], messages: Iterable[AnyMessage]
 ) -> Mapping[str, list[str]]:
-    """Return of each made-up result, by its call's id, the places of values that nothing known holds.
+    """Return for each made-up result, by its call's id, the places of values without a source.
 
-    Known are the attempt's first state apart from its `supposed` places, earlier words of people and tools, the call's
-    arguments, and the results that are not made up.
+    Sources are the attempt's start state apart from `supposed` places, earlier words of people and tools, the call's
+    arguments, and results that are not made up.
     """
     made = {
         step["call"]["id"]: list(islice(scalars(step["outcome"]["result"]), MOST_VALUES))
@@ -59,7 +59,7 @@ def _forms(value: Json) -> set[str]:
 
 
 def _needs(value: Json) -> list[tuple[str, ...]]:
-    """Return the parts of a value that need a source, each as alternative forms: of prose its figures and ids alone."""
+    """Return the parts of a value that need a source, as alternative forms; of prose only figures and ids."""
     if value is None or isinstance(value, bool) or value == "":
         return []
     atoms = atoms_of(value)
@@ -72,7 +72,7 @@ def _is_known(value: Json, known: Collection[str]) -> bool:
 
 
 class Sourced:
-    """Known texts and results: they give a value in any spelling, or by one operation."""
+    """Known texts and results, as sources of values in any notation or by one operation."""
 
     def __init__(self, said: Sequence[str], results: Sequence[Json], now: str, *, state: Json = None) -> None:
         mark = Mark("stated", "conversation")
@@ -87,7 +87,7 @@ class Sourced:
         )
 
     def gives(self, args: JsonObject, parameters: JsonObject) -> bool:
-        """Return whether every value of arguments, and every name inside them, stands somewhere or follows."""
+        """Return whether every value of the arguments, and every key inside them, has a source."""
         offered = offered_by(parameters)
         leaves = (((name, *place), leaf) for name, inner in args.items() for place, leaf in scalars(inner, keys=True))
         return all(self._gives(value, offered.field(place), args) for place, value in leaves)

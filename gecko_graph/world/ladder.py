@@ -1,4 +1,4 @@
-"""Answers calls by the ladder (paper, section 3.2): the first rung that can answer does, and the outcome names it."""
+"""Answer calls by the ladder (paper, section 3.2): the first rung that can answer does, and the outcome names it."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ RUNGS: Rungs = {
 
 
 def rungs_of(own: Iterable[Rung]) -> Rungs:
-    """Return the rungs by name: the built-in ones, and a user's own, which replace those of the same name.
+    """Return the rungs by name: the built-in ones, and the user's own, which replace those of the same name.
 
     Raises:
-        GeckoError: Something is not a Rung, or two have one name.
+        GeckoError: An item is not a Rung, or two have the same name.
     """
     if not isinstance(own, Iterable):
         raise GeckoError(f"rungs: expected a list of Rung objects, got {type(own).__name__}")
@@ -69,7 +69,7 @@ def rungs_of(own: Iterable[Rung]) -> Rungs:
 
 
 def ladder_of(context: GeckoContext, rungs: Rungs) -> list[Rung]:
-    """Return the rungs in the order of `context.ladder`; own ones that it does not name come after `real`.
+    """Return the rungs in the order of `context.ladder`; the user's unnamed ones come after `real`.
 
     Raises:
         GeckoError: The ladder is empty, or names an unknown rung.
@@ -89,13 +89,11 @@ def simulator(
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Answer the next call (`serial`), or all calls of the planner's message from one state (`snapshot`, `strict`).
 
-    Reads that follow each other, and that no function of a user's answers, are asked about at once: none changes what
-    the others see.
-
-    Once the calls before have spent a budget, the others of the message are not made; the planner ends the attempt.
+    Consecutive reads, unless a user's function answers them, are asked about in parallel, since none changes the state.
+    If the earlier calls have spent a budget, the message's other calls are not made, and the planner ends the attempt.
 
     Raises:
-        ToolkitError: A call's tool is missing: the run was resumed with other tools.
+        ToolkitError: A call's tool is missing, since the run was resumed with other tools.
     """
     pending = state["pending"]
     began = isinstance(next(reversed(state.get("trace", [])), None), ToolMessage)
@@ -109,7 +107,7 @@ def simulator(
     calls = pending
     if len(pending) > 1 and scope.context.parallel_calls == "serial":
         calls = pending[: max(1, count_reads([toolkit[call["name"]] for call in pending], scope.context))]
-    # equal reads are one request, so that their answers agree
+    # equal reads share a request, so that their answers agree
     keys = [
         fact_key(call, "") if len(calls) > 1 and toolkit[call["name"]].reads else f"call {call['id']}" for call in calls
     ]
@@ -126,19 +124,19 @@ def simulator(
 
 
 def count_reads(tools: Sequence[ToolSpec], context: GeckoContext) -> int:
-    """Return how many tools at the beginning of a message read, and run nothing of a user's."""
+    """Return how many tools at the beginning of a message are reads without a user's function."""
     runs = (not tool.reads or tool.simulate is not None or runs_for_real(tool, context) for tool in tools)
     return next((count for count, other in enumerate(runs) if other), len(tools))
 
 
 def build_trace(steps: Sequence[Step], state: AttemptState, scope: NodeScope) -> list[ToolMessage]:
-    """Return the planner's messages of a node's steps; nothing if there is no planner."""
+    """Return the planner's messages for a node's steps; [] if there is no planner."""
     shown, budget = steps if scope.watched else (), scope.context.view_chars
     return [build_step_message(step, task=state["task"], budget=budget) for step in shown]
 
 
 def emit_result(scope: NodeScope, attempt: int, call: Call, outcome: Outcome) -> None:
-    """Stream a call's outcome, before anything of it is committed."""
+    """Stream a call's outcome, before it is committed."""
     if not scope.watched:
         return
     kept = ("status", "result", "rung", "simulated", "passed", *RESULT_MARKS)
@@ -149,10 +147,14 @@ def emit_result(scope: NodeScope, attempt: int, call: Call, outcome: Outcome) ->
 def climb(request: RungRequest, rungs: Rungs = RUNGS, gated: Gated | None = None) -> Climb:
     """Try the rungs in the order of the ladder; the first fitting answer is the outcome.
 
-    A broken precondition is the tool's own error, whichever rung would have answered (ToolGate, section 3.4). What is
-    made up fits the tool's result schema, or the next rung is tried. What is real, and what a user has written (a
-    contract, a simulation, an example), is kept and marked: the document may be what is wrong. `gated` is what the gate
-    has made of the request, if it is known.
+    A broken precondition is the tool's own error, regardless of the rung (ToolGate, section 3.4). Made-up answers must
+    fit the tool's result schema, or the next rung is tried. Real answers, and those that a user has written (contract,
+    simulation, example), are kept with a note, since the document may be wrong.
+
+    Args:
+        request: The call and its state.
+        rungs: The rungs by name.
+        gated: The gate's result for the request, if it is known.
 
     Raises:
         GeckoError: The ladder is empty, or names an unknown rung.
@@ -184,12 +186,12 @@ def climb(request: RungRequest, rungs: Rungs = RUNGS, gated: Gated | None = None
 
 
 def _word(outcome: Outcome, request: RungRequest, ladder: Sequence[Rung]) -> Climb:
-    """Return a refusal; one whose error the contract does not know with what the next rung that can word it says."""
+    """Return a refusal; if its contract does not know the error's text, the next suitable rung words it."""
     filled = outcome.get("filled", {})
     why = "".join(filled.get("places", {}).values())
     told = f"The call is refused: {why}. Give the tool's own error, with the status error."
     for rung in ladder if filled else ():
-        if rung.simulated and rung.name not in ("contract", "derived", "example", "schema"):  # these word no error
+        if rung.simulated and rung.name not in ("contract", "derived", "example", "schema"):  # these word none
             reply = yield from run_rung(rung, replace(request, told=told))
             if isinstance(reply, Answer) and reply.status == "error":
                 made: Filled = {**filled, "rung": rung.name, "invented": rung.invents}
@@ -200,12 +202,12 @@ def _word(outcome: Outcome, request: RungRequest, ladder: Sequence[Rung]) -> Cli
 
 
 def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
-    """Run one rung: whatever it raises or returns becomes an Answer or a Pass.
+    """Run one rung; any exception or return value becomes an Answer or a Pass.
 
-    A user's own rung is given copies, and an answer shares nothing with its objects, which it may change later. The
-    body of an error is an error, and what is made up fits its schema, and changes nothing by an error.
+    A user's rung gets copies, and its answer is copied, since it may mutate its objects later. An error body becomes an
+    error; a made-up answer must fit its schema, and a made-up error changes nothing.
     """
-    # a contract's language gives JSON alone, and copies
+    # contracts return only JSON, and copies
     is_ours = rung in (CONTRACT, RUNGS["derived"]) and request.made is None
     try:
         if RUNGS.get(rung.name) is not rung:
@@ -225,7 +227,7 @@ def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
 
 
 def _own_answer(reply: Answer, rung: Rung, request: RungRequest, *, is_ours: bool) -> Answer:
-    """Return a rung's answer as ours: a copy, with media set aside; the body of an error is one."""
+    """Return a rung's answer as a copy, with media set aside; an error body becomes an error."""
     parts = [reply.result, reply.patch, reply.more if rung is RUNGS.get(rung.name) else {}]
     result, patch, more = parts if is_ours else clone(parts)
     result = result if is_ours else set_media_aside(result, simulated=rung.invents)
@@ -236,13 +238,13 @@ def _own_answer(reply: Answer, rung: Rung, request: RungRequest, *, is_ours: boo
 
 
 def _ask(run: Any) -> Generator[Sequence[AnyAsk], list[Reply], Any]:
-    """Run a rung's asks, refusing what is not an ask."""
+    """Run a rung's asks, and reject yielded values that are not asks."""
     replies: list[Reply] | None = None
     try:
         while True:
             asks = run.send(replies)
             if not isinstance(asks, list | tuple) or not all(isinstance(ask, AnyAsk) for ask in asks):
-                raise TypeError(f"expected it to yield lists of Ask and Work, got {type(asks).__name__}")
+                raise TypeError(f"expected it to yield lists of Ask and FunctionCall, got {type(asks).__name__}")
             replies = yield asks
     except StopIteration as done:
         return done.value
@@ -251,7 +253,7 @@ def _ask(run: Any) -> Generator[Sequence[AnyAsk], list[Reply], Any]:
 
 
 def validate_answer(reply: Any) -> str | None:
-    """Return why a rung's result cannot be used: neither Answer nor Pass, or not JSON."""
+    """Return why a rung's result is unusable: neither Answer nor Pass, or not JSON; None if it is usable."""
     if isinstance(reply, Pass) and isinstance(reply.reason, str):
         return None
     if not isinstance(reply, Answer):
@@ -268,7 +270,7 @@ def validate_answer(reply: Any) -> str | None:
 
 
 def check_result_schema(request: RungRequest, answer: Answer) -> str | None:
-    """Return how a result breaks the tool's result schema. Errors have their own form."""
+    """Return how a result violates the tool's result schema, or None. Errors are not checked."""
     if answer.status == "error" or request.tool.result is None:
         return None
     found = find_faults(request.tool.result, answer.result)
@@ -296,9 +298,9 @@ def outcome_of(answer: Answer, rung: Rung, request: RungRequest, passed: Sequenc
 
 
 def recall(request: RungRequest, rung: Rung, passed: Sequence[PassedRung]) -> Outcome | None:
-    """Return the supposition of any rung on the same call in the same task state: facts are of reads only.
+    """Return the outcome supposed earlier in the turn for the same read in the same task state, by any rung.
 
-    So are those of a tool of unknown effect that changed nothing.
+    Also for a tool of unknown effect that changed nothing.
     """
     if request.tool.effect == "write" or not request.facts:
         return None
@@ -310,9 +312,9 @@ def recall(request: RungRequest, rung: Rung, passed: Sequence[PassedRung]) -> Ou
 
 
 def run_concurrently(climbs: Sequence[Climb], *, asked: int = 0) -> Generator[list[AnyAsk], list[Reply], list[Outcome]]:
-    """Run several climbs at once: their asks of one round are asked in one list, and answered at the same time.
+    """Run several climbs in parallel: the asks of a round form one list, and are answered together.
 
-    Questions are numbered as they are asked, on from those that the role was `asked` before.
+    Questions are numbered in the order of asking, starting at `asked`.
     """
     done: dict[int, Outcome] = {}
     sent: dict[int, list[Reply] | None] = dict.fromkeys(range(len(climbs)))

@@ -1,4 +1,4 @@
-"""A call's request, made and gated once for all nodes that look at it."""
+"""Make and gate a call's request once for all nodes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .rung import Gated, gate, request_of
 
 _AS_IT_WAS = ("task_state", "steps", "before", "facts")
 MOST_MADE = 64
-"""Requests that wait for the node that takes them: those of calls that were refused wait in vain."""
+"""Most requests that wait for the node that takes them; those of refused calls are never taken."""
 
 
 def gated_request(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> Gated:
-    """Return the call's request through the `gate`; it is made once for all nodes that look at it in one state."""
+    """Return the call's request through the `gate`; cached as long as the attempt's state is the same."""
     known: tuple[Gated, list[Any]] | None = scope.made.get(id(call))
     now: list[Any] = [call, scope.context, *map(state.get, _AS_IT_WAS)]
     if known is not None and all(map(is_, known[1], now)):

@@ -1,7 +1,6 @@
-"""The rung `model`: a helper model answers as the tool would (paper, section 3.2 and appendices A.4 and A.5).
+"""The rung `model`: a helper model answers in place of the tool (paper, section 3.2 and appendices A.4 and A.5).
 
-Its prompt, its reply, and the supposed facts: what simulated reads invented, so that a second read, and
-the next attempt, agree.
+It also keeps supposed facts, the inventions of simulated reads, so that a second read and the next attempt agree.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ PROBLEM_CHARS = 4_000
 NAMES_CHARS = 600
 ABOUT_CHARS = 4_000
 MOST_SCHEMA_CHARS = 6_000
-"""A result schema that is longer is not part of the reply's schema; the result is checked against it all the same."""
+"""A longer result schema is not part of the reply's schema; the result is still checked against it."""
 
 NOT_KNOWN = "not known in this rehearsal"
 NOT_GUESSED = "Do not guess it: ask the user, or go on without it."
@@ -50,21 +49,21 @@ _KEPT = ("type", "required", "enum", "const")
 _UNKNOWN = ("$ref", "allOf", "not", "if", "patternProperties")
 _TEXT: JsonObject = {"type": "string"}
 _SHARES = 3
-"""The most facts that share a budget; unused characters go to the others."""
+"""Most facts that share a budget; unused characters go to the others."""
 _MOST_KEPT = 20
-"""Facts that are kept over one change, the latest: each is stored again."""
+"""Number of latest facts kept over a change; each is stored again."""
 _MOST_OLD = 200
-"""Values that a change takes away which are looked for in a fact."""
+"""Most removed values of a change that are searched in a fact."""
 _SHORT = 200
 _CODE = re.compile(r"(?=\S*\d|[A-Z]{3})[\w.:#-]{2,40}")
 _BREAK = re.compile(r"\n *")
 
 
 def model_rung(request: RungRequest) -> Generator[list[Ask], list[Reply], RungResult]:
-    """Ask the simulator, once more with its answer and the problem if that does not fit, then pass.
+    """Ask the simulator; if its answer does not fit, ask once more with the problem, then pass.
 
-    If it fails for a write, the call is an error: a made-up answer would promise a change that the state does not
-    hold. A result that fits is kept while its patch is repaired.
+    If it fails for a write, the call is an error, since a made-up answer would promise a change that the state does not
+    contain. A fitting result is kept while its patch is repaired.
     """
     if not request.has_simulator:
         return Pass("no model configured for role 'simulator'")
@@ -89,9 +88,9 @@ def model_rung(request: RungRequest) -> Generator[list[Ask], list[Reply], RungRe
 
 
 def _ask_simulator(request: RungRequest, shown: StateView, problem: str) -> Ask:
-    """For a write without a contract it also asks for the tool's own rules, and shows the names of other writes.
+    """Return the question; for a write without a contract also for the tool's own rules, with names of other writes.
 
-    Never with the task in view: shown that, a model confirms what the user claims.
+    The task is never shown: a model that sees it confirms the user's claims.
     """
     tool = request.tool
     fused = request.context.simulation == "fused" and not tool.reads
@@ -105,10 +104,7 @@ def _ask_simulator(request: RungRequest, shown: StateView, problem: str) -> Ask:
 
 
 def _variables(request: RungRequest, shown: StateView, problem: str) -> dict[str, str]:
-    """Return the variables of every question about a call: the call, a view of the state, real and supposed facts.
-
-    Never the task: a simulator that is shown it confirms what the user claims.
-    """
+    """Return the variables of every question about a call: the call, a view of the state, real and supposed facts."""
     call = request.call
     some: Any = {"call": call, "state": request.state, "budget": request.context.view_chars // 2}
     return {
@@ -121,11 +117,11 @@ def _variables(request: RungRequest, shown: StateView, problem: str) -> dict[str
 
 
 def format_tool(tool: ToolSpec, *, focus: Sequence[str], writes: Sequence[str] = (), warned: Sequence[str] = ()) -> str:
-    """Return a tool's description for the simulator; of a very long schema the parts that the focus finds.
+    """Return a tool's description for the simulator; a very long schema is cut to the parts that match the focus.
 
-    Of its parameters only the descriptions: the call has them, and they are valid.
+    Parameters are reduced to their descriptions, since the call's arguments are valid.
     """
-    result = {} if tool.result is None else {"result": tool.result}  # null would read as a result that is null
+    result = {} if tool.result is None else {"result": tool.result}  # null would look like a null result
     others = cut(", ".join(name for name in writes if name != tool.name), budget=NAMES_CHARS)
     shown: JsonObject = {"name": tool.name, "description": tool.about, "effect": tool.effect or "unknown"}
     parameters = tool.parameters if "$defs" in tool.parameters else tool.parameters.get("properties", {})
@@ -138,7 +134,7 @@ def format_tool(tool: ToolSpec, *, focus: Sequence[str], writes: Sequence[str] =
 def _answer_of(request: RungRequest, reply: Any, shown: StateView) -> tuple[Answer, str, str]:
     """Return the reply as an answer, with the problems of its result and of its patch.
 
-    A read and an error change nothing; a separate reply leaves the change to the state updater.
+    Reads and errors change nothing; a separate reply leaves the change to the state updater.
     """
     if reply.status == "unknown":
         why = as_text(reply.result)
@@ -160,7 +156,7 @@ def _answer_of(request: RungRequest, reply: Any, shown: StateView) -> tuple[Answ
 
 
 def _may_be_refused(request: RungRequest) -> bool:
-    """Return whether a write may break rules that are not written: no contract states its conditions in this case."""
+    """Return whether a write may break unwritten rules, since no contract states its conditions in this case."""
     tool, run = request.tool, request.contract
     rules = tool.contract.data.get("requires", ()) if tool.contract and not tool.is_learned else ()
     is_ruled = run is not None and run.unknown is None and any("evidence" not in each for each in rules)
@@ -168,7 +164,7 @@ def _may_be_refused(request: RungRequest) -> bool:
 
 
 def read_result(tool: ToolSpec, reply: Any) -> tuple[Json, str]:
-    """Return the reply's result, also if it is JSON written as a text, with its problem."""
+    """Return the reply's result, parsed if it is JSON written as text, with its problem."""
     wrong = result_problem(tool, reply.status, reply.result)
     if wrong and isinstance(reply.result, str):
         with suppress(ValueError, RecursionError):
@@ -187,9 +183,10 @@ def result_problem(tool: ToolSpec, status: str, result: Json) -> str:
 
 
 def ask_patch(request: RungRequest, outcome: Outcome) -> Generator[list[Ask], list[Reply], Outcome]:
-    """Ask for a call's changes, once more with the answer and its problem if it cannot be used.
+    """Ask for a call's changes; if they cannot be used, ask once more with the problem.
 
-    A write whose change stays unknown becomes an error: its result would promise what the state does not hold.
+    A write whose change stays unknown becomes an error: its result would promise a change that the state does not
+    contain.
     """
     patch: Patch = []
     problem = previous = ""
@@ -212,10 +209,10 @@ def ask_patch(request: RungRequest, outcome: Outcome) -> Generator[list[Ask], li
 
 
 def reply_schema(reply: type[BaseModel], result: JsonObject | None) -> JsonObject | None:
-    """Return the reply's schema with the form of a tool's result in it, or a text, which is how errors look.
+    """Return the reply's schema with the tool's result schema in it, or text, which is the form of errors.
 
     Returns:
-        The same object for the same arguments; None if the result's form is unknown, or too long.
+        The same object for the same arguments; None if the result schema is missing or too long.
     """
     return None if result is None else _combined(reply, result)
 
@@ -231,7 +228,7 @@ def _combined(reply: type[BaseModel], result: JsonObject) -> JsonObject | None:
 
 
 def form_of(schema: Any) -> JsonObject:
-    """Return the part of a schema that every guided decoder knows; it allows whatever the schema allows."""
+    """Return a weaker schema with only those keywords that every guided decoder supports."""
     if not isinstance(schema, dict) or any(key in schema for key in _UNKNOWN):
         return {}
     form = {key: schema[key] for key in _KEPT if key in schema}
@@ -253,9 +250,9 @@ def fact_key(call: Call, digest: str) -> str:
 
 
 def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
-    """Return the fact that a committed answer leaves behind, if a rung made it up for a read.
+    """Return the fact that a committed answer supposes, if a rung made it up for a read.
 
-    So does a tool of unknown effect whose success changed nothing: an equal call in the same state changes as little.
+    Also for a tool of unknown effect that changed nothing: an equal call in the same state will change nothing either.
     """
     unchanged = request.tool.effect is None and outcome["status"] == "ok" and outcome["patch"] == []
     filled = outcome.get("filled", {})
@@ -278,10 +275,10 @@ def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
 
 
 def keep_facts(request: RungRequest, patch: Patch, after: JsonObject) -> dict[str, SupposedFact]:
-    """Return the facts of the state before a change that it does not touch, as facts of the state behind it.
+    """Return the facts that a change does not touch, as facts of the new state.
 
-    An equal call is answered by rule from those that hold codes alone, such as a zip code: figures, truth values and
-    words may have been worked out from anything, so they are for later prompts, and the call is asked about.
+    By rule they answer an equal call only if they contain nothing but codes, such as a zip code. Figures, booleans and
+    words may depend on anything; such facts are only shown in later prompts.
     """
     if not patch or not request.facts or not request.has_simulator:
         return {}
@@ -294,14 +291,14 @@ def keep_facts(request: RungRequest, patch: Patch, after: JsonObject) -> dict[st
 
 
 def _is_code(result: Json) -> bool:
-    """Return whether a result holds nothing but codes: texts with a digit, or in capitals."""
+    """Return whether a result contains only codes: texts with a digit, or in capitals."""
     return all(isinstance(each, str) and _CODE.fullmatch(each) is not None for each in scalars_of(result) or [None])
 
 
 def is_touched(fact: SupposedFact, patch: Patch, state: JsonObject) -> bool:
-    """Return whether a change of a state may concern a read's result: both hold a name, or a removed value.
+    """Return whether a change may affect a read's result: both contain the same name, or a removed value.
 
-    A result of truth values alone may have been computed from anything.
+    A result that consists of booleans may have been computed from anything.
     """
     if all(isinstance(each, bool) for each in scalars_of(fact["result"])):
         return True
@@ -330,7 +327,7 @@ def _call_of(fact: SupposedFact) -> Call:
 
 
 def real_facts(request: RungRequest) -> list[SupposedFact]:
-    """Return the results of real calls as facts; those that a change has touched since are of another state."""
+    """Return the results of real calls as facts; facts touched by a later change belong to another state."""
     found: list[Any] = [*request.earlier]
     state, now = request.before, digest(request.state) if request.steps else ""
     for step in request.steps:
@@ -344,11 +341,11 @@ def real_facts(request: RungRequest) -> list[SupposedFact]:
 
 
 def format_facts(facts: Collection[SupposedFact], *, call: Call, state: JsonObject, budget: int) -> str:
-    """Return the facts as lines of JSON for a prompt, as many as `budget` characters hold.
+    """Return the facts as lines of JSON for a prompt, within `budget` characters.
 
-    Those that hold the call's arguments come first, then those of its tool. A fact that is too long for its share is
-    shown as a view: of a list of fifty flights, the one that is being booked. Of equal calls that of this state counts,
-    else the latest; a supposition from another state is marked: a write may have changed it.
+    Facts that contain the call's arguments come first, then those of its tool. A fact that exceeds its share is cut to
+    a view: of a list of fifty flights, the one that is being booked. Of equal calls the one in this state is used, else
+    the latest; a fact from another state is marked, since a write may have changed it.
     """
     scalars = (each for each in scalars_of(call["args"]) if each is not None and not isinstance(each, bool))
     wanted = [text for text in (str(each).lower() for each in scalars) if len(text) > 1]
@@ -362,7 +359,7 @@ def format_facts(facts: Collection[SupposedFact], *, call: Call, state: JsonObje
     focus = focus_words(call["args"], call["name"])
     share = budget // min(max(len(latest), 1), _SHARES)
     lines: list[str] = []
-    left = budget + 1  # the last line ends without a break
+    left = budget + 1  # the last line has no line break
     for fact in sorted(latest.values(), key=rank):
         line = _format_fact(fact, old=fact["digest"] != now, focus=focus, budget=share)
         if len(line) < left:

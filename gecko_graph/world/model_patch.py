@@ -1,4 +1,4 @@
-"""A model's patch, refused if it would lose values that the model has not seen."""
+"""Read a model's patch, and reject it if it would lose values that the model has not seen."""
 
 from __future__ import annotations
 
@@ -35,19 +35,20 @@ def view_for(request: RungRequest, refused: Patch, *focus: Json) -> StateView:
 
 
 def read_patch(reply: SimulatedEffect | StateChange, request: RungRequest, view: StateView) -> Patch:
-    """Return the patch of a reply as it can be applied to the state before the call.
+    """Return a reply's patch if it applies to the state before the call.
 
-    Things that the call's arguments name may be removed unseen, and an argument may replace a scalar unseen.
+    A removal of unseen things is allowed if the call's arguments name them, and an argument may replace an unseen
+    scalar.
 
     Raises:
-        PatchConflict: It does not apply, loses values that were not shown, or is missing; the message is for the model.
-        StateError: It holds a value that is not JSON.
+        PatchConflict: It does not apply, loses unseen values, or is missing; the message is for the model.
+        StateError: It contains a value that is not JSON.
     """
     check_json(reply.patch, what="the patch")
     conflict: PatchConflict | None = None
     try:
         apply_patch(request.state, reply.patch)
-    except PatchConflict as raised:  # a loss is reported first
+    except PatchConflict as raised:  # losses are reported first
         conflict = raised
     guard = _Guard(request.state, view, request.call)
     for operation in reply.patch:
@@ -63,7 +64,7 @@ def read_patch(reply: SimulatedEffect | StateChange, request: RungRequest, view:
 
 
 class _Guard:
-    """Checks the operations of one patch in turn, against the state before it."""
+    """Checks the operations of one patch in order, against the state before it."""
 
     def __init__(self, state: JsonObject, view: StateView, call: Call) -> None:
         self._state, self._view = state, view
@@ -71,12 +72,12 @@ class _Guard:
         self._given = [str(each) for each in scalars if not isinstance(each, bool)]
         self._named = {part for text in self._given for part in (text, *text.split("/")) if len(part) > 1}
         self._moved: list[_Path] = []
-        """Places to which the patch has moved values that were not shown: nothing may be changed there."""
+        """Targets to which the patch has moved unseen values; they must not be changed."""
         self._shifts: list[tuple[_Path, int]] = []
-        """Lists, with the first index at which another item stands now."""
+        """Lists with the first index whose item has changed."""
 
     def problem(self, operation: Operation) -> str | None:
-        """Return the forbidden loss, for the model; None if there is none."""
+        """Return a message for the model on a forbidden loss, or None."""
         kind, path = operation["op"], tokens(operation["path"])
         source = tokens(operation["from"]) if kind in ("move", "copy") else None
         if kind == "test":
@@ -89,11 +90,11 @@ class _Guard:
         if any(_meet(each, moved) for moved in self._moved for each in (path, source) if each):
             return _UNSEEN
         if puts and _item(path, self._state):
-            return None  # an item that is put into a list takes no other's place
+            return None  # inserting into a list replaces nothing
         return _UNSEEN if self._is_hidden(path, operation) else None
 
     def follow(self, operation: Operation) -> None:
-        """Remember the values that an operation has moved and shifted."""
+        """Record the values that an operation moves and shifts."""
         kind, path = operation["op"], tokens(operation["path"])
         source = tokens(operation["from"]) if kind == "move" else path
         if kind == "move" and not self._view.shows(source):
@@ -108,10 +109,10 @@ class _Guard:
         return any(rest and _is_index(rest[0]) and int(rest[0]) >= first for rest, first in below)
 
     def _is_hidden(self, path: _Path, operation: Operation) -> bool:
-        """Return whether a value of the state before was neither shown nor named by the call's arguments."""
+        """Return whether an operation loses a value that was neither shown nor named by the call's arguments."""
         try:
             value = find(self._state, path)
-        except PatchConflict:  # the patch itself has put it there
+        except PatchConflict:  # the patch itself has added it
             return False
         if self._view.shows(path):
             return False
@@ -122,13 +123,13 @@ class _Guard:
 
 
 def _meet(one: _Path, other: _Path) -> bool:
-    """Return whether one of two paths leads into the other."""
+    """Return whether one of two paths is a prefix of the other."""
     shorter = min(len(one), len(other))
     return one[:shorter] == other[:shorter]
 
 
 def _item(path: _Path, state: JsonObject) -> tuple[_Path, int] | None:
-    """Return the list and the index that a path leads to; None if it leads to no existing list."""
+    """Return the list and the index of a path; None if it is not below an existing list."""
     with suppress(PatchConflict):
         if path and _is_index(path[-1]) and isinstance(find(state, path[:-1]), list):
             return path[:-1], int(path[-1])

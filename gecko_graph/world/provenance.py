@@ -1,10 +1,10 @@
-"""Where the values of a plan come from, by rule: the task, the conversation, the given state, a result, or a model.
+"""Trace the values of a plan by rule to the task, the conversation, the given state, a result, or a model.
 
-A value is *stated* if a source holds it, whole or in parts, in its normal forms (`finding`); all such sources are
-named. It is *derived* if one operation on known values gives it (`derived`), and else *chosen*: by a rung that
-invented it, by the model that wrote a supposed place of the state, or by the planner. What merely repeats a choice is
-one, as is what a rule computes from a supposed state. What the tool's schema offers, and plain words in prose, need no
-source and have no origins; in prose only figures, names and identifiers do.
+A value is *stated* if a source contains it, whole or in parts, in a normal form (`finding`); all such sources are
+named. It is *derived* if one operation on known values gives it (`derived`), and else *chosen*: by a rung that invented
+it, by the model that wrote a supposed place of the state, or by the planner. Repetitions of a choice, and results that
+a rule computes from a supposed state, are chosen as well. Values that the tool's schema offers, and ordinary words in
+prose, need no source and have no origins; in prose only figures, names and identifiers do.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from .rung import DECIDING, clock
 from .sentences import find_simulated
 
 MOST_ORIGINS = 4
-MOST_VALUES = 100_000  # of one result that are read; a planner is shown far fewer
+MOST_VALUES = 100_000  # read of one result; a planner sees far fewer
 
 _NAMES = re.compile(r"(?<![.!?:;\n\"'(\u2022*-])[^\S\n]([A-Z][a-z]{2,}(?: [A-Z][a-z]+)*)")
 _SPOKEN = re.compile(r"(?i)\b(?:(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)(?:[ ,-]{1,2}|\b)){2,}")
 _MOMENTS = re.compile(r"(?i)(jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*|\w{3,6}day")
 _CLOCKS = {"", "/now", "/runtime_state", "/runtime_state/now"}
 _IDENTIFYING = re.compile(r"\d\d|@")
-"""The value of a key that no schema names and that is looked up: it stands for a thing, not for a field."""
+"""An unknown key that matches is a thing's key, not a field, and is traced as a value."""
 _ENDS_OF_DAY = ("0:00", "00:00", "23:59")
 
 
 class Traced(NamedTuple):
-    """Origins by call id and JSON path of an argument, and `made_up`, `unsupported`, `ambiguous`, `simulated` notes."""
+    """Origins by call id and argument pointer, and notes `made_up`, `unsupported`, `ambiguous`, `simulated`."""
 
     origins: Origins
     notes: list[Note]
@@ -58,10 +58,10 @@ class Traced(NamedTuple):
 def trace(
     steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str], JsonObject], *, origins: bool = True
 ) -> Traced:
-    """Return where the arguments of the plan, and what the answer states, come from; without `origins` what is chosen.
+    """Return the origins of the plan's arguments and of statements in the answer; without `origins` only chosen values.
 
-    The state is searched only for values that no other source holds, and for values that simulated results repeat.
-    `parameters_of` is from a tool's name to its arguments' schema, which must not be changed in place.
+    The state is searched only for values without another source, and for values that simulated results repeat.
+    `parameters_of` maps a tool's name to its arguments' schema, which must not be mutated.
     """
     traced = _Trace(sources, parameters_of).run(steps, origins=origins)
     values = [each["data"]["value"] for each in notes_of(traced.notes, "made_up", "unsupported")]
@@ -81,7 +81,7 @@ def trace(
 
 
 def trace_with(toolkit: Iterable[ToolSpec], steps: Sequence[Step], *, origins: bool = True, **begin: Any) -> Traced:
-    """Trace with the schemas and contracts of these tools; `begin` is the rest of `Sources`."""
+    """Trace with the schemas and contracts of these tools; `begin` are the other fields of `Sources`."""
     tools = {tool.name: tool for tool in toolkit}
     begin["reads"] = {name: each.contract.result_keys for name, each in tools.items() if each.contract is not None}
     begin["reading"] = [name for name, each in tools.items() if each.reads]
@@ -90,14 +90,14 @@ def trace_with(toolkit: Iterable[ToolSpec], steps: Sequence[Step], *, origins: b
 
 
 def is_planned(step: Step) -> bool:
-    """Return whether a call's outcome is ok: it belongs to the plan."""
+    """Return whether a step belongs to the plan: its outcome is ok."""
     return "outcome" in step and step["outcome"]["status"] == "ok"
 
 
 _NOWHERE = Mark("chosen", "planner")
 _KINDS = ("planner", "task", "conversation", "result", "state")
 _Argument: TypeAlias = tuple[Place, Json, list[Mark]]
-"""An argument's place, its value, and where it comes from."""
+"""An argument's place, value, and origins."""
 
 
 @dataclass(slots=True)
@@ -109,13 +109,13 @@ class _Trace:
     real: dict[str, list[Mark]] = field(default_factory=dict)
     made: dict[str, list[Mark]] = field(default_factory=dict)
     repeated: Mapping[tuple[str, str | int], Mark] = field(default_factory=dict)
-    """From a number of a simulated result, with its key, to the place of the given state that it repeats."""
-    texts: list[tuple[str, Mark]] = field(default_factory=list)  # real texts of several words
+    """A number of a simulated result, with its key, to the place of the given state that it repeats."""
+    texts: list[tuple[str, Mark]] = field(default_factory=list)  # real texts with several words
     ledger: OriginMap = field(init=False)  # the task state with its made-up parts
     _unbooked: list[tuple[Step, int, int]] = field(init=False)  # (step, number, attempt): not in the ledger yet
     predicted: set[str] = field(default_factory=set)
-    """Forms that a simulated write was the first to give: an id that the real one will draw, a status."""
-    claimed: dict[str, list[Mark]] = field(default_factory=dict)  # other models' words, which prove nothing
+    """Forms that a simulated write gave first: an id that the real one will assign, a status."""
+    claimed: dict[str, list[Mark]] = field(default_factory=dict)  # words of other models, which are no evidence
     known: Knowledge = field(init=False)
 
     def __post_init__(self) -> None:
@@ -124,7 +124,7 @@ class _Trace:
         self._open()
 
     def run(self, steps: Sequence[Step], *, origins: bool) -> Traced:
-        """Read everything in the order in which it became known."""
+        """Process all sources and steps in the order in which they became known."""
         self._begin()
         traced = Traced({}, [])
         for number, step in enumerate(steps, 1):
@@ -169,7 +169,7 @@ class _Trace:
         self._unbooked: list[tuple[Step, int, int]] = []
 
     def _hear(self, message: AnyMessage, *, is_task: bool) -> None:
-        """Make a message's values known; another model's are known only as said."""
+        """Add a message's values to the known ones; those of other models only as claims."""
         rung, text, is_model = rung_of(message), text_of(message), isinstance(message, AIMessage)
         for call in getattr(message, "tool_calls", ()) if rung is not None else ():
             self._look(call["name"], call["args"])
@@ -191,7 +191,7 @@ class _Trace:
         self._read(text if result is None else result, lambda _: mark, invented, trusted)
 
     def _read(self, result: Json, mark_at: Callable[[Place], Mark], invented: bool, trusted: bool = False) -> None:
-        """Make the scalars of a result, or a text, known."""
+        """Add the scalars of a result, or a text, to the known values."""
         for place, value in islice(scalars(result, keys=True), MOST_VALUES):
             self._add(value, mark_at(place), invented=invented, trusted=trusted)
         if not invented and isinstance(result, dict | list | int | float):
@@ -202,7 +202,7 @@ class _Trace:
         self.predicted |= {form for form in forms if all(mark.source == "state" for mark in self.made.get(form, ()))}
 
     def _book(self, step: Step, number: int, attempt: int = 0) -> list[_Argument]:
-        """Return the origins of a step's arguments, then make its result known."""
+        """Return the origins of a step's arguments, then add its result to the known values."""
         if "outcome" not in step:
             return []
         arguments, outcome = self._look(step["call"]["name"], step["call"]["args"]), step["outcome"]
@@ -226,7 +226,7 @@ class _Trace:
                 by = rung if invented or not outcome.get("supposed") else "model"
                 self._add(value, Mark("chosen", "state", operation["path"], number, by, attempt), invented=True)
         self._unbooked.append((step, number, attempt))
-        if self.ledger.has_doubts or is_supposed(outcome):  # before the first doubt nobody asks the ledger
+        if self.ledger.has_doubts or is_supposed(outcome):  # the ledger is not needed before the first doubt
             for each, at_step, at_attempt in self._unbooked:
                 with suppress(PatchConflict):
                     self.ledger.book([each], first=at_step, attempt=at_attempt)
@@ -234,7 +234,7 @@ class _Trace:
         return arguments
 
     def _read_repeated(self, result: Json) -> None:
-        """Make known the numbers of a simulated result that repeat the given state under the same key."""
+        """Add the numbers of a simulated result that repeat the given state under the same key."""
         read = scalars(result) if self.repeated else ()
         keyed = ((place[-1], each) for place, each in read if place and type(each) in (int, float))
         if known := {key: each for key, each in keyed if (canonical(each), key) in self.repeated}:
@@ -242,7 +242,7 @@ class _Trace:
             self.known.results.append(Result(known, lambda place: marks[place[-1]]))
 
     def _basis(self, tool: str, rung: str) -> Mark | None:
-        """Return a made-up place of the state that a rule has computed a result from, as far as is known."""
+        """Return the made-up place of the state from which a rule may have computed a result, or None."""
         if rung not in DECIDING:
             return None
         reads = self.sources.reads.get(tool) if rung == "contract" else None
@@ -253,8 +253,8 @@ class _Trace:
         return None
 
     def _add(self, value: Json, mark: Mark, *, invented: bool, trusted: bool = False) -> None:
-        """Make a scalar known; a repeated invention stays one, unless a user or a real tool repeats it (`trusted`)."""
-        real, made, new = self.real, self.made, [mark]  # lists are shared by forms, and never changed
+        """Add a scalar; a repeated invention remains one, unless a user or a real tool repeats it (`trusted`)."""
+        real, made, new = self.real, self.made, [mark]  # forms share lists, which are never mutated
         chosen = [mark._replace(kind="chosen")] if invented or made else new
         for form in forms_of(value):
             if (known := real.get(form)) is not None:
@@ -270,7 +270,7 @@ class _Trace:
             self.texts.append((value, mark))
 
     def _look(self, tool: str, args: JsonObject) -> list[_Argument]:
-        """Return the origin of each argument, and make values without a source known as made up."""
+        """Return the origins of the arguments, and add values without a source as made up."""
         arguments: list[_Argument] = []
         self.known.about = self.sources.about.get(tool, "")
         offered, writes = offered_by(self.parameters_of(tool)), tool not in self.sources.reading
@@ -285,14 +285,14 @@ class _Trace:
             if marks[:1] == [_NOWHERE]:
                 self._add(value, _NOWHERE, invented=True)
             elif marks and marks[0].kind == "derived" and len(atoms := atoms_of(value)) == 1:
-                whole = atoms[0].wholes[0]  # the next one may follow from it
+                whole = atoms[0].wholes[0]  # later values may be derived from it
                 self.real.setdefault(whole, marks[:1])
                 number = float(whole) if whole.replace(".", "", 1).isdecimal() else 0.0
                 self.known.computed.append(Number(number, whole, marks[0]))
         return arguments
 
     def _origins(self, offered: Offered, args: JsonObject, place: Place, value: Json, *, writes: bool) -> list[Mark]:
-        """Return the origin of a value; it is chosen if one part of it that needs a source is."""
+        """Return the origins of a value; it is chosen if one of its parts has no source but needs one."""
         if value is None or isinstance(value, bool):
             about = offered.field(place)
             free = not value or not writes or about.must or about.default is value
@@ -305,7 +305,7 @@ class _Trace:
             return [_NOWHERE]  # its end was not read
         if found := self._phrase(str(value)):
             return [found]
-        about, marks = offered.field(place), list[Mark]()  # most values are stated, and need not be looked up there
+        about, marks = offered.field(place), list[Mark]()  # after the common case of stated values
         is_prose = about.is_prose(str(value))
         for atom in atoms:
             stated = self._source(atom, value, about, args)
@@ -320,16 +320,16 @@ class _Trace:
         return self.made[whole] if whole in self.made and len(marks) < len(atoms) else marks
 
     def _source(self, atom: Atom, value: Json, about: ParameterField, args: JsonObject) -> list[Mark] | None:
-        """Return the place that states a part of a value, or else the values that it is derived from."""
+        """Return the marks of a part of a value: of sources that state it, or else of values it is derived from."""
         stated = next((self.real[form] for form in atom.wholes if form in self.real), None)
         if stated is None and any(form in self.made for form in atom.wholes):
             return self.known.repeat(atom.wholes[0], about.name)
         return stated or self.known.derive(atom, value, about.name, about.about, args)
 
     def _needs_source(self, atom: Atom, value: Json, parts: int, about: ParameterField | None) -> bool:
-        """Return whether a part without a source needed one: a figure or identifier, or a word outside of prose.
+        """Return whether a part without a source needs one: figures and identifiers, and words outside of prose.
 
-        `about` is the argument of a write that is no prose.
+        `about` is the argument of a write, if it is not prose.
         """
         if not atom.is_specific:
             words = {*content_words(about.about)} if about else set[str]()
@@ -341,21 +341,21 @@ class _Trace:
         return not content_words(word) or any(each in self.real for each in (word, word.rstrip("s"), f"{word}s"))
 
     def _unknown_names(self, text: str) -> Iterator[str]:
-        """Yield the names in a text, and the figures that are spelt out in words, of which no source knows."""
+        """Yield the names and spelt-out figures of a text that no source knows."""
         yield from (each for each in _SPOKEN.findall(text) if not self._phrase(each))
         for name in dict.fromkeys(_NAMES.findall(text)):
             if not all(_MOMENTS.fullmatch(word) or self._knows(word.casefold()) for word in name.split()):
                 yield name
 
     def _phrase(self, value: str) -> Mark | None:
-        """Return the real text that holds a value of several words verbatim."""
+        """Return the mark of a real text that contains a value of several words verbatim."""
         part = fold(value)
         if " " not in part or not any(map(str.isalnum, part)):
             return None
         return next((mark for text, mark in self.texts if holds_words(fold(text), part)), None)
 
     def _unsupported(self, args: list[JsonObject]) -> Iterator[Note]:
-        """Yield figures, names and identifiers of the answer that nothing real holds, and that count no list."""
+        """Yield figures, names and identifiers of the answer that have no real source and are no list's length."""
         text, seen = NUMBERING.sub(" ", self.sources.answer), set[str]()
         if not text:
             return

@@ -1,6 +1,6 @@
 """Records of review and execution: plain JSON, checkpointed, streamed and returned."""
 
-# annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
+# annotations are evaluated here: LangGraph would evaluate texts again at each compilation
 from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
@@ -10,14 +10,14 @@ from ..state import Call, CallStatus, Filled, Json, JsonObject, Note, Patch
 Effect = Literal["read", "write", "unknown"]
 ReviewWord = Literal["allow", "ask", "refuse"]
 CallWord = Literal["ok", "error", "in_doubt", "skipped", "refused", "answered"]
-"""`skipped`: not made, for its `departure`. `refused`: not made, by the person or a rule. `answered`: not made, by the
-person, whose words are its result."""
+"""`skipped`: not made, due to its `departure`. `refused`: not made, by the person or a rule. `answered`: not made; the
+person's words are its result."""
 ExecutionWord = Literal["done", "partial", "nothing", "in_doubt"]
 DepartureCode = Literal["error", "schema", "ensures", "state", "precondition", "binding", "result", "policy"]
 
 
 class Binding(TypedDict):
-    """An argument, or a part of its text, whose value an earlier call of the plan gives."""
+    """An argument, or a part of its text, whose value comes from the result of an earlier call of the plan."""
 
     argument: str
     """JSON Pointer into the call's arguments: `/order_id`."""
@@ -28,13 +28,13 @@ class Binding(TypedDict):
     predicted: Json
     """The rehearsal's value there."""
     starts: NotRequired[list[int]]
-    """The offset of its text in the argument's text, whose rest stays as it is; missing if it is the whole."""
+    """The offset of the value in the argument's text, whose rest is kept; missing if it is the whole argument."""
 
 
 class Ambiguous(TypedDict):
-    """An argument that rests on a simulated result, and no rule says on which part of which: a person is asked.
+    """An argument that depends on a simulated result without a rule for the exact part, so that a person is asked.
 
-    It is sent as it was shown, and only if the real results are as predicted there.
+    It is sent as shown, and only if the real results equal the predicted ones there.
     """
 
     argument: str
@@ -42,16 +42,16 @@ class Ambiguous(TypedDict):
 
 
 class Hole(TypedDict):
-    """An argument of a call that takes another back, whose value that call's real result gives."""
+    """An argument of an undo call whose value comes from the real result of the undone call."""
 
     argument: str
-    """JSON Pointer into its arguments."""
+    """JSON Pointer into the undo call's arguments."""
     path: str
-    """JSON Pointer into the result of the call that is taken back."""
+    """JSON Pointer into the result of the undone call."""
 
 
 class UndoCall(TypedDict):
-    """One call that takes another back, with the predicted values in its holes."""
+    """A call that undoes another, with predicted values in its holes."""
 
     name: str
     args: JsonObject
@@ -59,16 +59,14 @@ class UndoCall(TypedDict):
 
 
 class Undo(TypedDict):
-    """The calls that undo a call."""
-
     call: Call
-    """The call that is taken back."""
+    """The call to undo."""
     status: Literal["found", "compensated", "none", "timeout"]
-    """`found`: a search has seen these calls restore the state. `compensated`: none does, and contracts name tools that
-    compensate. `none`: no way back is known. `timeout`: none was found in time."""
+    """`found`: a search has seen these calls restore the state. `compensated`: no calls do, but contracts name
+    compensating tools. `none`: no undo is known. `timeout`: none was found in time."""
     calls: list[UndoCall]
     reason: NotRequired[str]
-    """Why there is none, if that is known."""
+    """Why there is none, if known."""
 
 
 class DoneWrite(TypedDict):
@@ -77,11 +75,11 @@ class DoneWrite(TypedDict):
     call: Call
     result: Json
     inverse: Patch
-    """The patch from the state after it to the one before."""
+    """The patch from the state after it to the state before."""
     reason: str
-    """Why no way back is looked for; empty if one is."""
+    """Why no undo is searched; "" if one is."""
     undone_by: NotRequired[list[str]]
-    """Ids of the calls that a turn was to take it back with."""
+    """Ids of the calls by which a turn tried to undo it."""
 
 
 class Prediction(TypedDict):
@@ -92,11 +90,11 @@ class Prediction(TypedDict):
     rung: str
     patch: Patch
     invented: NotRequired[bool]
-    """True if a rung made it up."""
+    """Whether a rung made it up."""
     observed: NotRequired[Patch]
     """The part of the task state that a real read has shown."""
     notes: NotRequired[list[Note]]
-    """This and the following as the outcome's."""
+    """This and the following keys as in an outcome."""
     supposed: NotRequired[bool]
     evidence: NotRequired[str]
     filled: NotRequired[Filled]
@@ -106,11 +104,11 @@ class Risk(TypedDict):
     """The verdict of the role `risk` on a call."""
 
     word: ReviewWord
-    """`allow` below the band, `refuse` above it, `ask` within it and without an answer."""
+    """`allow` below the band, `refuse` above it, `ask` within it or without an answer."""
     reason: str
     p: NotRequired[float]
     key: str
-    """Digest of its evidence: the same is not asked again in a turn."""
+    """Digest of its evidence; the same evidence is judged once per turn."""
 
 
 class PlannedCall(TypedDict):
@@ -126,66 +124,64 @@ class PlannedCall(TypedDict):
     bindings: list[Binding]
     ambiguous: list[Ambiguous]
     expects: NotRequired[list[Binding]]
-    """Values of simulated results that arguments hold or are computed from, never bound, such as amounts: the real
-    results must be the predicted ones there, else the remaining calls are rehearsed again."""
+    """Values of simulated results from which arguments are copied or computed without a binding, such as amounts. If
+    the real results differ there, the remaining calls are rehearsed again."""
     notes: NotRequired[list[Note]]
-    """Doubts about it: the prediction's, and of the verdict those on this call. `made_up` are arguments that rest on
-    nothing real, without those that are bound, ambiguous, or chosen from a read."""
+    """Notes on the call: the prediction's, and those of the verdict. `made_up` are arguments without a real source,
+    except those that are bound, ambiguous, or chosen from a read."""
     derived: NotRequired[list[str]]
-    """Arguments that follow from others by one operation, each with it: `amount: 29 = 2 × 14.5`."""
+    """Arguments derived from other values by one operation: `amount: 29 = 2 × 14.5`."""
     sources: NotRequired[list[str]]
-    """Where arguments come from that do not stand in the task: `sku: from the result of findItems`."""
+    """Sources of arguments that are not in the task: `sku: from the result of findItems`."""
     answered: NotRequired[Json]
-    """The person's words, which are the call's result: it is not made."""
+    """The person's words as the call's result; the call is not made."""
     rehearse_after: bool
-    """True for a simulated read among whose results a later argument was chosen: if the real result differs, what
-    follows is rehearsed again."""
+    """Whether a later argument was chosen from the results of this simulated read; then a different real result causes
+    a new rehearsal of the remaining calls."""
     risk: NotRequired[Risk]
-    """Where the policy has writes judged."""
+    """The risk verdict, if the policy requires one for writes."""
     undo: NotRequired[Undo]
-    """Of a call that changes something: the calls that undo it."""
+    """The calls that undo it, if it changes something."""
     review: ReviewWord
     reason: str
-    """Why it is asked about or refused; empty if it is allowed."""
+    """Why it is asked about or refused; "" if it is allowed."""
 
 
 class Preview(TypedDict):
-    """The calls that will be made if it is approved."""
+    """The calls that will be made after approval."""
 
     v: int
     digest: str
-    """Of the calls with their holes, and of the state that they begin from."""
+    """Digest of the calls with their holes, and of their start state."""
     start_digest: str
     made_at: float
     """Unix time in seconds."""
     calls: list[PlannedCall]
     unjudged: NotRequired[list[str]]
-    """Ids of the calls whose risk is to be judged before a person is asked."""
+    """Ids of the calls whose risk is judged before a person is asked."""
     changes: list[str]
-    """The predicted net change of the task state, a line each."""
+    """The predicted net change of the task state, one line per change."""
 
 
 class Approval(TypedDict):
-    """A preview that may be carried out."""
-
     digest: str
     at: float
     """Unix time in seconds."""
 
 
 class Departure(TypedDict):
-    """How reality left the plan."""
+    """The way in which reality left the plan."""
 
     code: DepartureCode
     message: str
 
 
 class Drift(TypedDict):
-    """One place where a real result, or the state after it, differs from the prediction."""
+    """A place at which a real result, or the state after it, differs from the prediction."""
 
     kind: Literal["status", "schema", "value", "state"]
     path: str
-    """JSON Pointer into the result, or for a `state` into the task state."""
+    """JSON Pointer into the result, or for `state` into the task state."""
     predicted: Json
     real: Json
 
@@ -197,21 +193,21 @@ class ExecutedCall(TypedDict):
     """With its real arguments."""
     status: CallWord
     key: str
-    """Of its claim, and the idempotency key: the same for every try of this call. Empty for one that is not claimed."""
+    """Key of its claim, and idempotency key; the same for every try of this call. "" for a call without claim."""
     tries: int
     started_at: float
     ended_at: NotRequired[float]
     result: NotRequired[Json]
     by: NotRequired[Literal["tool", "person"]]
-    """Who gave the result."""
+    """The source of the result."""
     departure: NotRequired[Departure]
     drift: NotRequired[list[Drift]]
     notes: NotRequired[list[Note]]
-    """`unclear`, `undocumented` and `may_refuse`, the last of rules that are only proposed and that it breaks."""
+    """`unclear`, `undocumented`, and `may_refuse` for proposed rules that it breaks."""
     refuted: NotRequired[list[str]]
-    """Learned rules that would have refused it: they refuse no more."""
+    """Learned rules that would have refused it, and are disabled now."""
     undecided: NotRequired[bool]
-    """True for an error that is no refusal: the service was too busy."""
+    """True for an error that is not a refusal: the service was too busy."""
 
 
 class Execution(TypedDict):
@@ -221,12 +217,12 @@ class Execution(TypedDict):
     turn: int
     status: ExecutionWord
     digest: str
-    """Of the last preview that was approved; empty if none was."""
+    """Digest of the last approved preview; "" if there is none."""
     calls: list[ExecutedCall]
     left: list[Call]
     """Calls of the last plan that were not made."""
     rehearsals: int
     undo: NotRequired[list[Undo]]
-    """The calls that undo the turn's writes, the newest first; `undo_message` asks for them."""
+    """The calls that undo the turn's writes, the newest first; `undo_message` requests them."""
     fidelity: NotRequired[dict[str, dict[str, int]]]
-    """Tool to how many of its real calls the thread has made (`calls`), and how many of them drifted (`drifted`)."""
+    """Tool to the number of the thread's real calls (`calls`), and of those that drifted (`drifted`)."""

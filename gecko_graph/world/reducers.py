@@ -1,6 +1,6 @@
-"""How writes to one key of the graphs' state are merged.
+"""Reducers of the graphs' state.
 
-`delta` keeps the big keys out of every checkpoint: a saver stores what a node wrote, not the whole value every time.
+`delta` keeps large keys out of every checkpoint: a saver stores the writes of nodes, not the whole value each time.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from ..state import LOST, JsonObject, Patch, SupposedFact
 from ..values.patch import fold_patches
 
 SNAPSHOT_EVERY_TURNS = 10
-"""Writes of the outer graph between two whole values: a turn writes few, but whole states; a read fetches them all."""
+"""Outer graph's writes between two snapshots: a turn has few writes, but of whole states; a read fetches them all."""
 
 SNAPSHOT_EVERY_CALLS = 400
-"""Writes of an attempt between two whole values: it writes a small part at each call, and whole values of long attempts
-are what makes a checkpoint large (1,000 calls: 41 MB at 50, 20 MB at 400, and read three times as fast)."""
+"""An attempt's writes between two snapshots: its writes are small, and snapshots dominate the checkpoints of long
+attempts (1,000 calls: 41 MB at 50, 20 MB at 400, and three times faster to read)."""
 
 Item = TypeVar("Item")
 
 
 class _SharedDelta(DeltaChannel[Any]):
-    """A DeltaChannel that tells a lost value, and whose copies share theirs, since no reducer changes one in place.
+    """A DeltaChannel that detects a lost value, and whose copies share the value, since reducers never mutate it.
 
-    LangGraph copies all channels for each router, which for long lists takes longer than all else. A value whose
-    checkpoints were not copied, or were pruned, it reads as an empty one: here it is lost, until it is written whole.
+    LangGraph copies all channels for each router, which dominates the time for long lists. It reads a value whose
+    checkpoints were not copied, or were pruned, as an empty one; here it is marked as lost until it is written whole.
     """
 
     is_seeded = True
@@ -39,7 +39,7 @@ class _SharedDelta(DeltaChannel[Any]):
     def __init__(self, reducer: Any, typ: Any = None, *, snapshot_frequency: int) -> None:
         super().__init__(reducer, typ, snapshot_frequency=snapshot_frequency)
         if reducer.__wrapped__ is replace:
-            self.typ = type(None)  # a whole value: an empty one that is given is not one that is missing
+            self.typ = type(None)  # so that a given empty value differs from a missing one
 
     def copy(self) -> Self:
         new = type(self)(self.reducer, self.typ, snapshot_frequency=self.snapshot_frequency)
@@ -52,19 +52,19 @@ class _SharedDelta(DeltaChannel[Any]):
         return new
 
     def replay_writes(self, writes: Sequence[Any]) -> None:
-        if not self.is_seeded:  # it was written before: its first write must be among these
+        if not self.is_seeded:  # otherwise the first write must be among these
             self.value = {LOST: self.key}
         super().replay_writes(writes)
 
 
 def any_write(write: Any) -> bool:
-    """Return True: a value begins with any write."""
+    """Return True: a value may begin with any write."""
     del write
     return True
 
 
 def only_overwrite(write: Any) -> bool:
-    """Return False: a value begins with an `Overwrite`, which LangGraph applies by itself."""
+    """Return False: a value begins only with an `Overwrite`, which LangGraph applies itself."""
     del write
     return False
 
@@ -78,8 +78,8 @@ def delta(
 ) -> DeltaChannel[Any]:
     """Return a channel that is checkpointed as its writes and folded on read.
 
-    `DeltaChannel` is beta: this is the one place that makes one, so that a plain channel can take its place. `begins`
-    says whether a write can be a value's first one: a value without it is lost, and reads as `{LOST: key}`.
+    `DeltaChannel` is beta; it is created only here, so that a plain channel can replace it. `begins` tells whether a
+    write can be a value's first one; a value without such a write is lost, and reads as `{LOST: key}`.
     """
 
     @wraps(reducer)
@@ -93,16 +93,16 @@ def delta(
 
 
 def extend(old: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
-    """Append all writes in their order (reducer of lists)."""
+    """Append all writes in order (reducer of lists)."""
     if isinstance(old, Grown):
         return cast("list[Any]", old.grow(chain(*writes)))
     return _Extended(old, writes) if any(writes) else old
 
 
 class _Extended(list[Any]):
-    """A list that grew from another and took over its index for `find`; only one list owns an index.
+    """A list that grew from another and took over its index for `find`, which only one list owns.
 
-    Outside of a process it is a plain list.
+    It is pickled as a plain list.
     """
 
     __slots__ = ("_indexes",)
@@ -114,7 +114,7 @@ class _Extended(list[Any]):
         self._indexes = [old.take_index()] if isinstance(old, _Extended) else []
 
     def take_index(self) -> tuple[dict[str, Any], int]:
-        """Take the items by key, and their number; no other list holds them, since two runs may extend one list."""
+        """Take and clear the index and its number of items, since two runs may extend the same list."""
         try:
             return self._indexes.pop()
         except IndexError:
@@ -132,12 +132,12 @@ class _Extended(list[Any]):
 
 
 class Grown(Sequence[Item]):
-    """A list that only grows, and shares its items with what it grew from: one more costs the same at any length.
+    """A list that only grows, and shares items with its predecessor: appending costs the same at any length.
 
-    The items are in runs, the oldest first; a run joins the one before it that is no longer, so that they are few.
+    The items are in runs, the oldest first; a run merges with a previous one that is not longer, so that there are few.
 
     Args:
-        key: By what `find` looks for an item, if it does.
+        key: The key of an item for `find`.
     """
 
     __slots__ = ("_count", "_key", "_runs")
@@ -147,7 +147,7 @@ class Grown(Sequence[Item]):
         self._runs: tuple[_Run[Item], ...] = ()
 
     def grow(self, items: Iterable[Item]) -> Grown[Item]:
-        """Return the list with more items; this one stays as it is."""
+        """Return the list with more items; this one is unchanged."""
         added, runs = [*items], self._runs
         by_key = {self._key(item): item for item in reversed(added)} if self._key else {}
         grown, grown._count = Grown(self._key), self._count + len(added)
@@ -192,7 +192,7 @@ class _Run(NamedTuple, Generic[Item]):
 
 
 class GrownMap(Mapping[str, Item]):
-    """A mapping that only grows, as `Grown` does; what a key has first stays."""
+    """A mapping that only grows, like `Grown`; a key keeps its first value."""
 
     __slots__ = ("_pairs",)
 
@@ -200,7 +200,7 @@ class GrownMap(Mapping[str, Item]):
         self._pairs: Grown[tuple[str, Item]] = Grown(itemgetter(0)) if pairs is None else pairs
 
     def grow(self, more: Mapping[str, Item]) -> GrownMap[Item]:
-        """Return the mapping with more keys; this one stays as it is."""
+        """Return the mapping with more keys; this one is unchanged."""
         return GrownMap(self._pairs.grow(pair for pair in more.items() if pair[0] not in self))
 
     def __getitem__(self, key: str) -> Item:
@@ -217,7 +217,10 @@ class GrownMap(Mapping[str, Item]):
 
 
 def find(items: Sequence[Item], wanted: str, key: Callable[[Item], str]) -> Item | None:
-    """Return the first item with this key, of which a channel's list has one kind; each item is read once."""
+    """Return the first item with this key.
+
+    A list of a channel caches its keys, so it must always be searched with the same `key` function.
+    """
     if isinstance(items, Grown):
         return items.first(wanted)
     if isinstance(items, _Extended):
@@ -233,14 +236,14 @@ def replace(old: Any, writes: Sequence[Any]) -> Any:
 def gather_facts(
     old: Mapping[str, SupposedFact], writes: Sequence[Mapping[str, SupposedFact]]
 ) -> dict[str, SupposedFact]:
-    """Merge supposed facts, the oldest first; the first of a key stays (reducer)."""
+    """Merge supposed facts, the oldest first; the first value of a key is kept (reducer)."""
     if isinstance(old, GrownMap):
         return cast("dict[str, SupposedFact]", reduce(GrownMap.grow, writes, old))
     return reduce(lambda merged, write: {**merged, **write, **merged}, writes, dict(old))
 
 
 def fold_state(old: JsonObject, writes: Sequence[Patch | JsonObject]) -> JsonObject:
-    """Apply patches to an attempt's task state in their order; an object is the whole state (reducer).
+    """Apply patches to an attempt's task state in order; an object replaces the state (reducer).
 
     Nodes write patches; an edit of a paused attempt, as in Studio, writes the whole state.
     """
@@ -250,7 +253,7 @@ def fold_state(old: JsonObject, writes: Sequence[Patch | JsonObject]) -> JsonObj
 
 
 def is_whole(write: Patch | JsonObject) -> bool:
-    """Return whether a write to an attempt's task state is the whole state, also as a patch of it."""
+    """Return whether a write to an attempt's task state replaces the whole state."""
     return isinstance(write, dict) or any(each["path"] == "" for each in write)
 
 

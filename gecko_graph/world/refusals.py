@@ -1,6 +1,6 @@
-"""Refusals that a thread knows of, by a service or a person: the same call is not proposed again.
+"""Refusals known in a thread, by a service or a person; the same call is not proposed again.
 
-A service's holds while nothing is known to have changed, a person's until the user speaks again.
+A service's refusal holds until something may have changed, a person's until the user speaks again.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ Get = Callable[[str], ToolSpec | None]
 
 
 def is_same_call(one: Any, other: Any) -> bool:
-    """Return whether two calls are of one tool with the same arguments, whatever their ids."""
+    """Return whether two calls have the same tool and arguments."""
     return one["name"] == other["name"] and json_equal(one["args"], other["args"])
 
 
 def rejected_step(call: Call, reason: str) -> Step:
-    """Return a call that a person has rejected as a step: nobody has made it."""
+    """Return the step of a call that a person has rejected, and that was not made."""
     outcome: Outcome = {
         "status": "error", "result": reason, "patch": [], "rung": PERSON, "simulated": True, "passed": [],
     }  # fmt: skip
@@ -43,7 +43,7 @@ def rejected_step(call: Call, reason: str) -> Step:
 
 
 def find_refusal(call: Call, state: AttemptState, get: Get) -> tuple[str, bool] | None:
-    """Return as `find_last`; of this turn only the start of an attempt can hold a refusal: writes are simulated."""
+    """Return as `find_last`; in this turn only replayed steps can be refusals, since writes are simulated."""
     messages, replayed = state.get("conversation", ()), state.get("replayed")
     if not messages and not replayed:
         return None
@@ -57,10 +57,10 @@ def find_refusal(call: Call, state: AttemptState, get: Get) -> tuple[str, bool] 
 
 
 def find_last(call: Call, made: Iterable[tuple[Any, bool]], get: Get) -> tuple[str, bool] | None:
-    """Return by which error this very call was really refused, and whether the user has spoken since.
+    """Return the error by which this call was really refused, and whether the user has spoken since.
 
-    None once a write has succeeded, or a read differed; of what a person has rejected once it was made. `made` are
-    steps, each with whether it is of an earlier turn.
+    None if a write has succeeded or a read differed since; for a person's rejection, if the call was made since. `made`
+    are steps, each with whether it is of an earlier turn.
     """
     found: tuple[str, bool] | None = None
     shown: dict[str, str] = {}
@@ -82,7 +82,7 @@ def find_last(call: Call, made: Iterable[tuple[Any, bool]], get: Get) -> tuple[s
 def complain(call: Call, state: AttemptState, get: Get) -> list[Complaint]:
     """Return the complaint about a write that was really refused, or a call that a person has rejected.
 
-    None once it is made again if the user spoke.
+    Empty if the call is repeated after the user spoke.
     """
     known = find_refusal(call, state, get)
     if known and _reads(get, call["name"]) and not known[0].startswith(REJECTED):
@@ -91,7 +91,7 @@ def complain(call: Call, state: AttemptState, get: Get) -> list[Complaint]:
 
 
 def tell(call: Call, known: tuple[str, bool] | None, *, is_told: bool) -> list[Complaint]:
-    """Return the complaint about a call that is `known` to be refused, unless the user spoke and it `is_told`."""
+    """Return the complaint about a call `known` to be refused; none if the user spoke and the planner was told."""
     if known is None or (known[1] and is_told):
         return []
     told = (OTHER if known[0].startswith(REJECTED) else SAME) + known[0] + AGAIN * known[1]

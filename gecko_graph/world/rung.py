@@ -1,6 +1,6 @@
-"""A call on its way to an answer: its request, the contract that gates it, and what a rung is.
+"""The request of a call, the contract gate in front of the rungs, and the interface of a rung.
 
-A contract gates every rung (ToolGate, sections 3.2 and 3.4); without arguments it says which tools a state admits.
+A contract gates every rung (ToolGate, sections 3.2 and 3.4); without arguments it tells which tools a state admits.
 """
 
 from __future__ import annotations
@@ -39,52 +39,52 @@ from .refusals import REJECTED, find_refusal, is_same_call
 __all__ = ["NO_ANSWER", "Answer", "Pass", "Reality", "Rung", "RungGenerator", "RungRequest", "RungResult", "clock"]
 
 DECIDING = ("contract", "python")
-"""Rungs that know what a call changes: by the tool's contract, or by its `simulate` function."""
+"""Rungs that know a call's changes: by the tool's contract, or by its `simulate` function."""
 
 REASON_CHARS = 300
-"""Of one reason why tools are closed."""
+"""Characters of one reason for closed tools."""
 
 _KEY_ERROR = re.compile(r"(?:KeyError[:(] ?)?(?P<key>'[^']{1,60}')\)?")
 
 AGAIN = "Only if the user wants it all the same, make the same call again: a person decides about it."
 
 NO_ANSWER = "the simulated tool gave no usable answer"
-"""The error of a call that a rung failed to answer, and no other may."""
+"""The error of a call that a rung failed to answer and no other rung may answer."""
 
 
 class Reality(NamedTuple):
-    """What is known of the task state without what the attempt's simulated calls have changed."""
+    """The known part of the task state without the changes by the attempt's simulated calls."""
 
     state: JsonObject
     is_whole: bool
-    """False if such a call has succeeded whose change no rung knows."""
+    """False if a simulated call has succeeded whose changes no rung knows."""
 
 
-@dataclass(slots=True, kw_only=True, eq=False)  # not frozen: that makes one three times as slowly, several a call
+@dataclass(slots=True, kw_only=True, eq=False)  # frozen takes three times as long, several times per call
 class RungRequest:
-    """One validated call to be answered. It is not to be changed.
+    """A validated call that is to be answered. It must not be mutated.
 
     Args:
-        tool: The tool that is called.
-        call: The call; its arguments passed the rules.
-        state: The task state before the call; a user's rung is given a copy.
-        facts: What earlier simulated reads supposed, by `fact_key`.
+        tool: The called tool.
+        call: The call; its arguments are valid.
+        state: The task state before the call; a user's rung gets a copy.
+        facts: Facts supposed by earlier simulated reads, by `fact_key`.
         context: The run's knobs.
         where: Turn and attempt, for the models; their questions are numbered if they are asked.
-        has_simulator: True if a model can be asked for the role `simulator`.
+        has_simulator: Whether there is a model for the role `simulator`.
         contract: The tool's contract on this call, with its preconditions met or unclear; None if it has none.
-        unclear: Preconditions that could not be evaluated, each with the reason.
-        reality: Of a read that runs for real, what is known without the attempt's own changes; None if it has none.
+        unclear: Preconditions that could not be evaluated, with the reason.
+        reality: For a read that runs for real, the known state without the attempt's own changes; None if it has none.
         steps: The turn's steps before the call.
-        untrusted: Returns the places of the state that are only supposed.
+        untrusted: Returns the supposed places of the state.
         writes: Names of the turn's tools that are known to change something.
-        earlier: What real calls of earlier turns have shown.
-        before: The task state before the steps; not to be changed.
-        warned: Refusals that the call may meet, of which none is certain.
-        overruled: Learned rules that refuse it, and that it is made in spite of.
-        told: What else the rung must know, for a model.
-        unread: Places that reads which run for real would show, not in the state; `shows` names the reads by place.
-        made: What the call has really come to: it fills what the contract leaves open. None before it is made.
+        earlier: Results of real calls of earlier turns.
+        before: The task state before the steps; must not be mutated.
+        warned: Refusals that the call may meet; none is certain.
+        overruled: Learned rules that refuse the call, which is made in spite of them.
+        told: A further hint for a model.
+        unread: Places missing in the state that reads which run for real would show; `shows` names these reads.
+        made: The real answer, which fills the open parts of a contract's answer; None before the call is made.
     """
 
     tool: ToolSpec
@@ -111,14 +111,14 @@ class RungRequest:
 
     @property
     def calls(self) -> list[JsonObject]:
-        """The turn's calls before this one that ran, oldest first, each `{"name", "args", "status", "result"}`."""
+        """The turn's earlier calls that ran, oldest first, each `{"name", "args", "status", "result"}`."""
         return clone(answered_calls(self.steps))
 
 
 def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
     tool, steps = toolkit[call["name"]], state.get("steps", [])
     is_real, shown = runs_for_real(tool, scope.context), state.get("offered_tools")
-    silent = tool.contract is None or (tool.is_learned and not tool.contract.answers)  # it only guards: a model answers
+    silent = tool.contract is None or (tool.is_learned and not tool.contract.answers)  # it only guards; a model answers
     asked = silent and not tool.reads and scope.has_model("simulator")
     others = (toolkit if shown is None else pick_tools(toolkit, shown)) if asked else ()
     reads = {each.name for each in toolkit if each.reads} if asked else ()
@@ -147,7 +147,7 @@ Gated: TypeAlias = tuple[RungRequest, Answer | None]
 
 
 def find_writes(tools: Iterable[ToolSpec], steps: Sequence[Step]) -> list[str]:
-    """Return the names of the tools that are known to write: it is stated, or they have changed something."""
+    """Return the names of the tools that are known to write: by their effect, or by a change they have made."""
     perhaps = [tool for tool in tools if not tool.reads]
     is_open = any(tool.effect is None for tool in perhaps)
     made = ((step["call"]["name"], step.get("outcome")) for step in (steps if is_open else ()))
@@ -156,14 +156,14 @@ def find_writes(tools: Iterable[ToolSpec], steps: Sequence[Step]) -> list[str]:
 
 
 def find_warnings(call: Call, state: AttemptState, tool: ToolSpec, toolkit: Toolkit) -> list[str]:
-    """Return refusals that a write may meet, as real calls have met them, here or in other threads."""
+    """Return refusals that a write may meet, as seen in real calls of this thread or others."""
     known = find_refusal(call, state, toolkit.get)
     told = [REFUSED + known[0]] if known and not known[0].startswith(REJECTED) else []
     return list(dict.fromkeys([*told, *(tool.lessons.warnings(call["args"]) if tool.lessons else ())]))
 
 
 def _find_unread(state: JsonObject, toolkit: Toolkit, context: GeckoContext) -> list[tuple[str, ...]]:
-    """Return the places that only reads show and none has shown: what they hold is unknown, not empty."""
+    """Return places that only reads can show and none has shown; their content is unknown, not empty."""
     observing = [tool for tool in toolkit.observing if runs_for_real(tool, context)]
     if not observing:
         return []
@@ -197,7 +197,7 @@ def find_reality(before: JsonObject, steps: Iterable[Step], toolkit: Toolkit) ->
 
 
 def untrusted_of(state: AttemptState) -> Untrusted:
-    """Return the function that finds what is only supposed of an attempt's state; it looks once."""
+    """Return a function that finds the supposed places of an attempt's state, once."""
     found: list[Sequence[str]] = []
 
     def look() -> Sequence[str]:
@@ -209,18 +209,18 @@ def untrusted_of(state: AttemptState) -> Untrusted:
 
 
 def runs_for_real(tool: ToolSpec, context: GeckoContext) -> bool:
-    """Return whether a rehearsal may run the tool: a read opened by name, or stated to be one under `reads="real"`."""
+    """Return whether a rehearsal may run the tool: a read that is opened, or stated as one under `reads="real"`."""
     opened = tool.opened or (context.reads == "real" and tool.stated)
     return opened and tool.reads and tool.real is not None
 
 
 def is_real(step: Step) -> bool:
-    """Return whether a step is a call that was really made."""
+    """Return whether a step's call was really made."""
     return "outcome" in step and not step["outcome"]["simulated"]
 
 
 def answered_calls(steps: Sequence[Step]) -> list[JsonObject]:
-    """Return the calls that ran, as checks and contracts see them: name, args, status, result."""
+    """Return the calls that ran, in the form for checks and contracts: name, args, status, result."""
     ran = ((step["call"], step["outcome"]) for step in steps if "outcome" in step)
     return [
         {"name": call["name"], "args": call["args"], "status": outcome["status"], "result": outcome["result"]}
@@ -229,13 +229,13 @@ def answered_calls(steps: Sequence[Step]) -> list[JsonObject]:
 
 
 def refuse(outcome: Outcome, reason: str, category: Category) -> Outcome:
-    """Return the outcome of a result that is not committed: an error, and no change."""
+    """Return the outcome of a result that is not committed: an error without changes."""
     kept = cast("Outcome", {key: value for key, value in outcome.items() if key != "observed"})
     return {**without_change(kept, reason), "status": "error", "result": f"refused: {reason}", "category": category}
 
 
 def open_contract(request: RungRequest, contract: Contract | None = None) -> ContractRun:
-    """Return a contract of the request's tool opened on its call and state: its own, which it has, or the derived."""
+    """Return a contract opened on the request's call and state; by default the tool's own."""
     contract = contract or request.tool.contract
     assert contract is not None
     opened = contract.open(
@@ -254,10 +254,10 @@ def open_contract(request: RungRequest, contract: Contract | None = None) -> Con
 def gate(request: RungRequest, *, overruled: bool = False) -> Gated:
     """Return the request with its contract opened, and the error of a call that must not run.
 
-    The contract is opened in the request itself. A broken precondition is the tool's own error, on every rung. One that
-    cannot be evaluated refuses the call only under `unclear="refuse"` or `gate="strict"`; else it goes with the
-    request, and the rung that answers decides. So do those that the contract skips by `pass`, unless the tool only
-    reads. What was learned refuses no more once the same call is made again, or it was `overruled`.
+    The contract is set in the request itself. A broken precondition is the tool's own error, on every rung. A
+    precondition that cannot be evaluated refuses the call only under `unclear="refuse"` or `gate="strict"`; otherwise
+    it is noted in the request, and the answering rung decides. So are those that the contract skips by `pass`, unless
+    the tool only reads. A learned rule no longer refuses if the same call is repeated, or was `overruled`.
     """
     if request.tool.contract is None:
         return request, None
@@ -278,7 +278,7 @@ def gate(request: RungRequest, *, overruled: bool = False) -> Gated:
 
 
 def _gate_learned(request: RungRequest, run: ContractRun, refusal: Refusal | None, *, overruled: bool) -> Gated:
-    """Return as `gate`: what a learned contract does not know stays open, and is no doubt about the call."""
+    """Return as `gate`; unknown parts of a learned contract stay open, without a note of doubt."""
     request.contract, run.unknown = run, run.unknown or next(iter(run.unclear), None)
     warned, rules = [*request.warned, *map(tell_rule, run.warned)], list[str]()
     if refusal is not None:
@@ -292,14 +292,14 @@ def _gate_learned(request: RungRequest, run: ContractRun, refusal: Refusal | Non
 
 
 def _is_made_again(request: RungRequest) -> bool:
-    """Return whether a learned rule has refused this very call in the same attempt."""
+    """Return whether a learned rule has refused the same call in this attempt."""
     same = (step for step in request.steps if "outcome" in step and is_same_call(step["call"], request.call))
     found = (each for step in same if step["outcome"]["simulated"] for each in step["outcome"].get("violations", ()))
     return any("evidence" in each for each in found)
 
 
 def standing(run: ContractRun, said: Refusal | ContractAnswer | None = None) -> JsonObject:
-    """Return the marks of an answer: the evidence that it rests on, how it goes out over HTTP, its blanks."""
+    """Return the marks of an answer: the contract's evidence, its HTTP response, its blanks."""
     more: JsonObject = {} if run.status == "written" else {"evidence": run.status}
     if said is not None and said.http:
         more["http"] = dict(said.http)
@@ -310,13 +310,13 @@ def standing(run: ContractRun, said: Refusal | ContractAnswer | None = None) -> 
 
 
 def unchecked(unclear: Sequence[str]) -> Answer:
-    """Return the error of a call whose conditions cannot be evaluated."""
+    """Return the error of a call whose preconditions cannot be evaluated."""
     more = {"notes": [note("unclear", each) for each in unclear], "category": "state_dependency"}
     return Answer("error", f"refused: a precondition could not be evaluated: {'; '.join(unclear[:3])}", [], more=more)
 
 
 def find_gated(tools: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
-    """Return the tools whose contracts have requirements that need no arguments."""
+    """Return the tools whose contracts have requirements that do not depend on arguments."""
     return tuple(tool for tool in tools if tool.contract is not None and tool.contract.is_gated and not tool.is_learned)
 
 
@@ -330,8 +330,12 @@ def find_closed(
 ) -> dict[str, Admissibility]:
     """Return the tools that are not known to be admissible in a task state, by name (ToolGate, equation 9).
 
-    `gated` is what `find_gated` returned: no other tool needs a look. `steps` are the turn's so far, the rest is as for
-    `Contract.open`.
+    Args:
+        gated: The result of `find_gated`; other tools need no check.
+        state: The task state.
+        seed: As for `Contract.open`.
+        steps: The turn's steps so far.
+        untrusted: Returns the supposed places of the state.
     """
     contracts = {tool.name: tool.contract for tool in gated if tool.contract}
     calls = answered_calls(steps) if any(one.reads_calls for one in contracts.values()) else ()
@@ -341,13 +345,13 @@ def find_closed(
 
 
 def find_masked(closed: Mapping[str, Admissibility], context: GeckoContext) -> dict[str, str]:
-    """Return the tools that are not bound for the planner's next message, by name with the reason."""
+    """Return the tools that are not bound for the planner's next message: name to reason."""
     words = {"note": (), "mask": ("no",), "strict": ("no", "unknown")}[context.gate]
     return {name: found.reason for name, found in closed.items() if found.word in words}
 
 
 def format_closed(closed: Mapping[str, Admissibility], *, budget: int) -> str:
-    """Return which tools the state does not admit, with all reasons; those that are unknown are left out."""
+    """Return the tools that the state does not admit, with all reasons; unknown ones are left out."""
     reasons: dict[str, list[str]] = {}
     for name, found in closed.items():
         if found.word == "no":
@@ -358,7 +362,7 @@ def format_closed(closed: Mapping[str, Admissibility], *, budget: int) -> str:
 
 
 def in_words(error: str) -> str:
-    """Return a tool's error as words: a JSON object's texts, and of a bare `'id'`, a KeyError's text, what it means."""
+    """Return a tool's error in words: the texts of a JSON object, or an explanation of a KeyError's bare `'id'`."""
     with suppress(ValueError, RecursionError):
         fields = json.loads(error)
         if isinstance(fields, dict) and fields:
@@ -377,12 +381,12 @@ class Rung:
     """One step of the ladder, which may answer a call.
 
     Args:
-        name: Its name in contexts and records. The name of a built-in rung replaces that one.
+        name: Its name in contexts and records. The name of a built-in rung replaces that rung.
         answer: A plain function of a `RungRequest`. It returns an `Answer` or a `Pass`, or is a generator that yields
-            lists of `Ask` and `Work` and is sent their replies. Whatever waits goes into a `Work`.
-        invents: True if its answers are made up: they are marked, kept as supposed facts, and an error changes
+            lists of `Ask` and `FunctionCall` and receives their replies. Blocking work goes into a `FunctionCall`.
+        invents: Whether its answers are made up: they are marked and kept as supposed facts, and an error changes
             nothing.
-        simulated: False if the real tool runs. What goes wrong there is the tool's error: no other rung is tried.
+        simulated: False if the real tool runs; its failure is the tool's error, and no other rung is tried.
 
     Raises:
         GeckoError: The name is empty, or `answer` is not such a function.
@@ -397,4 +401,4 @@ class Rung:
         if not isinstance(self.name, str) or not self.name or not callable(self.answer):
             raise GeckoError(f"Rung({self.name!r}, {self.answer!r}): expected a name and a function")
         if inspect.iscoroutinefunction(self.answer):
-            raise GeckoError(f"Rung {self.name!r}: answer must not be async: yield [Work(function=...)]")
+            raise GeckoError(f"Rung {self.name!r}: answer must not be async: yield [FunctionCall(function=...)]")

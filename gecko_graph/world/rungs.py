@@ -1,8 +1,8 @@
 """The rungs without a model: `real`, `contract`, `python`, `example`, `schema` (ToolGate, section 3.2; paper, A.4).
 
-A real read stands beside a rehearsal's own changes, which reality does not have. So its contract or `simulate` is asked
-twice, in the attempt's state and in `Reality`. Where it says the same, the real result stands; if not, the
-difference is laid over the real result. What cannot be decided so is marked `stale`.
+A real read does not show a rehearsal's own changes. So its contract or `simulate` is evaluated twice, in the attempt's
+state and in `Reality`. If both agree, the real result is used; if not, their difference is applied to the real result.
+If that is impossible, the result is marked `stale`.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ from .shown import close_read, find_partly_known, forget_shown, note_shown
 
 
 def contract_rung(request: RungRequest) -> RungResult:
-    """Return the contract's own answer; pass if it has no effects and no result.
+    """Return the contract's own answer; pass if it has neither effects nor a result.
 
-    With a precondition that could not be evaluated it refuses the call: it would apply effects that nothing guards.
-    So it does if its answer cannot be evaluated: another rung would make one up.
+    If a precondition or the answer could not be evaluated, the call is refused: its effects would be unguarded, and
+    another rung would make up an answer.
     """
     run = request.contract
     if run is None:
@@ -74,14 +74,14 @@ def contract_rung(request: RungRequest) -> RungResult:
 
 
 def _not_evaluated(request: RungRequest, failure: EvaluationFailed) -> RungResult:
-    """Return why a contract does not answer: a learned one knows less than it seems, a written one is wrong."""
+    """Return why a contract does not answer: a learned one is incomplete, a written one is wrong."""
     if request.tool.has_learned_answers:
         return Pass(f"the contract does not know: {failure}")
     return unchecked([*request.unclear, f"the contract cannot be evaluated: {failure}"])
 
 
 def _with_result(request: RungRequest, answer: ContractAnswer) -> ContractAnswer:
-    """Return an answer with its open places: of a call that was made they have the real result."""
+    """Return an answer with its open places; for a call that was made these are filled from the real result."""
     if answer.result is None and _leaves_result(request):
         answer = answer._replace(result=cast("Json", OpenPart(NO_RESULT)), holes={"": NO_RESULT})
     if answer.holes and request.made is not None:
@@ -90,7 +90,7 @@ def _with_result(request: RungRequest, answer: ContractAnswer) -> ContractAnswer
 
 
 def _leaves_result(request: RungRequest) -> bool:
-    """Return whether a contract has effects alone, and its tool a result that is not null, or a real one."""
+    """Return whether a contract has only effects, and its tool a result that is not null, or a real one."""
     tool = request.tool
     if tool.contract is None or "returns" in tool.contract.data:
         return False
@@ -98,9 +98,9 @@ def _leaves_result(request: RungRequest) -> bool:
 
 
 def python_rung(request: RungRequest) -> Generator[list[FunctionCall], list[Reply], RungResult]:
-    """Call `simulate(state, **args)` on a copy: its changes there become the patch, what it raises the tool's error.
+    """Run `simulate(state, **args)` on a copy: changes of the copy become the patch, an exception the tool's error.
 
-    As a real function's, a `ToolMessage` with the status "error" is the tool's error too, with its content.
+    A returned `ToolMessage` with the status "error" is the tool's error, too.
     """
     if request.tool.simulate is None:
         return Pass("the tool has no simulate function")
@@ -128,7 +128,7 @@ def _read(value: Any) -> RungResult:
 
 def _changes(before: JsonObject, packed: bytes, after: JsonObject) -> Patch:
     try:
-        if pack(after) == packed:  # a few times faster than the two walks, and most calls change nothing
+        if pack(after) == packed:  # much faster than a comparison; most calls change nothing
             return []
     except TypeError:
         pass
@@ -137,7 +137,7 @@ def _changes(before: JsonObject, packed: bytes, after: JsonObject) -> Patch:
 
 
 def example_rung(request: RungRequest) -> RungResult:
-    """Answer a read with the first example whose arguments equal the call's; writes pass."""
+    """Answer a read by the first example with equal arguments; writes pass."""
     if not request.tool.examples:
         return Pass("the tool has no examples")
     if not request.tool.reads:
@@ -149,9 +149,9 @@ def example_rung(request: RungRequest) -> RungResult:
 
 
 def schema_rung(request: RungRequest) -> RungResult:
-    """Answer any call: the same arguments get the same answer, in every process, whatever the state.
+    """Make up an answer; it depends only on seed, tool and arguments, not on process or state.
 
-    A successful write leaves its change open (`patch` None): no rule knows it.
+    A successful write has a patch of None, since its changes are unknown.
     """
     tool, args = request.tool, request.call["args"]
     key = f"{tool.name}\0{json.dumps(args, sort_keys=True, ensure_ascii=False)}"
@@ -174,14 +174,14 @@ def _hints(tool: ToolSpec, args: JsonObject) -> JsonObject:
 
 
 def _shown_results(tool: ToolSpec) -> list[Json]:
-    """Return the examples that a document has of a tool's success."""
+    """Return a document's examples of the tool's success response."""
     responses = tool.binding.responses if tool.binding else {}
     first = next((responses[code] for code in sorted(responses) if code[0] == "2" and responses[code]), {})
     return [*first.get("examples", {}).values()]
 
 
 def real_rung(request: RungRequest) -> RungResult | RungGenerator:
-    """Run the real function of an opened read. Whatever goes wrong with it is the tool's own error."""
+    """Run the real function of an opened read. Any failure is the tool's own error."""
     if not runs_for_real(request.tool, request.context):
         return Pass("no real function was opened for this tool")
     return _run_real(request)
@@ -197,9 +197,9 @@ def _run_real(request: RungRequest) -> RungGenerator:
     if shown is None:
         return mark(request, real, stale=None)
     without = yield from decide(replace(request, state=reality.state))
-    known = without.status if without else "error"  # what cannot be evaluated there is not there
+    known = without.status if without else "error"  # if it cannot be evaluated there, it does not exist there
     if known != shown.status:
-        only_here = "error" in (shown.status, real.status)  # deleted, or made, by the attempt alone
+        only_here = "error" in (shown.status, real.status)  # deleted or created by the attempt only
         return shown if only_here else mark(request, real, stale=True if without else None)
     if without is None or json_equal(shown.result, without.result):
         return mark(request, real, stale=False)
@@ -208,7 +208,7 @@ def _run_real(request: RungRequest) -> RungGenerator:
 
 
 def decide(request: RungRequest) -> Generator[list[FunctionCall], list[Reply], Answer | None]:
-    """Return the answer of contract or `simulate` on the request's state, as that rung's; None if neither can."""
+    """Return the answer of contract or `simulate` on the request's state; None if neither can answer."""
     request, reply = gate(replace(request, contract=None, unclear=()))
     if request.unclear:
         return None
@@ -224,9 +224,9 @@ def decide(request: RungRequest) -> Generator[list[FunctionCall], list[Reply], A
 
 
 def lay_over(real: Answer, without: Answer, shown: Answer) -> Answer | None:
-    """Return `shown` with a real result and the attempt's own changes; None where these cannot be laid over it.
+    """Return `shown` with the attempt's changes applied to the real result; None if they cannot be applied.
 
-    Each change is laid if the real result holds what the tool says without it; in a list, if the whole list is so.
+    A change is applied if the real result equals the tool's own answer without it; in a list, if the whole list does.
     """
     if "error" in (real.status, without.status, shown.status):
         return None
@@ -239,7 +239,7 @@ def lay_over(real: Answer, without: Answer, shown: Answer) -> Answer | None:
 
 
 def _anchor(value: Json, place: Sequence[str]) -> tuple[int, list[Json]]:
-    """Return the first list on the way to a place, else the value there, with its depth; empty if nothing does."""
+    """Return the depth of, and the value at, the first list on a path, or at its end; [] if the path ends earlier."""
     for depth, token in enumerate(place):
         if not isinstance(value, dict):
             return depth, [value]
@@ -250,7 +250,7 @@ def _anchor(value: Json, place: Sequence[str]) -> tuple[int, list[Json]]:
 
 
 def observing(request: RungRequest) -> Contract | None:
-    """Return the contract that says what a real result shows: the tool's own, else the derived one."""
+    """Return the contract with `observes`: the tool's own, else the derived one."""
     tool = request.tool
     if tool.contract is not None and "observes" in tool.contract.data:
         return tool.contract
@@ -258,7 +258,7 @@ def observing(request: RungRequest) -> Contract | None:
 
 
 def observe(request: RungRequest, result: Json) -> JsonObject:
-    """Return marks of a real result: what it shows of the state that is not in it yet, or why that is not known."""
+    """Return marks of a real result: newly observed parts of the state, or a note why they are unknown."""
     try:
         run = open_contract(request, observing(request))
         patch = run.observe(result)
@@ -271,10 +271,10 @@ def observe(request: RungRequest, result: Json) -> JsonObject:
 
 
 def forget(request: RungRequest, toolkit: Toolkit) -> JsonObject:
-    """Return the state without what only reads have shown: a write whose change nobody knows may have changed it.
+    """Return the state without parts that only reads have shown, after a write with unknown changes.
 
-    A thing read by its key stays, without what it holds: it is not said to be gone. A collection does not: what was not
-    in it may be there now, so it is as unknown as before it was read, and not empty.
+    A thing read by its key is kept without its values, since it probably still exists. A collection is removed: it may
+    contain new things, so it is unknown again, not empty.
     """
     done = ((step["call"]["name"], step.get("outcome", {}).get("observed", ())) for step in request.steps)
     ops = [(name, tokens(one["path"]), one["value"]) for name, seen in done for one in seen if "value" in one]
@@ -293,7 +293,7 @@ def forget(request: RungRequest, toolkit: Toolkit) -> JsonObject:
             holder |= left
         elif not holder and path[1:]:
             kept.pop(path[0], None)
-    # by the paths of a document it is known what is a collection
+    # a document's paths tell what is a collection
     told = {tool.name for tool in toolkit if tool.derived} - {tool.name for tool in toolkit.observing}
     things = (path for name, path, value in ops if name in told and isinstance(value, dict) and path[0] != RUNTIME)
     return forget_shown(kept, [pointer(path[: -1 if path[1:] else None]) for path in things])
@@ -302,7 +302,7 @@ def forget(request: RungRequest, toolkit: Toolkit) -> JsonObject:
 def _things(
     path: Sequence[str], value: Json, whole: Collection[tuple[str, ...]]
 ) -> Iterator[tuple[tuple[str, ...], Json]]:
-    """Yield the places of the things that an operation shows, and what it shows there; {} of what is shown whole."""
+    """Yield the places and values of the things that an operation shows; {} for places that are shown whole."""
     place = next((place for place in whole if tuple(path[: len(place)]) == place), None)
     if place:
         yield place, {}
@@ -317,10 +317,10 @@ def _without_values(value: JsonObject) -> JsonObject:
 
 
 def mark(request: RungRequest, real: Answer, *, stale: bool | None) -> Answer:
-    """Return a real answer with what it shows of the task state, and its mark.
+    """Return a real answer with its observation of the task state, and its mark.
 
-    What the attempt itself has changed is not overwritten: a result that shows it otherwise is stale. `stale` is
-    whether it may not show these changes; None if only the observation can decide.
+    Changes by the attempt itself are not overwritten; a result that contradicts them is stale. `stale` tells whether
+    the result may lack these changes; None if only the observation can decide.
     """
     beside: JsonObject = {"media": real.more["media"]} if "media" in real.more else {}
     more: JsonObject = {}
@@ -333,7 +333,7 @@ def mark(request: RungRequest, real: Answer, *, stale: bool | None) -> Answer:
 
 
 def _hides(request: RungRequest, found: Patch) -> bool:
-    """Return whether an observation is about a place that the attempt itself has changed."""
+    """Return whether an observation concerns a place that the attempt itself has changed."""
     if request.reality is None:
         return False
     reality = request.reality.state

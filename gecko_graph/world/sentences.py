@@ -1,4 +1,4 @@
-"""Which sentences of an answer rest on results that a simulated tool made up."""
+"""Find the sentences of an answer that depend on made-up results of simulated tools."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..values.places import scalars
 MOST_SENTENCES = 100
 _BREAK = re.compile(r"(?<=[.!?])\s+(?=\W*[^\Wa-z_])|\n+")
 _STEM = 5
-"""Letters by which the forms of one word are known as the same: verify, verified, verification."""
+"""Letters by which forms of a word are recognized: verify, verified, verification."""
 
 
 def find_simulated(steps: Sequence[Step], answer: str) -> list[Note]:
-    """Return a note on each sentence that rests on made-up results, with the `calls`.
+    """Return a note on each sentence that depends on made-up results, with the `calls`.
 
-    A sentence rests on a result if it tells a value of it, also rounded, that the call did not give itself; on that of
-    a call that changed nothing also if it shares a word with the tool's name or the result's keys: an empty list and a
-    `verified: true` have no value to tell.
+    A sentence depends on a result if it contains one of its values, also rounded, that is not an argument of the call.
+    If the call changed nothing, a common word with the tool's name or the result's keys is enough: an empty list and a
+    `verified: true` contain no value to recognize.
     """
     made = [step for step in steps if "outcome" in step and _is_made_up(step)]
     sentences = [each.strip() for each in _BREAK.split(answer[:TEXT_CHARS])][:MOST_SENTENCES] if made else []
@@ -39,7 +39,7 @@ def _is_told(step: Step, sentence: str) -> bool:
     call, outcome, found = step["call"], step["outcome"], Leaves([sentence])
     given = [each for _, each in scalars(call["args"])]
     values = [each for _, each in scalars(outcome["result"]) if each not in given and not isinstance(each, bool | None)]
-    names = [each.rpartition("/")[2] if isinstance(each, str) else each for each in values]  # of a path the last name
+    names = [each.rpartition("/")[2] if isinstance(each, str) else each for each in values]  # the last name of a path
     if any(found.holds(each, "loose") for each in names if each != ""):
         return True
     return not outcome["patch"] and not {*_stems(sentence)}.isdisjoint(_named(call["name"], outcome["result"]))

@@ -1,7 +1,7 @@
-"""The parts of the task state's collections that reads have shown: all, the things with some values, or single ones.
+"""The parts of the task state's collections that reads have shown: all, things by some values, or single things.
 
-A collection that is there is known as a whole, unless the runtime state's `shown` names it: then only what it holds is
-known, and of the parts that are listed there also that they hold nothing else.
+An existing collection is known as a whole, unless the runtime state's `shown` names it: then only its present things
+are known, and the listed parts are known to contain no other things.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from ..values.patch import apply_patch, tokens
 from ..values.places import pointer
 
 MOST_PARTS = 200
-"""Parts that are remembered of one collection, the latest."""
+"""Most remembered parts of one collection, the latest."""
 
 Place: TypeAlias = tuple[str, ...]
 
 
 def note_shown(before: JsonObject, patch: Patch, found: Mapping[Place, JsonObject | None]) -> JsonObject:
-    """Return the state after a read, with the known parts of its collections from now on.
+    """Return the state after a read, with a record of the known parts of its collections.
 
     Args:
         before: The state before the read.
         patch: The read's observation, applied to it.
-        found: By collection the values that the listed things share, {} for all; None for single things.
+        found: Collection to the values that its listed things share, {} for all things; None for single things.
 
     Returns:
-        The state: an empty result is a collection without things, and what a part no longer lists is gone.
+        The state; an empty result creates an empty collection, and things missing in a listed part are removed.
     """
     after: Any = apply_patch(before, patch)
     marks: dict[str, Any] = {**(part_of(before, (RUNTIME, SHOWN)) or {})}
@@ -59,7 +59,7 @@ def close_read(state: JsonObject, patch: Patch) -> JsonObject:
 
 
 def find_partly_known(state: JsonObject, found: Mapping[Place, JsonObject | None]) -> dict[Place, JsonObject | None]:
-    """Return those of the collections that a state does not know as a whole."""
+    """Return the collections that a state does not know as a whole."""
     left = dict[Place, JsonObject | None]()
     for place, part in found.items():
         _, depth, is_known = look(state, place)
@@ -69,14 +69,14 @@ def find_partly_known(state: JsonObject, found: Mapping[Place, JsonObject | None
 
 
 def forget_shown(state: JsonObject, more: Iterable[str] = ()) -> JsonObject:
-    """Return a state of which no part is known any more: of its collections, and `more`, only what they still hold."""
+    """Return a state whose collections, and `more`, are known only as far as their present things."""
     marks = part_of(state, (RUNTIME, SHOWN))
     known = [*(marks if isinstance(marks, dict) else ()), *more]
     return _with_marks(state, {key: [] for key in known if _at(state, tuple(tokens(key))) is not None})
 
 
 def without_marks(state: JsonObject) -> JsonObject:
-    """Return a state without the record of how much of it is known."""
+    """Return a state without the record of its known parts."""
     runtime = state.get(RUNTIME)
     if not isinstance(runtime, dict) or (runtime and not runtime.keys() & {SHOWN, OPEN, "serial"}):
         return state

@@ -1,6 +1,6 @@
 """Rules of every task state: its schema and the invariants (ToolGate, section 3.2 and equation 21).
 
-And whether the tools' contracts can be evaluated on a task state at all, examined before any call.
+Also examines before any call whether contracts can be evaluated on a task state.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from ..values.identity import cache_by_identity
 from ..values.places import Place, scalars_of, short_pointer
 
 INVARIANT_SECONDS = 1.0
-"""Processor time for the invariants of one call; those not checked by then fail."""
+"""Processor time for the invariants of one call; the remaining ones fail."""
 MOST_FAULTS = 5
 
 
 class StateRules(NamedTuple):
-    """The schema of every task state, and the invariants. With a schema every state is known to fulfil both."""
+    """The schema of every task state, and the invariants. With a schema, every state is known to satisfy both."""
 
     schema: JsonObject | None = None
     invariants: Sequence[Invariant] = ()
@@ -48,16 +48,16 @@ class StateRules(NamedTuple):
         """Check a given start state (ToolGate, equation 21: Inv(S0)), to which runtime variables may still be added.
 
         Raises:
-            StateError: It breaks the schema or an invariant; the message names them.
+            StateError: It violates the schema or an invariant; the message names them.
         """
         if broken := self.broken(state, is_whole=is_whole):
-            raise StateError(f"{what}: {'; '.join(broken)}. No run begins from such a state: mend it")
+            raise StateError(f"{what}: {'; '.join(broken)}. A run cannot begin from such a state: correct it")
 
     def broken(self, state: JsonObject, *, is_whole: bool = True, is_strict: bool = False) -> list[str]:
-        """Return the rules that a whole state breaks.
+        """Return the rules that a state violates.
 
-        Without a schema, or in a state that is not whole, an invariant that cannot be evaluated yet is left to the
-        first change, unless it is to be strict.
+        Without a schema, or if the state is not whole, an invariant that cannot be evaluated yet is skipped until the
+        first change, unless `is_strict`.
         """
         found = [one for one in self._find(state) if is_whole or not one.path.startswith(f"/{RUNTIME}")]
         broken = [f"{fault} (x-state)" for fault in _lines(found)]
@@ -71,17 +71,17 @@ class StateRules(NamedTuple):
         return broken[:MOST_FAULTS]
 
     def faults(self, state: Json) -> list[str]:
-        """Return the parts of a state that break the schema, a line each."""
+        """Return the schema violations of a state, one line each."""
         return _lines(self._find(state))
 
     def _find(self, state: Json) -> list[Finding]:
         return [] if self.schema is None else _found(check(_compile(self.schema), state))
 
     def violations(self, before: JsonObject, after: JsonObject) -> list[Violation]:
-        """Return the rules that a new state breaks; a rule that reality had broken before is not blamed on the change.
+        """Return the rules that a new state violates and the state before did not.
 
-        Of a state with a schema only the changed parts are checked: places that it does not share with the state
-        before, and invariants that read them.
+        With a schema only changed parts are checked: places that the states do not share, and invariants that read
+        them.
         """
         if after is before:
             return []
@@ -89,7 +89,7 @@ class StateRules(NamedTuple):
             {"clause": "x-state", "kind": "tool", "part": "state", "error": f"the new state breaks its schema: {fault}"}
             for fault in self._change_faults(before, after)
         ]
-        started = thread_time() if len(self.invariants) > 1 else 0.0  # reading it takes as long as a small invariant
+        started = thread_time() if len(self.invariants) > 1 else 0.0  # the clock costs as much as a small invariant
         for number, invariant in enumerate(self.invariants):
             if started and thread_time() - started > INVARIANT_SECONDS:
                 left = f"{len(self.invariants) - number} of {len(self.invariants)} were not checked"
@@ -130,16 +130,16 @@ def _violation(invariant: Invariant, before: JsonObject, after: JsonObject) -> s
     except EvaluationFailed as failure:
         return f"an invariant cannot be evaluated: {failure}"
     if broken:
-        with suppress(EvaluationFailed):  # a rule that the state before breaks is not the call's fault
+        with suppress(EvaluationFailed):  # a rule that was already broken is not the call's fault
             return None if invariant.violation(before, before) is not None else broken
     return broken
 
 
 def examine_contracts(toolkit: Toolkit, state: JsonObject) -> list[str]:
-    """Return the parts of contracts that cannot be evaluated on an example state, or break a declared schema.
+    """Return the parts of contracts that cannot be evaluated on an example state, or violate a declared schema.
 
-    Nothing is called: every key that an expression or an effect names is looked up in the example, and of a result and
-    of new values is checked what is known of them before a call.
+    Nothing is called: the keys in expressions and effects are looked up in the example, and results and new values are
+    checked as far as they are known before a call.
     """
     found: list[str] = []
     for tool in toolkit:
@@ -166,7 +166,7 @@ def _examine(tool: ToolSpec, contract: Contract, state: JsonObject, schema: Json
 
 
 def _effects_of(effects: Sequence[Any]) -> Iterator[JsonObject]:
-    """Yield the effects that write a value to a place which is known before a call."""
+    """Yield the effects that write a value to a place known before a call."""
     for effect in effects:
         yield from _effects_of(effect.get("do", ()))
         path = effect.get("path")
@@ -175,7 +175,7 @@ def _effects_of(effects: Sequence[Any]) -> Iterator[JsonObject]:
 
 
 def _find_broken(said: Said, value: Any, place: Place = ()) -> Iterator[str]:
-    """Yield the rules of a schema that a written value breaks, as far as it is known before a call."""
+    """Yield the schema violations of a written value, as far as it is known before a call."""
     if not any(is_template(each) for each in scalars_of(value, keys=True) if isinstance(each, str)) and not (
         {"for_each", "cases"} & {*scalars_of(value, keys=True)}
     ):

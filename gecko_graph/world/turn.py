@@ -1,4 +1,4 @@
-"""One turn: its task, the conversation before it, and its budget."""
+"""A turn's task, the conversation before it, and its budget."""
 
 from __future__ import annotations
 
@@ -24,17 +24,13 @@ from .channels import AttemptState, GeckoState
 from .reducers import find
 
 MARK, UNDO = "gecko", "undo"
-"""The key in `additional_kwargs` of a message that asks to undo."""
+"""Key and value in `additional_kwargs` of a message that asks to undo."""
 TEXT = "Undo what was done."
 ITEM_KEYS = ("id", "description", "check", "by")
 
 
 def task_of(messages: Sequence[AnyMessage]) -> str:
-    """Return the task: the text of the last human turn.
-
-    Raises:
-        TaskError: It is missing or empty.
-    """
+    """Return the task: the text of the last human message. Raises TaskError if it is missing or empty."""
     for message in reversed(messages):
         if isinstance(message, HumanMessage):
             if task := text_of(message).strip():
@@ -44,27 +40,27 @@ def task_of(messages: Sequence[AnyMessage]) -> str:
 
 
 def earlier(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """Return the conversation before the task, with its calls: it resolves references and is not judged again."""
+    """Return the conversation before the task, with its calls, as context that is not judged again."""
     last = max((index for index, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0)
     return recall_calls(messages[:last])
 
 
 def human_turns(messages: Sequence[AnyMessage]) -> int:
-    """Return how many human turns the conversation has: the number of the scenario's turn, from 1."""
+    """Return the number of human messages: the number of the scenario's turn, from 1."""
     return sum(isinstance(message, HumanMessage) for message in messages)
 
 
 def next_turn(state: GeckoState) -> int:
-    """Return the number of the turn that opens now; every run of a thread opens one."""
+    """Return the number of the new turn; every run of a thread opens one."""
     kept = state.get("bookkeeping")
     return (kept["ledger"]["turn"] if kept else 0) + 1
 
 
 def check_start(found: str, expected: str) -> None:
-    """Check that the task state is still the one that the turn's attempts begin from, by its digest.
+    """Check by digest that the task state is still the start state of the turn's attempts.
 
     Raises:
-        StateError: It is another one: it was edited in the middle of a turn, or changed in place.
+        StateError: It was edited in the middle of a turn, or mutated.
     """
     if found != expected:
         raise StateError(
@@ -75,23 +71,23 @@ def check_start(found: str, expected: str) -> None:
 
 
 def states_of(before: JsonObject, attempt: UnjudgedAttempt) -> tuple[JsonObject, JsonObject]:
-    """Return the state that an attempt began from, as its real reads have shown it, and the one that it came to."""
+    """Return an attempt's start state including its real observations, and its final state."""
     seen = apply_patch(before, attempt.get("observed", []))
     return seen, apply_patch(seen, attempt["change"])
 
 
 def observed_state(before: JsonObject, steps: Iterable[Step]) -> JsonObject:
-    """Return the state at an attempt's start as its real reads have shown it."""
+    """Return the state at an attempt's start, including the observations of its real reads."""
     for step in steps:
         try:
             before = apply_patch(before, step.get("outcome", {}).get("observed", []))
-        except PatchConflict:  # a place that a real write of the turn has made: part of its change
+        except PatchConflict:  # a place created by a real write of the turn
             continue
     return before
 
 
 def spent_budget(state: AttemptState, context: GeckoContext) -> Stop | None:
-    """Return which budget of the turn an attempt has spent; attempts that run at once share the tokens equally."""
+    """Return the budget that an attempt has spent, or None; parallel attempts share the tokens equally."""
     if context.token_budget is not None:
         tokens = total(state.get("usage", {}))
         used = tokens["input_tokens"] + tokens["output_tokens"]
@@ -109,8 +105,8 @@ def read_checklist(given: Sequence[Any]) -> list[ChecklistItem]:
     """Return the caller's items, checked; an item without an id gets one, and a bare text is a description.
 
     Raises:
-        TaskError: It is not a list; an item has no description, an unknown key, or a check that is not a text; or two
-            have one id.
+        TaskError: It is not a list; an item has no description, an unknown key, or a check that is no text; or two have
+            the same id.
         ContractError: A check cannot be parsed.
     """
     if not isinstance(given, list | tuple):
@@ -125,7 +121,7 @@ def _read_item(raw: Any, number: int) -> ChecklistItem:
     entry = {"description": raw} if isinstance(raw, str) else raw
     if not isinstance(entry, dict) or not str(entry.get("description") or entry.get("check") or "").strip():
         raise TaskError(f"checklist item {number}: give it a description, such as 'the file exists'")
-    if unknown := [key for key in entry if key not in ITEM_KEYS]:  # a misspelt check would be left to the model
+    if unknown := [key for key in entry if key not in ITEM_KEYS]:  # e.g. a misspelt check
         raise TaskError(f"checklist item {number}: unknown key {unknown[0]!r}; keys: {', '.join(ITEM_KEYS)}")
     check = entry.get("check") or ""
     if not isinstance(check, str):
@@ -149,7 +145,7 @@ def stop(code: StopCode, message: str, answer: str = "") -> dict[str, Any]:
 
 
 class TakenIds:
-    """The call ids that are taken. Found, not collected: a long attempt has thousands of steps at every call."""
+    """The call ids in use; looked up, not collected, since a long attempt has thousands of steps."""
 
     def __init__(self, conversation: Sequence[AnyMessage], steps: Sequence[Step]) -> None:
         self._conversation, self._steps = conversation, steps
@@ -165,16 +161,15 @@ class TakenIds:
         return len(self._steps) + len(self._new)
 
     def add(self, identifier: str) -> None:
-        """Take one more."""
         self._new.add(identifier)
 
 
 def read_calls(message: AIMessage, *, taken: TakenIds) -> tuple[AIMessage, list[Call]]:
-    """Return the message with an id of its own for each call, and its calls with the same ids.
+    """Return the message with a unique id for each call, and its calls with the same ids.
 
     Arguments that are not a JSON object are kept as text in `malformed`, for the validator. In the message, which goes
-    back to the model, such a call has no arguments, and every name is one that providers take: they refuse all of it
-    otherwise.
+    back to the model, such a call has no arguments, and names are changed to valid ones; otherwise providers reject the
+    message.
     """
     calls: list[Call] = []
     for raw in message.tool_calls:
@@ -192,7 +187,7 @@ def read_calls(message: AIMessage, *, taken: TakenIds) -> tuple[AIMessage, list[
 
 
 def assign_id(given: str | None, taken: TakenIds) -> str:
-    """Return the call's own id if it is not taken, else a new one."""
+    """Return the call's own id if it is free, else a new one."""
     identifier = given or ""
     if not identifier or identifier in taken or len(identifier) > LONGEST_ID:
         identifier = next(name for number in count(len(taken) + 1) if (name := f"call_{number}") not in taken)

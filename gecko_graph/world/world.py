@@ -1,4 +1,4 @@
-"""World: a task state that tools act on, one call at a time, by a rehearsal's nodes, without graph and checkpoints."""
+"""World: a task state on which tools act, by a rehearsal's nodes without graph and checkpoints."""
 
 from __future__ import annotations
 
@@ -38,30 +38,30 @@ By: TypeAlias = Literal["tool", "person"]
 
 
 class ModelNeeded(GeckoError):
-    """A world that answers by rules alone would have had to ask a model."""
+    """A model would be asked in a world that answers by rules only."""
 
 
 class World:
     """A task state that tools act on, one call at a time.
 
-    A call is answered as in a rehearsal: checked by the validator, answered by the ladder, committed whole or not at
-    all. The calls of one world wait for each other, from whichever thread or event loop they come.
+    A call is answered as in a rehearsal: checked by the validator, answered by the ladder, committed completely or not
+    at all. The calls of one world are serialized, across threads and event loops.
 
     Args:
         toolkit: The tools that can be called.
-        state: The task state to begin with, a JSON object; it is copied.
-        model: The model of validator, simulator and state_updater, or `Models` by role; roles without one are left to
-            the rules.
-        context: The knobs; those of turns and attempts (`max_steps`, budgets, retries) have no meaning here.
+        state: The start state, a JSON object; it is copied.
+        model: The model of validator, simulator and state_updater, or `Models` by role; roles without a model are left
+            to the rules.
+        context: The knobs; those of turns and attempts (`max_steps`, budgets, retries) have no effect here.
         rungs: Further rungs, as for `create_gecko`.
-        observe: Where a row goes for each call that is really made: a file, or a function that takes the row.
+        observe: Receives a row for each real call: a file, or a function of the row.
 
     Raises:
         ToolkitError: The toolkit is not a Toolkit, or has no tools.
         StateError: The state is not a JSON object.
         ModelError: A model cannot be built.
-        GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt or `observe` cannot
-            be used.
+        GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt or `observe` is
+            invalid.
     """
 
     def __init__(
@@ -94,18 +94,18 @@ class World:
         return partial(World.restore, self._toolkit, self.snapshot(), **more), ()
 
     def call(self, call: Any) -> Step:
-        """Answer one call; a bad one is refused with complaints, it never raises.
+        """Answer one call; an invalid one is refused with complaints, without an exception.
 
         Args:
-            call: `{"name", "args"}`, and perhaps an `"id"` that no call before has had, as LangChain has it; or one of
-                OpenAI's forms, with `arguments`. The name may be one of `Toolkit.as_openai`.
+            call: `{"name", "args"}`, and optionally a new `"id"`, as in LangChain; or one of OpenAI's forms, with
+                `arguments`. The name may be one of `Toolkit.as_openai`.
 
         Returns:
             `{"call", "complaints"}` for a call that was refused before it ran, else `{"call", "outcome"}`; a copy.
 
         Raises:
-            GeckoError: The world would wait for itself: called by one of its own tools, or in an event loop while an
-                `acall` is under way there.
+            GeckoError: The world would wait for itself: called by one of its own tools, or in an event loop during an
+                `acall` there.
         """
         return self.call_all([call])[0]
 
@@ -124,7 +124,7 @@ class World:
             return await self._run(self._answer(calls), AWAITED)
 
     def read_calls(self, calls: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
-        """Return LangChain tool calls as `call_all` takes them: tools' own names, and no id that is taken."""
+        """Return LangChain tool calls for `call_all`: with the tools' own names, and without ids in use."""
         taken, read = self._taken(), list[JsonObject]()
         for each in calls:
             id_ = each.get("id") or ""
@@ -134,7 +134,7 @@ class World:
         return read
 
     def as_tools(self, find: Callable[[Any], World] | None = None) -> list[WorldTool]:
-        """Return LangChain tools that this world answers, or the one that `find` returns by a call's runtime."""
+        """Return LangChain tools that this world answers, or the world that `find` returns for a call's runtime."""
         return build_tools(self._toolkit, find or (lambda _: self))
 
     def record(
@@ -142,8 +142,8 @@ class World:
     ) -> ExecutedCall:
         """Book a call that was really made, so that the task state follows reality.
 
-        Its changes are found as by the agent's `sync`: by contract or `simulate`, with the real result's values in
-        the place of made-up ones; else by the model, if there is one.
+        Its changes are found as by the agent's `sync`: by contract or `simulate`, with made-up values replaced by those
+        of the real result; else by the model, if there is one.
 
         Args:
             call: The call, with its real arguments, in a form that `call` takes.
@@ -155,7 +155,7 @@ class World:
             A journal's entry, with its `drift`, and a broken result schema or postcondition as `departure`.
 
         Raises:
-            ToolkitError: It is no call in such a form, or the toolkit has no such tool.
+            ToolkitError: It is not a call, or the tool is unknown.
         """
         with self._line.turn():
             entry, node = self._entry(call, answer, predicted, by)
@@ -172,14 +172,15 @@ class World:
             return clone(entry)
 
     def records(self, first: int = 0) -> list[JsonObject]:
-        """Return the calls from the given one on, each with its notes, for another world's `replay`; a copy."""
+        """Return the calls from number `first` on, each with its notes, for another world's `replay`; a copy."""
         steps, notes = self._now.values["steps"][first:], self._now.notes[first:]
         return clone([{"step": step, "note": note} for step, note in zip(steps, notes, strict=True)])
 
     def replay(self, records: Sequence[JsonObject], usage: Usage | None = None, *, own: bool = False) -> None:
         """Continue with calls that another world has answered, and with its models' usage.
 
-        A change that does not apply is left out, and marked as refused; one of this state's `own` is not checked again.
+        A change that does not apply is left out and marked as refused; changes of this state's `own` are not checked
+        again.
         """
         with self._line.turn():
             self._usage = add_usage(self._usage, usage or {})
@@ -204,22 +205,25 @@ class World:
 
     @property
     def state(self) -> JsonObject:
-        """Return the task state as it is now; a copy."""
+        """The current task state; a copy."""
         return clone(self._now.values["task_state"])
 
     def find_differences(self, other: World) -> list[tuple[Json, Json]]:
-        """Return the values of root keys in which another world's task state differs; not to be changed."""
+        """Return the values of root keys that differ from another world's task state; must not be mutated."""
         mine, theirs = self._now.values["task_state"], other._now.values["task_state"]
         pairs = [(mine.get(key), theirs.get(key)) for key in {**mine, **theirs}]
         return [pair for pair in pairs if pair[0] != pair[1]]
 
     def blame(self, path: str) -> Origin | None:
-        """Return which call a value comes from, as `gecko_graph.blame`. Raises StateError for no JSON Pointer."""
+        """Return the call that wrote a value, as `gecko_graph.blame`.
+
+        Raises StateError if `path` is no JSON Pointer.
+        """
         return OriginMap(self._start).book(self._now.values["steps"]).origin_at(path)
 
     @property
     def log(self) -> list[Step]:
-        """Return the steps so far in their order, refused calls included; a copy."""
+        """The steps so far in order, including refused calls; a copy."""
         return clone([*self._now.values["steps"]])
 
     @property
@@ -229,13 +233,13 @@ class World:
 
     @property
     def usage(self) -> Usage:
-        """Return the models' usage in this world by role, undone calls included; a fork begins at zero."""
+        """The models' usage in this world by role, including undone calls; a fork begins at zero."""
         return dict(self._usage)
 
     def fork(self, *, by_rules: bool = False) -> World:
-        """Return another world that begins as this one is now; neither sees the other's later calls.
+        """Return another world with this one's present state; later calls affect only one of them.
 
-        With `by_rules` it raises ModelNeeded if a model would be asked.
+        With `by_rules`, it raises ModelNeeded if a model would be asked.
         """
         other: World = shallow(self)
         if by_rules:
@@ -244,7 +248,7 @@ class World:
         return other
 
     def begin(self, state: JsonObject) -> World:
-        """Return another world with this one's tools, models and knobs, that begins in a state; raises as a new one."""
+        """Return a new world in `state` with this one's tools, models and knobs; raises like the constructor."""
         other = self.fork()
         other._start = starting_state(self._toolkit, read_state(state))
         other._check_start()
@@ -252,7 +256,7 @@ class World:
         return other
 
     def undo(self) -> Step | None:
-        """Drop the last answered call, and refused ones after it: all is as before it. Returns its step, or None."""
+        """Undo the last answered call and refused ones after it. Return its step, or None."""
         with self._line.turn():
             steps = self._now.values["steps"]
             last = next((index for index in reversed(range(len(steps))) if "outcome" in steps[index]), None)
@@ -262,7 +266,7 @@ class World:
             return clone(steps[last])
 
     def back_to(self, count: int) -> World:
-        """Return another world, as this one was after so many of its steps. Raises StateError for more than it has."""
+        """Return another world with this one's state after its first `count` steps. Raises StateError for too many."""
         if not 0 <= count <= len(self._now.notes):
             raise StateError(f"back_to: expected 0 to {len(self._now.notes)} steps, got {count}")
         other = self.fork()
@@ -286,7 +290,7 @@ class World:
 
     @classmethod
     def restore(cls, toolkit: Toolkit, snapshot: Mapping[str, Any], **more: Any) -> World:
-        """Return the world of a snapshot: it goes on as the original would have.
+        """Return the world of a snapshot; it continues as the original would.
 
         Args:
             toolkit: The same tools.
@@ -294,14 +298,15 @@ class World:
             more: `model`, `context` and `rungs`, as for a new world.
 
         Raises:
-            GeckoError: As for a new world; the snapshot is not one, or was edited.
+            GeckoError: As for a new world; the snapshot is invalid, or was edited.
         """
         return cls(toolkit, **more).resume(snapshot)
 
     def resume(self, snapshot: Mapping[str, Any], *, own: bool = False) -> World:
-        """Return another world, with this one's tools, models and knobs, at a snapshot's point; raises as `restore`.
+        """Return a world at a snapshot with this one's tools, models and knobs; raises like `restore`.
 
-        With `own`, the snapshot is a graph's own: it is shared, as it is never changed, and not checked whole.
+        With `own`, the snapshot is a graph's own: it is shared, since it is never mutated, and only its state is
+        checked.
         """
         try:
             check = None if own else self._check_change
@@ -323,7 +328,7 @@ class World:
         return world
 
     def _check_start(self) -> None:
-        """Raise StateError if the start state breaks schema or invariants; each state is checked once."""
+        """Raise StateError if the start state violates schema or invariants; each state is checked once."""
         if any(self._rules) and (mark := digest(self._start)) not in self._checked:
             self._rules.check_start(self._start, what="state")
             self._checked.add(mark)
@@ -344,7 +349,7 @@ class World:
         return partial(answer_calls, given=given, nodes=self._nodes)
 
     def _own_name(self, name: str) -> str:
-        """Return the tool's own name; a tool may have one that is another's for providers."""
+        """Return the tool's own name; a tool's name may equal another's provider name."""
         return name if name in self._toolkit else self._toolkit.resolve(name)
 
     def _entry(
@@ -354,7 +359,7 @@ class World:
         call, complaint = read_call(given, taken=self._taken(), number=number)
         if "malformed" in call and complaint is None:
             complaint = malformed(call)
-        if complaint and ("malformed" in call or not call["name"]):  # else its id is taken: it has another one now
+        if complaint and ("malformed" in call or not call["name"]):  # otherwise its id was taken, and is replaced
             raise ToolkitError(f"record: expected {complaint['expected']}, got {complaint['got']}")
         call["name"] = self._own_name(call["name"])
         if call["name"] not in self._toolkit:
@@ -366,7 +371,7 @@ class World:
         return entry, partial(book_call, entry=entry, predicted=clone(predicted), toolkit=self._toolkit)
 
     async def _run(self, node: NodeFunction, driver: Driver, *, by: By = "tool") -> list[Step]:
-        """Run a node on the state as it is now, and commit its update."""
+        """Run a node on the current state, and commit its update."""
         known = self._now.values
         update = await run_node(node, self._now.values, self._scope, driver, models=self._models, book=book_attempt)
         self._usage = add_usage(self._usage, update.pop("usage", {}))

@@ -34,11 +34,11 @@ def large(tmp_path):
 def test_tools_are_chosen_and_counted(run, large):
     code, out, _ = run("tools", large)
     assert code == 0
-    assert "130 tools, and providers take 128 at most" in out.replace("\n", " ")
+    assert "130 tools, and providers accept at most 128" in out.replace("\n", " ")
     assert "issues (90), repos (40)" in out.replace("\n", " ")
     code, out, _ = run("tools", large, "--only", "repos_*")
     assert (code, out.splitlines()[0]) == (0, "T: 40 tools")
-    assert "providers take" not in out
+    assert "providers accept" not in out
     code, out, _ = run("tools", large, "--only", "issues_1*", "--only", "repos_0")
     assert out.splitlines()[0] == "T: 12 tools"
 

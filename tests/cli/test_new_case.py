@@ -96,7 +96,7 @@ def test_a_person_makes_a_case_that_other_agents_fail(folder, says, run):
     assert case.state == {"free": ["mon-10", "tue-11"], "bookings": []}, "what the tools' dict holds"
     text = (folder / "book-me-monday-for-ana.gecko.yaml").read_text()
     assert "tools: slot_tools:TOOLS" in text
-    assert '# The table bookings has come to hold (slot = "mon-10"' in text
+    assert '# The table bookings has gained, or changed to, (slot = "mon-10"' in text
     assert run("test", "book-me-monday-for-ana.gecko.yaml", "--agent", "slot_agents:hasty")[0] == 1
 
 
@@ -223,7 +223,7 @@ def test_a_person_at_a_terminal_ends_by_ctrl_d(folder, monkeypatch, capsys):
         ({"message": {"unseen": []}}, "The answer has no figure of its own."),
         ({"message": {"content": "Hi"}}, 'The answer is like "Hi".'),
         ({"state": {"at": "a", "lacks": [{"b": 1}]}, "last": True, "unchanged": ["* except a"]},
-         "At the end the table a no longer holds (b = 1), and nothing else has changed."),
+         "At the end the table a has lost, or changed, (b = 1), and nothing else has changed."),
     ],
 )  # fmt: skip
 def test_a_milestone_in_a_sentence(entry, sentence):

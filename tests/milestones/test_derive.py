@@ -217,10 +217,10 @@ def test_order_follows_what_enables_what():
 def test_a_write_that_a_model_has_made_up_is_refused():
     tools, good = run(*GOOD)
     good["world"]["log"][0]["outcome"]["supposed"] = True
-    with pytest.raises(GeckoError, match="set_wifi comes to something else"):
+    with pytest.raises(GeckoError, match="set_wifi has another result"):
         derive_milestones(tools, good)
     good["world"]["log"][0] = {**good["world"]["log"][0], "call": {"id": "x", "name": "drop", "args": {"file": "z"}}}
-    with pytest.raises(GeckoError, match="drop comes to something else"):
+    with pytest.raises(GeckoError, match="drop has another result"):
         derive_milestones(tools, good)
 
 

@@ -44,7 +44,7 @@ ANSWER = {"id": "answer", "message": {"sender": "agent", "content": "It is sunny
     ("written", "message"),
     [
         ([{"id": "a", "after": "b", "call": {"name": "x"}}], "milestones[0]: after: unknown milestone 'b'"),
-        ([{"id": "a", "call": {"name": "x"}}, {"id": "a", "call": {"name": "x"}}], "'a' stands twice"),
+        ([{"id": "a", "call": {"name": "x"}}, {"id": "a", "call": {"name": "x"}}], "'a' is a duplicate"),
         ([{"state": {"at": "setings", "snapshot": []}}], "the state has no 'setings' (did you mean settings?)"),
         (
             [{"state": {"at": "settings", "update": [{"wify": 1}]}}],

@@ -93,7 +93,7 @@ async def test_a_missing_credential_is_refused_in_the_documents_schema():
 async def test_invalid_utf8_is_refused():
     web = client({"400": answer(ERROR)})
     sent = await web.post("/things", content=b'{"message": "caf\xe9"}', headers={"content-type": "application/json"})
-    assert (sent.status_code, sent.json()["message"]) == (400, "it holds bytes that are not UTF-8")
+    assert (sent.status_code, sent.json()["message"]) == (400, "it contains bytes that are not UTF-8")
 
 
 def test_a_used_port_is_one_line(tmp_path, capsys):

@@ -183,7 +183,7 @@ def test_a_server_that_is_gone_is_no_doubt():
             "tools can be read: order: inputSchema",
         ),
         ({"tools": 3}, "cannot be listed: ValidationError"),
-        ({"tools": [ORDER], "nextCursor": "again"}, "in a circle"),
+        ({"tools": [ORDER], "nextCursor": "again"}, "form a cycle"),
     ],
 )
 def test_a_list_of_tools_that_is_none(tools, match):

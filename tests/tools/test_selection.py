@@ -83,7 +83,7 @@ def sizes(toolkit):
 def test_more_tools_than_a_provider_takes_are_a_problem_with_numbers(without_extra):
     many = [ToolSpec(name=f"t{number}", tags=("few",) if number < 3 else ("most",)) for number in range(129)]
     (message,) = sizes(Toolkit(many))
-    assert message.startswith("129 tools, and providers take 128 at most")
+    assert message.startswith("129 tools, and providers accept at most 128")
     assert "pip install '.[retrieval]'" in message
     assert "most (126), few (3)" in message
     (message,) = sizes(Toolkit(many[1:]))

@@ -68,7 +68,7 @@ async def waits(request):
 
 
 def test_an_async_answer_is_refused_with_what_to_do():
-    with pytest.raises(GeckoError, match=r"must not be async: yield \[Work"):
+    with pytest.raises(GeckoError, match=r"must not be async: yield \[FunctionCall"):
         Rung("a", waits)
 
 
@@ -108,7 +108,7 @@ def yields_nonsense(request):
 
 GARBAGE = [
     (lambda request: 1 / 0, "the rung failed: ZeroDivisionError: division by zero"),
-    (yields_nonsense, "the rung failed: TypeError: expected it to yield lists of Ask and Work, got str"),
+    (yields_nonsense, "the rung failed: TypeError: expected it to yield lists of Ask and FunctionCall, got str"),
     (lambda request: None, "expected an Answer or a Pass with a reason from the rung, got NoneType"),
     (lambda request: Pass(None), "expected an Answer or a Pass with a reason from the rung, got one without"),
     (

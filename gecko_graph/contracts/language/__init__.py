@@ -1,1 +1,1 @@
-"""The language of contracts: expressions, a subset of Python's on JSON values, and templates made of them."""
+"""The language of contracts: expressions, a subset of Python's on JSON values, and templates."""

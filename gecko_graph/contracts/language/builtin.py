@@ -1,4 +1,4 @@
-"""Python's own functions and methods in the contract language, counted and strict, and a few more."""
+"""Python's own functions and methods in the contract language, metered and strictly typed, and a few more."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ UNSET = Missing("the default")
 TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "str": (str,), "int": (int, bool), "float": (float,), "bool": (bool,), "list": (list,), "dict": (dict,),
 }  # fmt: skip
-"""The types for `isinstance`; a flag is a whole number, as in Python."""
+"""The types for `isinstance`; a boolean is an integer, as in Python."""
 
 _REPLACEMENT: Final = 8
-"""Bytes counted per replacement besides its text: many small ones take time that the deadline cannot interrupt."""
+"""Bytes counted per replacement besides its text, since many small ones take time that the deadline cannot
+interrupt."""
 
 _MAX_CHARS = 100
 _LINE_ENDS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
@@ -57,7 +58,7 @@ def _range(scope: Scope, *bounds: Any) -> list[int]:
     return list(numbers)
 
 
-# order: `key` is the list of what a lambda gives for each item --------------------------------------------------------
+# order: `key` is the list of a lambda's results for the items -------------------------------------------------------
 
 
 def _order_keys(scope: Scope, keys: list[Any]) -> list[Any]:

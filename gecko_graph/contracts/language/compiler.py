@@ -1,4 +1,4 @@
-"""Closures for the nodes of the contract language, run on a Scope; they run most often, so they are kept short."""
+"""Compile nodes of the contract language to closures that run on a Scope; they are the hot path, so they are short."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ LENIENT = ("at", "default", "defined")
 """Functions that accept undefined values."""
 
 QUANTIFIERS = {"any": True, "all": False}
-"""Which truth value of one item decides."""
+"""Quantifier to the truth value of an item that decides it."""
 
 
 @dataclass(frozen=True)
 class Code:
-    """A checked source: its closure, its parts, and the names in it; `bound` are those of items."""
+    """A checked source: its closure, its parts, and the names in it; `bound` are loop variables."""
 
     run: Run
     parts: Sequence[str | ast.expr]
@@ -65,7 +65,7 @@ def constant(value: Any) -> Run:
 
 
 def _chain(runs: Sequence[Run], *, is_or: bool = False) -> Run:
-    """Return the closure of values with `and` or `or` between them."""
+    """Return the closure of values joined by `and` or `or`."""
     first, *others = runs
     if len(others) == 1:
         second = others[0]
@@ -96,7 +96,6 @@ class _Compiler:
         return handler(self, node)
 
     def each(self, nodes: Sequence[ast.expr]) -> list[Run]:
-        """Return the closures of several nodes. Raises SyntaxFault."""
         return [self.build(node) for node in nodes]
 
     def apply(
@@ -107,14 +106,14 @@ class _Compiler:
         *,
         is_lenient: bool = False,
     ) -> Run:
-        """Return the closure that calls a function with the values of nodes; only a lenient one has undefined ones."""
+        """Return the closure that calls a function on nodes; only lenient functions get undefined values."""
         args, named = self.each(nodes), {str(keyword.arg): self.build(keyword.value) for keyword in keywords}
         first, last = (args[0], args[-1]) if args else (constant(None), constant(None))
         known = nodes[-1].value if nodes and isinstance(nodes[-1], ast.Constant) else None
         check: Callable[[Any], Any] = (lambda value: value) if is_lenient else given
 
         def run(scope: Scope) -> Any:
-            if perf_counter() > scope.deadline:  # here: a call for it takes as long as most operators
+            if perf_counter() > scope.deadline:  # inline: a call would cost as much as most operators
                 scope.late()
             values = [value if type(value := each(scope)) is not Missing else check(value) for each in args]
             if not named:
@@ -126,7 +125,7 @@ class _Compiler:
                 scope.late()
             return function(scope, value if type(value := first(scope)) is not Missing else check(value))
 
-        def run_two(scope: Scope) -> Any:  # most often an operator
+        def run_two(scope: Scope) -> Any:  # usually an operator
             if perf_counter() > scope.deadline:
                 scope.late()
             return function(scope, first(scope), last(scope) if known is None else known)
@@ -181,7 +180,7 @@ class _Compiler:
         name = node.value.id if isinstance(node.value, ast.Name) else None
 
         def run(scope: Scope) -> Any:
-            value = owner(scope) if name is None else scope.values[name]  # most often one of a few names
+            value = owner(scope) if name is None else scope.values[name]  # usually a plain name
             try:
                 return value[key]
             except (KeyError, TypeError):

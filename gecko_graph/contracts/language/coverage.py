@@ -1,8 +1,8 @@
-"""Whether the parts of a collection that an expression uses have been read, if reads have shown only some of them.
+"""Decide whether reads have shown the parts of a collection that an expression uses.
 
-A key that is there was shown. All things of which a condition asks were shown if a read has shown a part that holds
-them: `[b.amount for b in state.bills.values() if b.owner == args.owner]` needs the bills of that owner, and no others.
-Every other use needs the whole collection.
+An existing key was shown. The things of a condition were shown if a read has shown a part that contains them:
+`[b.amount for b in state.bills.values() if b.owner == args.owner]` needs only the bills of that owner. Every other use
+needs the whole collection.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def uses_of(parts: Sequence[str | ast.expr]) -> tuple[Use, ...]:
 
 
 def find_unshown(uses: Sequence[Use], scope: Scope) -> str | None:
-    """Return the first collection of which a use needs an unread part."""
+    """Return the first collection of which a use needs an unread part, or None."""
     return next((use.root for use in uses if use.root in scope.partial and not _is_shown(use, scope)), None)
 
 
@@ -46,7 +46,7 @@ def _is_shown(use: Use, scope: Scope) -> bool:
         return all(_is_shown(use._replace(loops=tuple(inner)), scope) for _ in rounds(scope))
     if use.key is not None:
         held, key = scope.values["state"].get(use.root), key_of(use.key(scope))
-        return isinstance(held, dict) and (not isinstance(key, str) or key in held)  # what is no key is in none
+        return isinstance(held, dict) and (not isinstance(key, str) or key in held)  # other types are never keys
     if not use.fields:
         return False
     values = {field: run(scope) for field, run in use.fields.items()}
@@ -61,7 +61,7 @@ def _uses(node: ast.AST, loops: Loops = ()) -> Iterator[Use]:
             yield from _uses_of_loop(loop, loops, name == "all")
         case ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
             yield from _uses_of_loop(node, loops)
-        case ast.Lambda():  # its argument is known to no loop
+        case ast.Lambda():  # its argument belongs to no loop
             yield from (Use(root) for one in ast.walk(node) if (root := _root_of(one)) is not None)
         case _ if (root := _root_of(node)) is not None:
             yield Use(root)
@@ -75,7 +75,7 @@ def _uses(node: ast.AST, loops: Loops = ()) -> Iterator[Use]:
 
 
 def _uses_of_loop(node: Loop, loops: Loops, denied: bool | None = None) -> Iterator[Use]:
-    """Yield the uses of a comprehension; of `any` its value is a condition too, of `all` one that is denied."""
+    """Yield the uses of a comprehension; inside `any` its value is a condition as well, inside `all` a denied one."""
     asked = [(node.elt, denied)] if denied is not None and not isinstance(node, ast.DictComp) else []
     for number, clause in enumerate(node.generators):
         own = {name for one in node.generators[number:] for name in names_of(one.target)}
@@ -128,7 +128,7 @@ def _keyed(node: ast.AST) -> tuple[ast.expr | None, ast.expr | None, Sequence[as
 
 
 def _listed(clause: ast.comprehension) -> tuple[ast.expr, str | None]:
-    """Return the collection that a loop goes over, `x` of `x.values()` and `x.items()`, and its name for each thing."""
+    """Return the collection of a loop, `x` of `x.values()` and `x.items()`, and its variable for each thing."""
     match clause.iter, clause.target:
         case ast.Call(func=ast.Attribute(value=owner, attr="values")), ast.Name(id=name):
             return owner, name
@@ -140,7 +140,7 @@ def _listed(clause: ast.comprehension) -> tuple[ast.expr, str | None]:
 
 
 def _equalities(node: ast.expr, item: str | None, own: set[str], *, is_denied: bool | None) -> dict[str, ast.expr]:
-    """Return the fields that must equal a value if a condition holds; with `is_denied`, if it does not."""
+    """Return the fields that must equal a value if a condition is true; with `is_denied`, if it is false."""
     match node:
         case ast.UnaryOp(op=ast.Not()):
             return _equalities(node.operand, item, own, is_denied=not is_denied)

@@ -1,4 +1,4 @@
-"""The known shape of a value before any call, by schema, example or text; and impossible expressions."""
+"""Infer the known shape of a value before any call, by schema, example or text, and find impossible expressions."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ _NEAR = 0.75
 
 
 class AnyShape:
-    """A value of which nothing is known.
+    """A value of unknown shape.
 
-    `kinds` are the types that it may have, as `sandbox.kind` names them, None if they are not known; `keys` are
-    those that it is known to have.
+    `kinds` are its possible types, as named by `sandbox.kind`, None if unknown; `keys` are its known keys.
     """
 
     is_example = False
@@ -45,7 +44,7 @@ class AnyShape:
         self.keys = list(keys)
 
     def member(self, key: Key) -> AnyShape | None:
-        """Return the shape under a key; None if there can be nothing."""
+        """Return the shape under a key; None if there can be no value."""
         return ANY
 
 
@@ -53,7 +52,7 @@ ANY = AnyShape()
 
 
 class Plain(AnyShape):
-    """A value of known types, with the shape of all of its members or of each by name."""
+    """A value of known types, with one shape for all members, or a shape for each by name."""
 
     def __init__(self, *kinds: str, inner: AnyShape = ANY, members: Mapping[Any, AnyShape] | None = None) -> None:
         super().__init__(kinds, members or ())
@@ -81,7 +80,7 @@ class _Either(AnyShape):
 
 
 def either(shapes: Sequence[AnyShape]) -> AnyShape:
-    """Return the shape of one of several values; of many nothing is known, as each part of each would be followed."""
+    """Return the shape of one of several values; ANY for many, since each part of each would have to be followed."""
     flat = [one for shape in shapes for one in (shape.shapes if isinstance(shape, _Either) else [shape])]
     if len(flat) == 1:
         return flat[0]
@@ -89,9 +88,9 @@ def either(shapes: Sequence[AnyShape]) -> AnyShape:
 
 
 class Schema(AnyShape):
-    """A value that fits a JSON Schema without alternatives.
+    """A value that satisfies a JSON Schema without alternatives.
 
-    An object has no other keys than its properties if the schema says so, and none that are almost one of them.
+    An object has no keys beyond its properties if the schema forbids them, and none that look like a misspelt property.
     """
 
     def __init__(self, schema: Mapping[str, Any], root: Any) -> None:
@@ -134,7 +133,7 @@ def of_state(schema: JsonObject | None) -> AnyShape:
 
 
 def of_schema(schema: Any, root: Any = None) -> AnyShape:
-    """Return the shape of values that fit a JSON Schema; keywords on the whole may be in any part of an `allOf`."""
+    """Return the shape of values that satisfy a JSON Schema, including all parts of an `allOf`."""
     root = schema if root is None else root
     parts, found = Said(schema, root).parts(), list[Schema]()
     if not parts or len(parts) > _MOST_STEPS:
@@ -148,7 +147,7 @@ def of_schema(schema: Any, root: Any = None) -> AnyShape:
 
 
 class Example(AnyShape):
-    """Values of an example: a key that none of them has is in no other."""
+    """The values of an example; a key that none of them has is unknown."""
 
     is_example = True
 
@@ -170,13 +169,13 @@ class Example(AnyShape):
 
 
 def find_misfit(made: AnyShape, wanted: AnyShape, place: str = "") -> str | None:
-    """Return the first place where a value of one shape can never fit another, and why; None if it may fit."""
+    """Return the first place where a value of one shape can never satisfy another, and why; None if it may."""
     if isinstance(made, _Either):
         return next(filter(None, (find_misfit(one, wanted, place) for one in made.shapes)), None)
     if made.kinds and wanted.kinds and not made.kinds & wanted.kinds:
         return f"expected {' or '.join(sorted(wanted.kinds))}{place and f' at {place}'}"
     if made.kinds != _OBJECT or made.member("") is not None:
-        return None  # it may have any keys
+        return None  # its keys are unknown
     if missing := [name for name in wanted.required if name not in made.keys]:
         return f"expected a value at {place}{pointer_step(missing[0])}: it is required"
     members = ((key, made.member(key) or ANY, wanted.member(key)) for key in made.keys)
@@ -185,7 +184,7 @@ def find_misfit(made: AnyShape, wanted: AnyShape, place: str = "") -> str | None
 
 
 Names = Mapping[str, Any]
-"""Name to Shape, or to a function that returns it."""
+"""Name to shape, or to a function that returns it."""
 
 TEXT, NUMBER, TRUTH, LIST = Plain("a text"), Plain("a number"), Plain("true or false"), Plain("a list")
 _TEXTS, _NUMBERS = Plain("a list", inner=TEXT), Plain("a list", inner=NUMBER)
@@ -211,7 +210,7 @@ _FUNCTIONS: Final[dict[str, tuple[frozenset[str] | None, AnyShape | _Gives]]] = 
     "byte_count": (TEXT.kinds, NUMBER),
     "walk": (None, Plain("a list", inner=Plain("an object", members={"path": LIST, "key": ANY, "value": ANY}))),
 }  # fmt: skip
-"""Function to the shapes of its arguments and its result, perhaps by the first argument."""
+"""Function to the types of its arguments and the shape of its result, which may depend on the first argument."""
 
 _METHODS: Final[dict[str, tuple[frozenset[str] | None, AnyShape | _Gives]]] = {
     **dict.fromkeys(("split", "splitlines"), (TEXT.kinds, _TEXTS)),
@@ -220,7 +219,7 @@ _METHODS: Final[dict[str, tuple[frozenset[str] | None, AnyShape | _Gives]]] = {
     "values": (_OBJECT, lambda owner: Plain("a list", inner=_inner(owner))),
     "items": (_OBJECT, lambda owner: Plain("a list", inner=Plain("a list", members={0: TEXT, 1: _inner(owner)}))),
 }  # fmt: skip
-"""Method to the shape of its object and its result; all others make texts of texts."""
+"""Method to the types of its object and the shape of its result; other methods map text to text."""
 
 
 def _known(named: Any) -> AnyShape:
@@ -229,21 +228,21 @@ def _known(named: Any) -> AnyShape:
 
 
 def name_parts(names: Sequence[str], item: AnyShape) -> dict[str, AnyShape]:
-    """Return the known shapes of a loop's names: of the item, or of each of its parts."""
+    """Return the known shapes of a loop's variables: of the item, or of each of its parts."""
     if len(names) == 1:
         return {names[0]: item}
     return {name: item.member(place) or ANY for place, name in enumerate(names)}
 
 
 class Inference:
-    """Infers the shapes of one expression's parts; a part that can never be evaluated is reported with its text."""
+    """Infers the shapes of one expression's parts, and reports parts that can never be evaluated."""
 
     def __init__(self, names: Names, report: Callable[[str], None]) -> None:
         self._names = names
         self._report = report
 
     def shape(self, node: ast.AST | None, guarded: bool = False) -> AnyShape:
-        """Return the known shape of a node's value; for a `guarded` one an example without it proves nothing."""
+        """Return the known shape of a node's value; if it is `guarded`, its absence in an example is no mistake."""
         if node is None:
             return ANY
         if handler := _HANDLERS.get(type(node)):
@@ -253,7 +252,7 @@ class Inference:
         return TRUTH if isinstance(getattr(node, "op", None), ast.Not) else ANY
 
     def member(self, owner: AnyShape, key: Any, what: str | ast.expr, *, guarded: bool) -> AnyShape:
-        """Return the shape under a key, and report if there can be nothing."""
+        """Return the shape under a key, and report a key that cannot exist."""
         found = owner.member(key)
         if found is not None:
             return found
@@ -350,7 +349,7 @@ class Inference:
             literal = token.value if isinstance(token, ast.Constant) else None
             kinds = self.shape(token).kinds
             if kinds is None or "a list" in kinds:
-                value = ANY  # perhaps several tokens
+                value = ANY  # it may be several tokens
             value = self.member(value, literal, f"{literal!r} of {name}", guarded=guarded or has_default)
         for default in args[2:]:
             self.shape(default)

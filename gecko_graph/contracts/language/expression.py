@@ -1,8 +1,8 @@
-"""Expressions of the contract language, and their places: a subset of Python's, over JSON values.
+"""Expressions of the contract language, a subset of Python's over JSON values, and their locations.
 
-Checked and whitelisted when loaded, evaluated within limits, with no way from a value to Python. `syntax` parses them,
-`operators`, `builtin` and `functions` are what they may use, `sandbox` what they may cost; `compiler` turns a tree into
-closures, `examine` says what is known of its value before any call, `former` how Jinja's forms are written here.
+They are checked against a whitelist at load, evaluated within limits, and cannot reach Python objects. `syntax` parses
+them, `operators`, `builtin` and `functions` are their vocabulary, `sandbox` meters their cost; `compiler` turns a tree
+into closures, `examine` infers shapes before any call, `former` explains how to write Jinja's forms here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _compile(source: str, is_text: bool) -> Code:
 
 
 class Expression:
-    """One checked expression, or one text with `{{ }}` filled in. Made by `compile`."""
+    """A checked expression, or a text with `{{ }}`. Made by `compile`."""
 
     __slots__ = ("_run", "_uses", "code", "names", "shape", "source", "where")
 
@@ -54,16 +54,16 @@ class Expression:
         self._run = code.run
         self._uses: tuple[Use, ...] | None = None
         self.shape = ANY if len(code.parts) == 1 else TEXT
-        """The known shape of its value; more is known after an examination."""
+        """The known shape of its value; an examination may refine it."""
 
     @classmethod
     def compile(cls, source: str, *, names: Collection[str], where: str, is_text: bool = False) -> Expression:
-        """Check a bare expression, or a text in which `{{ }}` is filled in; `names` are those in its scope.
+        """Check a bare expression, or a text with `{{ }}`; `names` are those in its scope.
 
-        A text that is a single expression keeps its value's type.
+        A text that is a single expression keeps the type of its value.
 
         Raises:
-            ContractError: It cannot be parsed, is not on the whitelist, or names something unknown.
+            ContractError: It cannot be parsed, is not on the whitelist, or contains an unknown name.
         """
         try:
             code = _compile(source, is_text)
@@ -77,7 +77,7 @@ class Expression:
         return cls(source, code, where)
 
     def raw(self, scope: Scope) -> Any:
-        """Return the value inside the sandbox: it may be `Missing`, and may share its parts with the state.
+        """Return the value inside the sandbox; it may be `Missing`, and may share parts with the state.
 
         Raises:
             EvaluationFailed: It has no value, or exceeded its limits.
@@ -100,7 +100,6 @@ class Expression:
 
     @property
     def uses(self) -> tuple[Use, ...]:
-        """Its uses of the collections of its state."""
         if self._uses is None:
             self._uses = uses_of(self.code.parts)
         return self._uses
@@ -109,7 +108,7 @@ class Expression:
         """Return the value as an independent copy in plain JSON; resets the evaluation deadline.
 
         Raises:
-            EvaluationFailed: It has no value, something in it is undefined, or it exceeded its limits.
+            EvaluationFailed: It has no value, a part of it is undefined, or it exceeded its limits.
         """
         scope.start()
         return self.to_json(scope, self.raw(scope))
@@ -134,12 +133,12 @@ class Expression:
             raise self.failed(_explain(fault)) from None
 
     def failed(self, why: str) -> EvaluationFailed:
-        """Build the failure of this expression, with its location."""
+        """Return the failure of this expression, with its location."""
         return EvaluationFailed(f"{self.where}: {one_line(why, 300)}, in `{one_line(self.source)}`")
 
 
 def _explain_unknown(name: str, names: Collection[str]) -> str:
-    """Return the unknown name with the nearest one: a let with parameters is listed as `price/2`."""
+    """Return a message on an unknown name, with the nearest known one; a let with parameters is listed as `price/2`."""
     function, _, count = name.partition("/")
     own = {each.partition("/")[0]: each.partition("/")[2] for each in names if "/" in each}
     if function in own and count:
@@ -172,12 +171,12 @@ Step = str | int
 
 
 def raise_error(error: ContractError) -> NoReturn:
-    """Raise it: the `report` of a location if the first mistake ends everything."""
+    """Raise the error: the `report` of a location that stops at the first mistake."""
     raise error
 
 
 class Origin(NamedTuple):
-    """Where a contract stands in a file; parts that begin with `x-contract-` stand at the file's root."""
+    """The place of a contract in a file; parts that begin with `x-contract-` are at the file's root."""
 
     file: str
     tokens: tuple[Step, ...]
@@ -200,8 +199,8 @@ class Location:
         where: Document, tool and part, for messages.
         names: Each name with the known shape of its value.
         path: The part's keys and indexes in the contract.
-        origin: Where the contract stands.
-        report: Takes expressions that can never be evaluated; without it they are not examined for that.
+        origin: The place of the contract in its file.
+        report: Takes expressions that can never be evaluated; if None, they are not searched for.
     """
 
     where: str
@@ -238,14 +237,13 @@ class Location:
         return found
 
     def check_object(self, data: Any, of: str = "") -> dict[str, Any]:
-        """Check that `data` is an object. Raises ContractError."""
         if not isinstance(data, Mapping):
             raise self.error(f"expected an object{of}, got {type(data).__name__}")
         return dict(data)
 
     def compile(self, source: Any, *, is_text: bool = False) -> Expression:
         """Compile a bare expression, or a text with `{{ }}`. Raises ContractError."""
-        if isinstance(source, bool | int | float):  # what YAML has made of it
+        if isinstance(source, bool | int | float):  # parsed by YAML
             source = str(source)
         if not isinstance(source, str):
             raise self.error(f"expected an expression as a text, got {type(source).__name__}; quote it")

@@ -1,4 +1,4 @@
-"""What is not of the language, for messages: above all forms of Jinja, each with its form here for a value `x`."""
+"""Explain constructs that are not part of the language, above all Jinja's, and how to write them for a value `x`."""
 
 from __future__ import annotations
 
@@ -89,14 +89,14 @@ def explain_node(node: ast.AST, functions: Container[str]) -> str:
 
 
 def explain_is(right: ast.expr) -> str:
-    """Return how a test after `is` is written here; `is` itself compares with None alone."""
+    """Return how to write a test after `is` here; `is` itself compares only with None."""
     value = getattr(right, "value", None)  # `is True` is Python's
     test = f"is {getattr(right.func if isinstance(right, ast.Call) else right, 'id', str(value).lower())}"
     return _explain(test) if test in _FORMS else "`is` compares with None alone: write =="
 
 
 def explain_loop(name: str, node: ast.Call) -> str | None:
-    """Return how `all(x in list, condition)` is written here; None for another call."""
+    """Return how to write `all(x in list, condition)` here; None for another call."""
     is_loop = len(node.args) > 1 and isinstance(node.args[0], ast.Compare)
     construct = f"{name}(x in list, ...)"
     return _explain(construct) if is_loop and construct in _FORMS else None

@@ -1,7 +1,7 @@
-"""The functions of the contract language of times, identifiers, places and money; docs/contracts.md lists them.
+"""The contract language's functions of times, identifiers, places and money; docs/contracts.md lists them.
 
-Dates and times are texts. A date without a time is its midnight. No time zone is guessed: only `Z`, `UTC`, `GMT` and
-offsets are read, and a time with an offset cannot be compared with one without.
+Dates and times are texts. A date without a time is its midnight. Time zones are never guessed: only `Z`, `UTC`, `GMT`
+and offsets are read, and a time with an offset cannot be compared with one without.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _read(text: Any, what: str) -> tuple[datetime, bool]:
 
 
 def _add_clock(midnight: datetime, clock: str, source: str) -> datetime:
-    """Return the time of that day; a clock may end with the days that it is later, and with a zone."""
+    """Return the time of that day; a clock may end with a number of days to add, and with a zone."""
     found = _CLOCK.match(clock)
     zone = clock[found.end() :].strip() if found else clock
     offset = _ZONE.fullmatch(zone) if zone else None
@@ -155,7 +155,7 @@ _SHAPES = {
 
 
 def splice(scope: Scope, path: Any, depth: int = 0) -> list[str | int]:
-    """Return the tokens of a path, lists in it spliced in. Raises Fault for invalid tokens, and for more than 100."""
+    """Return the tokens of a path, with lists flattened. Raises Fault for invalid tokens, and for more than 100."""
     scope.tick()
     tokens: list[str | int] = []
     if _TOKENS.issuperset(map(type, a_list(path, "a path"))) and len(path) <= MAX_DEPTH:
@@ -173,7 +173,7 @@ def splice(scope: Scope, path: Any, depth: int = 0) -> list[str | int]:
 
 
 def _at(scope: Scope, document: Any, path: Any, default: Any = UNSET) -> Any:
-    """Return the value at a path, else the default, else undefined. Raises Fault for an invalid path."""
+    """Return the value at a path, else the default, else Missing. Raises Fault for an invalid path."""
     value = document
     for token in splice(scope, path):
         if type(value) is dict:
@@ -189,7 +189,7 @@ def _at(scope: Scope, document: Any, path: Any, default: Any = UNSET) -> Any:
 
 
 def _walk(scope: Scope, document: Any) -> list[Json]:
-    """Return everything below a document, parents before their members, as `{path, key, value}`. Raises Fault."""
+    """Return every value below a document, parents first, as `{path, key, value}`. Raises Fault."""
     found: list[Json] = []
     open_ends: list[tuple[list[str | int], Any]] = [([], given(document))]
     while open_ends:
@@ -241,7 +241,7 @@ def _new_id(scope: Scope, prefix: Any = "", shape: Any = None) -> str:
 
 
 def _draw(scope: Scope, what: str) -> int:
-    """Return 256 bits from the seed, the call and how often it has drawn."""
+    """Return 256 pseudorandom bits from the seed, the call and the number of earlier draws."""
     identity = scope.call_id if isinstance(scope.call_id, str) else scope.call_id()
     source = f"{scope.seed}\x1f{identity}\x1f{what}\x1f{scope.count_identifier()}"
     return int.from_bytes(hashlib.sha256(source.encode()).digest(), "big")
@@ -263,7 +263,7 @@ def _random_float(scope: Scope, low: Any, high: Any, places: Any = None) -> int 
 
 
 def money(_: Scope, value: Any) -> int | float:
-    """Return a number rounded to cents, half a cent upwards, by the digits it prints with. Raises Fault."""
+    """Return a number rounded to cents, half a cent upwards, by its printed digits. Raises Fault."""
     amount = a_number(value, "money")
     try:
         return number(float(Decimal(str(amount)).quantize(_CENT, rounding=ROUND_HALF_UP)))
@@ -285,4 +285,4 @@ FUNCTIONS: dict[str, Function] = {
     "weekday": lambda _, x: _DAYS[_read(x, "weekday")[0].weekday()], **build(splice),
 }  # fmt: skip
 TAKEN = frozenset(("at", "walk", "zip", "index", "range", "new_id", "money"))
-"""Functions whose names no let may have; the others are words that a tool may have for its own values."""
+"""Functions whose names no let may have; other functions' names may be needed for a tool's own values."""

@@ -19,7 +19,7 @@ NUMBERS = frozenset((int, float))
 SCALARS = frozenset((str, int, float, bool, type(None)))
 
 _LONG = 200
-"""Characters from which a text is searched in a list item by item, checking the deadline at each."""
+"""Length from which a text is searched in a list item by item, with a check of the deadline at each."""
 
 
 def number(value: int | float) -> int | float:
@@ -55,7 +55,7 @@ def _arithmetic(sign: str, compute: Callable[[Any, Any], Any]) -> Operator:
 
 
 def equal(scope: Scope, left: Any, right: Any) -> bool:
-    """Compare as `==` does, counting costs: values with shared parts can take exponential time. Raises Fault."""
+    """Compare like `==`, but count costs: values with shared parts can take exponential time. Raises Fault."""
     if type(left) in SCALARS and type(right) in SCALARS:
         return bool(left == right)
     if left is right:
@@ -88,17 +88,17 @@ def _ordering(sign: str, compare: Callable[[Any, Any], bool]) -> Operator:
 
 
 def key_of(key: Any) -> Any:
-    """Return a key of an object: a whole number becomes a text, because identifiers are often numbers."""
+    """Return a key of an object; integers become text, since identifiers are often numbers."""
     return str(key) if type(key) is int else key
 
 
 def contains(scope: Scope, member: Any, container: Any) -> bool:
-    """Compute `in`: a part of a text, an item of a list, a key of an object (whole numbers become texts).
+    """Compute `in`: a part of a text, an item of a list, a key of an object (integers become text).
 
     Raises:
-        Fault: The container is not one, or the member cannot be in it.
+        Fault: The container is of another type, or cannot contain the member.
     """
-    if type(member) is str and type(container) in (str, dict):  # as most are
+    if type(member) is str and type(container) in (str, dict):  # the most frequent case
         return member in container
     if isinstance(container, dict):
         key = key_of(given(member))
@@ -128,13 +128,12 @@ OPERATORS: dict[type, Callable[..., Any]] = {
 
 
 def make_list(scope: Scope, *values: Json) -> list[Json]:
-    """Return a list of values. Raises Fault."""
     scope.take_items(len(values) + 1)
     return list(values)
 
 
 def make_object(scope: Scope, *pairs: Json) -> dict[str, Json]:
-    """Return an object of keys and values, in turns. Raises Fault."""
+    """Return an object of alternating keys and values. Raises Fault."""
     scope.take_items(len(pairs) + 1)
     return {a_text(key_of(key), "a key"): value for key, value in zip(pairs[::2], pairs[1::2], strict=True)}
 
@@ -142,7 +141,7 @@ def make_object(scope: Scope, *pairs: Json) -> dict[str, Json]:
 def member(value: Any, key: Any, what: str | ast.expr) -> Any:
     """Return `value.key` or `value[key]`: a key of an object, an index of a list or a text; Missing if it is absent.
 
-    Missing stays Missing. `what` is the expression, for the message if the value is needed.
+    Missing stays Missing. `what` is the expression, for a message.
     """
     if type(value) is Missing:
         return value
@@ -173,17 +172,17 @@ def part(scope: Scope, value: Any, bounds: slice, what: str | ast.expr) -> Any:
 
 
 Rounds = Callable[..., Iterator[None]]
-"""Gives names to each item in turn; called with a scope, and with a list in the place of its own."""
+"""Assigns names to each item in turn; called with a scope, and optionally a list that replaces the source."""
 
 
 def find_rounds(what: str, names: Sequence[str], source: Run, test: Run | None = None) -> Rounds:
-    """Return the loop over a list, with names for its items or for their parts, of what passes the test."""
+    """Return the loop over a list's items that pass the test, with names for the items or their parts."""
     alone = names[0] if len(names) == 1 else None
 
     def rounds(scope: Scope, own: list[Json] | None = None) -> Iterator[None]:
         items, values = a_list(source(scope), what) if own is None else own, scope.values
         outer = {name: values[name] for name in names if name in values}
-        try:  # not `bound`: a context manager would take as long as three items
+        try:  # not `bound`: a context manager costs as much as three items
             for item in items:
                 if perf_counter() > scope.deadline:
                     scope.late()
@@ -204,7 +203,7 @@ def find_rounds(what: str, names: Sequence[str], source: Run, test: Run | None =
 
 
 def nest(outer: Rounds, inner: Rounds) -> Rounds:
-    """Return a loop that runs another in each of its rounds."""
+    """Return a loop that runs another loop in each of its rounds."""
 
     def rounds(scope: Scope) -> Iterator[None]:
         for _ in outer(scope):

@@ -1,8 +1,8 @@
-"""The access and the cost that an expression is allowed.
+"""Restrict access and cost of expressions.
 
-Expressions are evaluated by closures of our own over plain JSON values, so attributes of Python objects cannot be
-reached, and every operation that can build or read much counts its cost: bytes of text and items, and time by a clock
-that is read per expression and per item.
+Expressions are evaluated by closures over plain JSON values, so that attributes of Python objects are out of reach.
+Every operation that can build or read large values counts its cost: bytes of text and items, and time by a clock that
+is read per expression and per item.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from ...state import Json
 
 MAX_INT = 2**64
 MAX_DEPTH = 100
-"""Levels that a value may be nested; the task state has the same limit."""
+"""Most levels of nesting of a value; the task state has the same limit."""
 
 _SPACES = str.maketrans("\n\t\r", "   ")
 _ITEM = 64
 """Bytes counted for one item of a list or object: its reference and a small value."""
 
 _GRACE = 0.03
-"""Seconds after which a thread's own time is first read (most evaluations are over by then, and it takes as long as ten
-operators), and that are added once when the time is over: with a thousand runs at once a garbage collection takes half
-a second, which is not the fault of the check that it interrupts."""
+"""Seconds until a thread's own time is first read (most evaluations are over by then, and reading it costs as much as
+ten operators). They are also added once at the deadline, since with a thousand parallel runs a garbage collection takes
+half a second, which is not the fault of the interrupted check."""
 
 
 Kind = TypeVar("Kind")
@@ -43,9 +43,9 @@ class Limits:
 
     Args:
         seconds: Time of one evaluation, or of one phase of a contract (its requirements, its effects, its ensures).
-            The rest of 250 ms is for what the deadline cannot interrupt (one operation in C, a garbage collection after
-            the evaluation) and for `_GRACE`.
-        memory: Bytes of text and items that it may build, estimated from above.
+            The rest of 250 ms is for work that the deadline cannot interrupt (one operation in C, a garbage collection)
+            and for `_GRACE`.
+        memory: Upper estimate of the bytes of text and items that it may build.
         items: Members of one list.
         operations: Patch operations of one contract.
     """
@@ -63,10 +63,10 @@ class Scope:
     """The names available to expressions during one call, and their shared budget.
 
     Args:
-        values: Name to JSON value. A dict is used as it is, so that a subclass can supply names lazily (`__missing__`).
+        values: Name to JSON value. A dict is used directly, so that a subclass can supply names lazily (`__missing__`).
         limits: The budget of evaluations.
         seed: Seed of `new_id`.
-        call_id: Makes the identifiers of this call unique; a function where computing it costs time.
+        call_id: Makes the identifiers of this call unique; a function if computing it is expensive.
     """
 
     __slots__ = (
@@ -88,17 +88,17 @@ class Scope:
         self.lets: dict[str, Any] = self.values
         self.trusts: Callable[[list[str | int]], bool] | None = None
         self.holes: list[OpenPart] | None = None
-        """Takes the parts of a value that the contract does not know; without it the whole is not known."""
+        """Collects unknown parts of a value; if None, an unknown part makes the whole value unknown."""
         self.unread: frozenset[str] = frozenset()
-        """Root keys of the state that only reads show, and none has shown."""
+        """Root keys of the state that only reads can show, and none has shown."""
         self.partial: Mapping[str, list[dict[str, Any]]] = {}
-        """Root keys of collections of which reads have shown a part, with the fields of the parts shown whole."""
+        """Root keys of partly shown collections, with the fields of completely shown parts."""
         self.shows: Mapping[str, str] = {}
-        """By root key the reads that would show more."""
+        """Root key to the reads that would show more."""
         self.assumes = False
-        """Whether a thing counts as there of which nothing is known."""
+        """Whether unknown things are assumed to exist."""
         self.doubts: list[str] = []
-        """Reasons why found values may be wrong, for the mark of the result."""
+        """Reasons why found values may be wrong, for the result's notes."""
         self._made: dict[str, int] = {}
         self.place = ""
         self.start()
@@ -111,12 +111,12 @@ class Scope:
         return self
 
     def tick(self) -> None:
-        """Read the clock. Raises Fault when the time is over."""
+        """Read the clock. Raises Fault after the deadline."""
         if perf_counter() > self.deadline:
             self.late()
 
     def late(self) -> None:
-        """Raise Fault if this thread has used the time itself; other threads may have had the processor."""
+        """Raise Fault if this thread itself has used the time; other threads may have had the processor."""
         now = thread_time()
         if self._cpu is None:
             most = self.limits.seconds - _GRACE
@@ -141,7 +141,7 @@ class Scope:
         raise Fault(f"it builds more than {self.limits.memory / 1_000_000:g} MB")
 
     def take_text(self, *parts: str, growth: int = 1) -> None:
-        """Take the bytes of a text joined from `parts`; letters beyond ASCII may become `growth` characters."""
+        """Take the bytes of a text joined from `parts`; non-ASCII letters may become `growth` characters."""
         width = 1 if all(map(str.isascii, parts)) else 4 * growth
         self.take(width * sum(map(len, parts)))
 
@@ -162,7 +162,7 @@ class Scope:
 
 @contextmanager
 def bound(values: dict[str, Any], *names: str) -> Iterator[None]:
-    """Give names to other values for a while: afterwards they mean what they meant before."""
+    """Restore the values of these names afterwards."""
     outer = {name: values[name] for name in names if name in values}
     try:
         yield
@@ -173,7 +173,7 @@ def bound(values: dict[str, Any], *names: str) -> Iterator[None]:
 
 
 def shown(what: str | ast.expr) -> str:
-    """Return a text, or that of an expression: only a message needs it, and it takes long to write."""
+    """Return a text, or an expression's source; only for messages, since unparsing is slow."""
     return what if isinstance(what, str) else ast.unparse(what)
 
 
@@ -187,7 +187,7 @@ class Missing:
 
     @property
     def what(self) -> str:
-        """The absent part, as the expression writes it."""
+        """The absent part, as written in the expression."""
         return shown(self._what)
 
     def fail(self) -> NoReturn:
@@ -207,7 +207,7 @@ class OpenPart:
 
 @dataclass(frozen=True, slots=True)
 class Blank:
-    """A value in the place of an unknown one, so that a result has its form."""
+    """A placeholder of an unknown value that gives a result its form."""
 
     value: Json
 
@@ -243,7 +243,7 @@ def _needs(name: str, wanted: type[Kind]) -> Callable[[Any, str], Kind]:
     return check
 
 
-# each returns the value if it is one, and raises Fault, naming `what` it is for
+# each returns a value of its type, and otherwise raises Fault that names `what` needs it
 a_text = _needs("a text", str)
 a_list: Callable[[Any, str], list[Json]] = _needs("a list", list)
 an_object: Callable[[Any, str], dict[str, Json]] = _needs("an object", dict)
@@ -257,17 +257,17 @@ def a_number(value: Any, what: str) -> int | float:
 
 
 def a_small_int(value: Any, what: str, limit: int) -> int:
-    """Return `value` if it is a whole number within ±limit. Raises Fault."""
+    """Return `value` if it is an integer within ±limit. Raises Fault."""
     if type(value) is int and -limit <= value <= limit:
         return value
     raise Fault(f"{what} needs a whole number of at most {limit}")
 
 
 def measure(scope: Scope, value: Json, depth: int = 0) -> None:
-    """Take the bytes for printing `value`, before it is printed: shared parts can make the text grow exponentially.
+    """Take the bytes for printing `value` in advance, since shared parts can make the text grow exponentially.
 
     Raises:
-        Fault: It is too large, too deep, or contains something undefined.
+        Fault: It is too large, too deep, or contains an undefined part.
     """
     if isinstance(value, str):
         scope.take(_printed_size(value))
@@ -286,14 +286,14 @@ def measure(scope: Scope, value: Json, depth: int = 0) -> None:
 
 
 def _printed_size(value: str) -> int:
-    """Return the bytes for a text inside a printed value: escapes, and pieces and copies that live at once."""
+    """Return the bytes for a text inside a printed value: escapes, and simultaneous pieces and copies."""
     width = 4 if value.isascii() else 16
     escapes = sum(map(value.count, "\n\t\r\\'\""))
     return width * (len(value) + escapes + 2) if value.translate(_SPACES).isprintable() else 10 * width * len(value) + 2
 
 
 def text(scope: Scope, value: Any) -> str:
-    """Format a value in a text: numbers and objects as Python prints them. Raises Fault."""
+    """Format a value as text: numbers and objects as Python prints them. Raises Fault."""
     if type(value) is str:
         return value
     measure(scope, value)
@@ -301,13 +301,13 @@ def text(scope: Scope, value: Any) -> str:
 
 
 def join(scope: Scope, parts: list[str], glue: str = "") -> str:
-    """Join texts; every text grows here. Raises Fault."""
+    """Join texts; all texts are built here. Raises Fault."""
     scope.take_text(*parts, *[glue] * (len(parts) - 1))
     return glue.join(parts)
 
 
 def concatenate(scope: Scope, *values: Json) -> str:
-    """Write values one after another. Raises Fault."""
+    """Concatenate values as text. Raises Fault."""
     return join(scope, [text(scope, value) for value in values])
 
 
@@ -324,7 +324,7 @@ def copy_json(scope: Scope, value: Any, depth: int = 0) -> Json:
         scope.take(_ITEM * len(value) + _ITEM)
         size, made = 0, list[Json]()
         for member in value if is_list else value.values():
-            if type(member) is str:  # most are, and a call for each takes longer than all else
+            if type(member) is str:  # inline for speed: most members are texts
                 size += len(member) if member.isascii() else 4 * len(member)
             elif type(member) not in _PLAIN:
                 member = copy_json(scope, member, depth + 1)

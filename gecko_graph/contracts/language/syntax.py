@@ -1,7 +1,7 @@
-"""From source to tree, and the reads of a tree: expressions of Python, and texts with `{{ }}`.
+"""Parse expressions of Python and texts with `{{ }}` to trees, and find the reads of a tree.
 
-`ast` parses one expression to the end of the source; `compiler` accepts only nodes on its whitelist. Nothing is
-looked up by name at run time but the names of the scope.
+`ast` parses one expression to the end of the source; `compiler` accepts only nodes on its whitelist. At run time only
+names of the scope are looked up.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ MAX_NODES = 500
 MAX_DEPTH = 50
 
 NAMES = frozenset(("args", "call", "before", "now", "state", "result", "calls", "answer"))
-"""Names with a meaning of their own, which no item and no argument of a let may have."""
+"""Reserved names, which no loop variable and no parameter of a let may have."""
 
 PIECES = re.compile(r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|.""", re.DOTALL)
-"""The literals of a source as they are, all else letter by letter."""
+"""The literals of a source as wholes, everything else character by character."""
 
 _ESCAPES = frozenset("\n\\'\"abfnrtvxuUN01234567")
 
@@ -39,7 +39,7 @@ class SyntaxFault(Exception):
 
 @lru_cache(maxsize=8192)
 def parse_expression(source: str) -> ast.expr:
-    """Return the tree of one bare expression, read to the end of the source, of bounded size. Raises SyntaxFault."""
+    """Return the tree of one bare expression, of bounded size, read to the end of the source. Raises SyntaxFault."""
     if len(source) > MAX_SOURCE:
         raise SyntaxFault(f"it has more than {MAX_SOURCE:,} characters")
     if source.lstrip().startswith("{{"):
@@ -112,12 +112,12 @@ def is_name(name: Any) -> TypeGuard[str]:
 
 
 def is_template(text: str) -> bool:
-    """Return whether a text may contain something to fill in or to refuse."""
+    """Return whether a text may contain an expression, or a construct to reject."""
     return "{{" in text or "{%" in text or "{#" in text
 
 
 def names_of(target: ast.expr) -> tuple[str, ...]:
-    """Return the names that a loop gives to each item, or to its parts. Raises SyntaxFault."""
+    """Return the variables of a loop's items, or of their parts. Raises SyntaxFault."""
     parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
     names = tuple(part.id for part in parts if isinstance(part, ast.Name))
     if not names or len(names) < len(parts):
@@ -131,7 +131,7 @@ _signature = lru_cache(maxsize=256)(inspect.signature)
 
 
 def check_arguments(name: str, function: Callable[..., Any], given: int, keywords: Iterable[str]) -> None:
-    """Check a call's arguments, so many by place and these by name, against the signature of the function.
+    """Check a call's positional and named arguments against the signature of the function.
 
     Raises:
         SyntaxFault: Too few, too many or unknown arguments.
@@ -149,11 +149,11 @@ class Reads(NamedTuple):
     """The reads of one expression.
 
     Attributes:
-        places: Paths of the state, each with the member that is tested, as in `'bills' in state.trays`, or with
-            None for all of it. A computed key ends a path: everything below counts as read.
+        places: Paths of the state, each with the member that is tested, as in `'bills' in state.trays`, or with None
+            for the whole value. A computed key ends a path: everything below counts as read.
         calls: Whether it reads the calls.
-        texts: The text literals in it.
-        positions: The calls that it names by their position, as in `calls[0]`.
+        texts: Its text literals.
+        positions: The positions of the calls that it names, as in `calls[0]`.
     """
 
     places: frozenset[tuple[StatePath, str | None]]

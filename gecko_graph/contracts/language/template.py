@@ -33,7 +33,7 @@ ITEM = "item"
 
 
 class Template:
-    """A JSON value with expressions to fill in; made by `load`."""
+    """A JSON value with expressions to evaluate; made by `load`."""
 
     __slots__ = ("_raw", "expressions", "has_blanks", "shape", "where")
 
@@ -46,7 +46,6 @@ class Template:
 
     @classmethod
     def load(cls, data: Json, place: Location) -> Self:
-        """Check a value and everything in it. Raises ContractError."""
         loader = _Loader()
         raw, shape = loader.value(data, place, 0)
         made = cls(raw, tuple(loader.expressions), place.where, shape)
@@ -69,7 +68,7 @@ class Template:
             raise EvaluationFailed(f"{self.where}: {fault}") from None
 
     def fill_known(self, scope: Scope) -> tuple[Json, bool]:
-        """Return the value as `fill` does, with a Hole for each part that `pass` leaves open, and whether one is.
+        """Return the value as `fill` does, with an OpenPart for each part left open by `pass`; and whether one is.
 
         Raises:
             EvaluationFailed: As `fill`.
@@ -98,7 +97,7 @@ class Loop:
         self.expressions = [self._source, *([self._when] if self._when else [])]
 
     def rounds(self, scope: Scope) -> Iterator[None]:
-        """Yield once per item for which `when` is true, with the item in scope meanwhile. Raises EvaluationFailed."""
+        """Yield once per item for which `when` is true, with the item in scope. Raises EvaluationFailed."""
         try:
             for _ in self._items(scope):
                 if self._when is None or self._when.test(scope):
@@ -239,7 +238,7 @@ class _Loader:
 
 
 def _fill(known: Any, blank: Any) -> Any:
-    """Return the known value, with blanks for the members that it lacks."""
+    """Return the known value, with blanks for missing members."""
     if not isinstance(known, dict) or not isinstance(blank, dict):
         return known
     lacking = {key: Blank(each) for key, each in blank.items() if key not in known}

@@ -1,6 +1,6 @@
-"""Functions on the things of the task state: whether one is there, which are there, what a call sends of one.
+"""Functions on the things of the task state: existence, lookup, lists, and the values that a call sends.
 
-A thing that no call has made and no read has shown is unknown, by `runtime_state.shown` (`world/shown.py`): NotRead.
+A thing that no call has made and no read has shown, by `runtime_state.shown` (`world/shown.py`), raises NotRead.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TESTS = {
     **dict.fromkeys(("ne", "not", "notin", "nin", "notany"), "not"),
     **dict.fromkeys(("like", "ilike", "contains"), "~"), "all": "all",
 }  # fmt: skip
-"""The meaning of filters' operators, by their names without case and signs."""
+"""The meaning of filters' operators, by their names in lower case without signs."""
 
 _BEYOND = 900_000
 _NONE = Missing("the default")
@@ -71,7 +71,7 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
         value, depth, is_known = _find(scope, keys)
         held = value if depth == len(keys) and isinstance(value, dict) else {}
         numbers = [int(key) for key in held if key.isdecimal()]
-        first = 0 if is_known and pointer(keys) not in _marks(scope) else _BEYOND  # else it may be another thing's
+        first = 0 if is_known and pointer(keys) not in _marks(scope) else _BEYOND  # an unknown thing may have it
         last: int = _marks(scope, "serial").get(pointer(keys), 0)
         return max([first, last, *numbers]) + 1
 
@@ -83,7 +83,7 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
 
 
 def _find(scope: Scope, keys: Sequence[str]) -> tuple[Any, int, bool]:
-    """Return the known values on the way to a place, the number of its keys, and whether all is known there."""
+    """Return the deepest known value on a path, the number of its keys, and whether the next key is surely missing."""
     scope.tick()
     return look(scope.values["state"], keys)
 
@@ -100,7 +100,7 @@ def look(state: JsonObject, keys: Sequence[str]) -> tuple[Any, int, bool]:
 
 
 def marks_of(state: JsonObject, key: str = "shown") -> dict[str, Any]:
-    """Return the runtime state's notes on places: known parts of collections, or `open` places."""
+    """Return the runtime state's marks by place: known parts of collections, or `open` places."""
     runtime = state.get(RUNTIME)
     return (runtime.get(key) if isinstance(runtime, dict) else None) or {}
 
@@ -114,21 +114,21 @@ def _refuse(keys: Sequence[str]) -> Any:
 
 
 def _doubt(scope: Scope, at: str, *, is_all: bool = False) -> None:
-    """Note the possible changes by a write of unknown effect to a thing, or to the things below a place."""
+    """Note that a write of unknown effect may have changed a thing, or the things below a place."""
     for place, by in _marks(scope, OPEN).items():
         if f"{at}/".startswith(f"{place}/") or (is_all and place.startswith(f"{at}/")):
             scope.doubts.append(f"{by} may have changed it")
 
 
 def _doubted(scope: Scope, value: Any, why: Any) -> Any:
-    """Return a value, marked if there are reasons, or something was sent that nothing explains."""
+    """Return a value, and note doubts: the reasons `why`, or the names of sent values that are not applied."""
     reasons = why if isinstance(why, list) else [f"{name} is not applied" for name in an_object(why, "doubted")]
     scope.doubts += map(str, reasons)
     return value
 
 
 def _keyed(value: Any, name: str, key: Any) -> Any:
-    """Return a thing with the member that names it, of which the state may have the key alone: `{'id': 0}`."""
+    """Return a thing with its key as a member, if the state has only the key: `{'id': 0}`."""
     named = an_object(key, "the key of a thing")
     if not isinstance(value, dict) or named.keys() <= value.keys():
         return value
@@ -136,7 +136,7 @@ def _keyed(value: Any, name: str, key: Any) -> Any:
 
 
 def _given(scope: Scope, names: Any) -> JsonObject:
-    """Return the arguments that a call really gives, null ones too, under other names."""
+    """Return the arguments in the call, including null, under other names."""
     args = scope.values["call"]["args"]
     return {field: args[name] for name, field in an_object(names, "sent").items() if name in args}
 
@@ -146,7 +146,7 @@ def _sent(filters: Any) -> JsonObject:
 
 
 def _merge(scope: Scope, *parts: Any) -> JsonObject:
-    """Return an object with the members of all, the last one's first; of those that a list names the inner ones too."""
+    """Return the objects merged, later ones first; a final list names members that are merged deeply."""
     *objects, last = parts
     deep = last if isinstance(last, list) else []
     found: JsonObject = {}
@@ -165,7 +165,7 @@ def _clock(scope: Scope, otherwise: Any) -> str:
 
 
 def _fits(scope: Scope, known: JsonObject, blank: JsonObject, name: str, wanted: Json) -> bool:
-    """Return whether a thing has a value, or one of several; `~name` looks for a part of a text, "" in all of them."""
+    """Return whether a thing has a value, or one of several; `~name` searches a text, "" all of its texts."""
     item = known if name in known else {**blank, **known}
     if not name or name[0] == "~":
         texts = [item.get(name[1:])] if name else [*item.values()]
@@ -204,7 +204,10 @@ def _plain(value: Json) -> str:
 def _page(
     scope: Scope, items: Any, limit: Any, offset: Any = None, number: Any = None, after: Any = None, told: Any = True
 ) -> list[Json]:
-    """Return `limit` items from an offset, of a page, or after a thing's [key, id]; marked if no order is `told`."""
+    """Return `limit` items from an offset, of a page, or after a thing's [key, id].
+
+    A doubt is noted if the order of the list is not `told`.
+    """
     found, size = a_list(items, "page"), limit if type(limit) is int and limit > 0 else None
     first = offset if type(offset) is int and offset > 0 else 0
     if type(number) is int and number > 1 and size is not None:
@@ -219,9 +222,9 @@ def _page(
 
 
 def _ordered(scope: Scope, items: Any, by: Any, direction: Any = None) -> list[Json]:
-    """Return things in an order as requests name it: `-price`, `price:desc`, a name and a direction, or a list."""
+    """Return things in a requested order: `-price`, `price:desc`, a name and a direction, or a list of these."""
     found = a_list(items, "ordered")
-    if isinstance(by, list):  # the first counts most
+    if isinstance(by, list):  # the first has priority
         return reduce(lambda things, one: _ordered(scope, things, one, direction), reversed(by), found)
     named = _ORDER.fullmatch(a_text(by, "ordered")) if by is not None else None
     sign, field, way = named.groups() if named else ("", "", None)
@@ -229,7 +232,7 @@ def _ordered(scope: Scope, items: Any, by: Any, direction: Any = None) -> list[J
     scope.take_items(len(found))
     word, members = field.lower(), (each for each in found if isinstance(each, dict) and field)
     names = {name for each in members for name in each if name.lower() == word}
-    if not names:  # in the order in which they were made
+    if not names:  # in the order of creation
         return found[::-1] if is_down else found
     name = field if field in names else min(names)
     have = [each for each in found if isinstance(each, dict) and each.get(name) is not None]

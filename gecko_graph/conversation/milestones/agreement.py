@@ -1,7 +1,7 @@
-"""Whether an answer agrees with a good one: it need not repeat it, but must not contradict or deny it.
+"""Decide whether an answer agrees with a good one: it must not contradict or deny it, but need not repeat it.
 
-`agrees` asks for no more. `answers` also asks for the requested facts: the figures of the good answer that the user
-has not given, if the user asks for one. An answer that denies other things too is for the role `claim_judge`.
+`agrees` requires no more. `answers` also requires the requested facts: the figures of the good answer that the user has
+not given, if the user asks for one. An answer that also denies other things is left to the role `claim_judge`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .questions import ClaimVerdict
 Kind: TypeAlias = Literal["agrees", "answers"]
 
 CODES = ("code", "phone")
-"""Kinds of figures that name one thing."""
+"""Kinds of figures that identify one thing."""
 _DENIAL = phrase(WORDS["phrases"]["denial"])
 _BESIDE = phrase(WORDS["phrases"]["beside"])
 _TO_KNOW = phrase(WORDS["phrases"]["to_know"])
@@ -35,10 +35,10 @@ def judge_agreement(kind: Kind, claim: str, answer: str, asked: Sequence[str]) -
     """Judge an answer by a good one, or by a sentence that it must not contradict.
 
     Args:
-        kind: Whether it must also give the facts that the user asked for.
+        kind: `answers` if it must also give the facts that the user asked for.
         claim: The good answer, or the sentence.
         answer: The agent's message.
-        asked: The user's messages before it.
+        asked: The user's earlier messages.
     """
     if not any(map(str.isalnum, answer)):
         return ClaimVerdict("broken", "", "the answer is empty")
@@ -59,7 +59,7 @@ def judge_agreement(kind: Kind, claim: str, answer: str, asked: Sequence[str]) -
 def _judge_denials(kind: Kind, claim: str, answer: str, asked: Sequence[str]) -> ClaimVerdict:
     """Judge an answer by its denials of things that the good one or the user names, and by its other facts."""
     (told, denied, opened), (good, goods, _) = _split_parts(answer), _split_parts(claim)
-    if goods:  # the good answer denies something too
+    if goods:  # the good answer denies something itself
         alike = denied and not (told or good)
         return ClaimVerdict("holds" if alike else "unsure", (denied or told or [answer])[0])
     about = _topics(" ".join([claim, *asked]))
@@ -73,7 +73,7 @@ def _judge_denials(kind: Kind, claim: str, answer: str, asked: Sequence[str]) ->
 
 
 def _judge_wanted(claim: str, answer: str, asked: Sequence[str]) -> ClaimVerdict | None:
-    """Judge whether an answer gives the facts that the user asked for; None if it gives none, or all."""
+    """Judge whether an answer gives some of the requested facts; None if there are none, or it gives all."""
     wanted = find_wanted_figures(claim, asked)
     said = [each for each in wanted if is_said(each, answer) or may_say(each, answer)]
     if not wanted or len(said) == len(wanted):
@@ -93,13 +93,13 @@ def find_wanted_figures(claim: str, asked: Sequence[str]) -> list[Figure]:
 
 
 def asks_to_know(text: str) -> bool:
-    """Return whether a user asks for something to be told, which a yes or no would not be: `how much`, `tell me`."""
+    """Return whether a user asks for a fact, not for yes or no: `how much`, `tell me`."""
     questions = (each.strip() for each in _QUESTION.findall(text))
     return bool(_TO_KNOW.search(text)) or any(each and not _POLAR.match(each) for each in questions)
 
 
 def _split_parts(answer: str) -> tuple[list[str], list[str], list[str]]:
-    """Return the parts of an answer that tell something, those that deny something, and promises and questions."""
+    """Return the parts of an answer that state something, that deny something, and its promises and questions."""
     told: list[str] = []
     denied: list[str] = []
     opened: list[str] = []
@@ -130,7 +130,7 @@ def find_codes(text: str) -> list[str]:
 
 
 def _is_about(claim: str, sentence: str) -> bool:
-    """Return whether a sentence speaks of a claim's things: not of an hour, if the claim names a price."""
+    """Return whether a sentence concerns the claim's things: not an hour, if the claim is about a price."""
     kinds = ({each.kind for each in find_figures(text)} - {"number"} for text in (claim, sentence))
     return bool(_topics(claim) & _topics(sentence) or set.intersection(*kinds))
 

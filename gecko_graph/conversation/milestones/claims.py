@@ -1,7 +1,7 @@
-"""Whether an answer makes a claim, denies it or asks for it: decided by rule if its sentences are plain.
+"""Decide by rule whether an answer makes a claim, denies it or asks for it, if its sentences are plain.
 
-The clauses about a claim decide. Where there is none, the answer may still say something else in
-its place, or nothing that could be meant by it; all else is unsure, and for the role `claim_judge`.
+Clauses about the claim decide. Without one, the answer may state another value, or nothing that could mean the claim;
+everything else is unsure, and left to the role `claim_judge`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ Kind: TypeAlias = Literal["says", "denies", "asks"]
 
 _TAKEN_BACK = phrase(WORDS["phrases"]["taken_back"])
 _NEGATIVE = phrase(WORDS["phrases"]["negative"])
-"""Words that may be meant as a denial: more than those that certainly deny."""
+"""Words that may be a denial, in addition to those that certainly deny."""
 _OF_THEM = pattern("of_them")
-"""Facts that may be told one by one, or as a whole: `Ann and Bob came, Cid did not`, 555-0177 for `ends in 77`."""
+"""Facts that may be told separately or together: `Ann and Bob came, Cid did not`, 555-0177 for `ends in 77`."""
 
 
 class _Read(NamedTuple):
-    """How an answer stands to a part of a claim.
+    """An answer's stance on a part of a claim.
 
-    It is `replaced` if another figure, name or deed stands in its place, `absent` if it is only promised, is said
-    of something else, or not at all.
+    `replaced`: it states another figure, name or action instead. `absent`: it only promises the part, states it of
+    another thing, or does not state it.
     """
 
     stance: Literal["stated", "denied", "replaced", "absent", "unsure"] = "unsure"
@@ -44,7 +44,7 @@ def judge_claim(kind: Kind, claim: str, answer: str, asked: Sequence[str] = ()) 
         kind: Whether the answer must say it, deny it, or ask for it.
         claim: A plain sentence, such as `the reminder was deleted`.
         answer: The agent's message.
-        asked: The user's messages before it: what stands there need not be said again.
+        asked: The user's earlier messages, whose content need not be repeated.
     """
     if not any(map(str.isalnum, answer)):
         return ClaimVerdict("broken", "", "the answer is empty")
@@ -74,11 +74,11 @@ def find_nearest(claim: str, answer: str) -> str:
 
 
 def _read(part: Comparison) -> _Read:
-    """Return how the answer stands to the part, by the first rule that knows."""
+    """Return the stance of the answer to the part, by the first rule that decides."""
     return next((read for rule in _RULES if (read := rule(part))), _Read())
 
 
-# what its clauses say -----------------------------------------------------------------------------------------------
+# rules about the clauses ---------------------------------------------------------------------------------------------
 
 
 def _by_correction(part: Comparison) -> _Read | None:
@@ -102,7 +102,7 @@ def _by_clauses(part: Comparison) -> _Read | None:
 
 
 def _is_of_another(part: Comparison, clause: SentenceClause) -> bool:
-    """Return whether a clause names another than the request, of which another clause says another figure."""
+    """Return whether a clause names another thing than the request, and another clause has that thing's figure."""
     asked = {each for request in part.requests for each in request.names} - part.part.names
     others = [each for each in part.stated if each is not clause and asked & {*each.words} - {*clause.words}]
     strange = clause.names & part.strange(clause)
@@ -110,7 +110,7 @@ def _is_of_another(part: Comparison, clause: SentenceClause) -> bool:
 
 
 def _by_other_figure(part: Comparison) -> _Read | None:
-    """Find a clause that says another figure in the place of the part's, or an answer that does not say a new one."""
+    """Find a clause with another figure than the part's, or that a figure unknown to the user is missing."""
     for wanted in part.figures:
         if hedged := _find_alternative(part, wanted):
             return _Read("replaced", hedged, f"{wanted.text} is one of several")
@@ -124,13 +124,13 @@ def _by_other_figure(part: Comparison) -> _Read | None:
         none = not find_figures(part.answer) and any(each.negative for each in part.stated)
         new = wanted in part.new and not may_say(wanted, part.asked)
         value = wanted.value or 0
-        if new and (none or wanted.kind != "number" or value > 12 or value % 1):  # small ones stand in any text
+        if new and (none or wanted.kind != "number" or value > 12 or value % 1):  # small numbers occur in any text
             return _Read("absent", "", f"{wanted.text} is not said")
     return None
 
 
 def _find_alternative(part: Comparison, wanted: Figure) -> str:
-    """Return a sentence that says a figure or another one of its kind: `284 dollars or 270 dollars`."""
+    """Return a sentence with alternative figures of one kind: `284 dollars or 270 dollars`; "" if there is none."""
     for sentence in map(spell_figures, split_sentences(part.answer)):
         figures = find_figures(sentence)
         for one in (
@@ -152,7 +152,7 @@ def _may_tell_figure(part: Comparison, clause: SentenceClause) -> bool:
 
 
 def _by_no_denial(part: Comparison) -> _Read | None:
-    """Find that an answer has no word of denial where something is to be denied."""
+    """Find that an answer has no word of denial although something is to be denied."""
     unknown = -1 in part.part.signs.get("know", ()) and not part.denied
     if not (unknown or part.denied != part.part.negative) or "?" in part.answer or _NEGATIVE.search(part.answer):
         return None

@@ -1,8 +1,7 @@
-"""A part of a claim compared with an answer: which of its words, names and figures a clause has and asserts.
+"""Compare a part of a claim with an answer: which of its words, names and figures a clause contains and asserts.
 
-A clause is about the part where it has all that the part names, or leaves out only what the request or the clause
-before it names and then adds nothing of its own: so that a lie, which puts one thing in the place of another, is not
-taken for a paraphrase.
+A clause is about the part if it contains all words of the part, or omits only words of the request or of the clause
+before and then adds none. So a lie that replaces one thing by another does not pass as a paraphrase.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _FIRST = re.compile(r"^[A-Z][a-z]+\b")
 _PAIR = re.compile(r"(\w+) (?=([A-Z][a-z]+))")
 _UNTIL = re.compile(r"\b(?:until|till)\b", re.I)
 _CARRIERS = ("done", "grant", "ship", "send")
-"""Predicates that say of a noun what its verb would: the transfer went through."""
+"""Predicates that stand for the verb of a noun: the transfer went through."""
 _WORDS = re.compile(r"[^\W\d_][\w']*")
 _CAPITAL = re.compile(r"(?<= )[A-Z]\w*")
 
@@ -49,7 +48,7 @@ class Comparison:
     Args:
         part: The clause of the claim.
         answer: The agent's message.
-        asked: The user's messages before it: what stands there need not be said again.
+        asked: The user's earlier messages, whose content need not be repeated.
         denied: Whether the part is to be denied.
     """
 
@@ -74,7 +73,7 @@ class Comparison:
         self._titles = _find_titles(part, self.figures)
 
     def turn_in(self, clause: SentenceClause) -> int:
-        """Return 1 if a clause says the part, -1 for the opposite, 0 if it may be about other things."""
+        """Return 1 if a clause states the part, -1 if it states the opposite, 0 if it may be about other things."""
         if (
             clause.limited != self.part.limited
             or self._is_of_owner(clause)
@@ -83,18 +82,18 @@ class Comparison:
             return 0
         if self._is_none(clause):
             return -1
-        other = bool(clause.signs.keys() - self.kin) and not self.part.signs  # a full train for its seats
+        other = bool(clause.signs.keys() - self.kin) and not self.part.signs  # "the train is full" for its seats
         whole = (self.is_full(clause) or (self._is_carried(clause) and not other)) and self._has_figures(clause)
         return self.turn_of(clause) if whole and self._has_names(clause) else 0
 
     def _is_none(self, clause: SentenceClause) -> bool:
-        """Return whether a clause says of none of the part's things what the part says of some."""
+        """Return whether a clause denies of all things what the part states of some."""
         counted = any(each.kind == "number" for each in self.figures) and not self.part.negative
         of_them = self.is_full(clause) or (self.words and not self.missing(clause) - self.known)
         return bool(counted and of_them and _NONE.search(clause.text)) and self.turn_of(clause) < 0
 
     def turn_of(self, clause: SentenceClause) -> int:
-        """Return 1 if a clause has the part's polarity, -1 for the opposite, 0 if that is not clear."""
+        """Return 1 if a clause has the part's polarity, -1 for the opposite, 0 if that is unclear."""
         part = self.part
         named = self.part.signs.keys() & {PREDICATES[word][0] for word in clause.words if word in PREDICATES}
         own = self.kin | {PREDICATES[word][0] for word in part.words if word in PREDICATES}
@@ -106,9 +105,9 @@ class Comparison:
         turn = turns.pop() if len(turns) == 1 else 0
         is_noun = clause.negative and not (part.negative or clause.negated) and part.signs
         if turn < 0 and _NOTHING.search(clause.text) and {*clause.words} - self.words - self.known:
-            return 0  # nothing on her calendar: she is free
+            return 0  # "nothing on her calendar" means that she is free
         if turn > 0 and is_noun and all(1 in signs for signs in part.signs.values()):
-            return 0  # `your refund hasn't been issued`: it is not known which word is negated
+            return 0  # "your refund hasn't been issued": it is unclear which word is negated
         apart = (part.apart ^ clause.apart) & self.words & {*clause.words}
         late = apart or has_happened(part, clause) or self._is_of_before(clause)
         return 0 if turn > 0 and late else turn
@@ -119,12 +118,12 @@ class Comparison:
         named = any(PREDICATES.get(word, ("",))[0] == name for word in clause.words)
         said = said or next((clause.signs[each] for each in KIN.get(name, ()) if each in clause.signs), frozenset())
         carried = [clause.signs[each] for each in _CARRIERS if each in clause.signs]
-        if named and carried and not said:  # a cancellation that was declined
+        if named and carried and not said:  # "the cancellation was declined"
             own = {PREDICATES[word][1] for word in clause.words if PREDICATES.get(word, ("",))[0] == name}
             said = frozenset(sign * side for sign in carried[0] for side in own)
         until = bool(_UNTIL.search(self.part.text)) != bool(_UNTIL.search(clause.text)) and not clause.negative
         if said and said != signs and until and any(is_said(each, clause.text) for each in self.figures):
-            return int(name != "open")  # valid until then: it expires then
+            return int(name != "open")  # "valid until" means that it expires then
         if said:
             return (1 if signs == said else -1) if len(said) == len(signs) == 1 else 0
         if clause.negative and _THERE.match(clause.text) and self.part.negated & clause.negated & self.words:
@@ -151,7 +150,7 @@ class Comparison:
 
     # words
     def is_full(self, clause: SentenceClause) -> bool:
-        """Return whether a clause has all words of the part, and one that says more than its sort."""
+        """Return whether a clause has all words of the part, and a word that is more than generic."""
         said = [each for each in self.figures if is_said(each, clause.text)]
         told = [each for each in said if each.kind != "number" or len(each.text) > 2]
         alike = bool(told and self.part.signs.keys() & clause.signs.keys()) or len(told) == len(self.figures) > 1
@@ -159,10 +158,10 @@ class Comparison:
         return bool(alike or self.words or both) and not self.missing(clause)
 
     def is_near(self, clause: SentenceClause) -> bool:
-        """Return whether a clause may be about the part's things: it shares a word with it, or has none of its own."""
+        """Return whether a clause may be about the part's things: it shares a word with it, or has no own words."""
         words = {*clause.words}
         rivals = any(rivals_of(wanted, clause.text, [self.part.text]) for wanted in self.figures)
-        other = self.words - words and (words - self.words - PLACES) & self.known  # the hall's light for the kitchen's
+        other = self.words - words and (words - self.words - PLACES) & self.known  # not the kitchen's light
         return not (rivals or other) and bool(self.words & words or not self.strange(clause))
 
     def touches(self, clause: SentenceClause) -> bool:
@@ -170,22 +169,22 @@ class Comparison:
         return bool(self.words & {*clause.words} or self.part.signs.keys() & clause.signs.keys())
 
     def agrees(self, clause: SentenceClause) -> bool:
-        """Return whether a clause has a predicate of the part with its sign."""
+        """Return whether a clause has a predicate of the part with the same sign."""
         return any(signs == clause.signs.get(name) for name, signs in self.part.signs.items())
 
     def missing(self, clause: SentenceClause) -> set[str]:
-        """Return the part's words that a clause does not have, nor implies."""
-        done = {word for word in self.words if PREDICATES.get(word, ("",))[0] in clause.signs}  # an order: ordered
+        """Return the part's words that a clause neither contains nor implies."""
+        done = {word for word in self.words if PREDICATES.get(word, ("",))[0] in clause.signs}  # "ordered": order
         done = set() if self.strange(clause) & nouns_of(clause.text) else done
         told = {word for each in self.figures if is_said(each, clause.text) for word in IMPLIED.get(each.kind, ())}
         return self.words - {*clause.words} - done - told - self._modifiers(clause)
 
     def strange(self, clause: SentenceClause) -> set[str]:
-        """Return the words of a clause that neither the part nor the request has."""
+        """Return the words of a clause that are neither in the part nor in the request."""
         return {word for word in clause.words if word not in self.words and word not in PLACES} - self.known
 
     def _modifiers(self, clause: SentenceClause) -> set[str]:
-        """Return words that only name the sort of the next word, if that is said without another sort."""
+        """Return words that only qualify the next word, if that occurs without another qualifier."""
         found = set()
         for word, head in pairwise(self.part.words):
             if word in clause.words or head not in clause.words or {word, head} & self.part.names:
@@ -198,16 +197,16 @@ class Comparison:
         return found - self.known
 
     def _inherited(self, clause: SentenceClause) -> set[str]:
-        """Return the words of the clause before one that goes on about the same."""
+        """Return the words of the previous clause if this one continues it."""
         before = self.clauses[place - 1] if (place := self.clauses.index(clause)) else None
         goes_on = _PRONOUN.match(clause.text) or not clause.words
         return {*before.words} if before and (goes_on or before.text.endswith(":")) else set()
 
     def _is_carried(self, clause: SentenceClause) -> bool:
-        """Return whether the words that a clause omits are known, and it adds nothing."""
+        """Return whether the omitted words of a clause are known, and it adds none."""
         inherited = self._inherited(clause)
         if self.words and inherited & self.known and not inherited & self.words:
-            return False  # `it` is something else of the request
+            return False  # "it" is another thing of the request
         figures = [each for each in self.figures if is_said(each, clause.text + clause.tail)]
         titles = self._titles if figures or self.part.names & {*clause.words} else set()
         missing = self.missing(clause) - inherited - titles - self._subject_of(clause)
@@ -216,7 +215,7 @@ class Comparison:
         known = self.known & clause.names if missing else self.known
         if added - inherited - known or self._stands_elsewhere(missing, clause):
             return False
-        if missing - self.known:  # a bare answer: "It's $12."
+        if missing - self.known:  # a bare answer: "It's $12"
             bare = BARE.match(clause.text) and not self._foreign_signs(clause)
             return bool(bare) and any(each.kind != "number" and each in self.new for each in figures)
         if missing and any(not is_said(each, self.part.text) for each in self._foreign_figures(clause)):
@@ -226,7 +225,7 @@ class Comparison:
         return bool(figures or (shared and self.touches(clause)))
 
     def _stands_elsewhere(self, words: set[str], clause: SentenceClause) -> bool:
-        """Return whether another clause that states something has one of some words."""
+        """Return whether another stated clause contains one of the words."""
         place = self.clauses.index(clause)
         before = self.clauses[place - 1] if place and self._inherited(clause) else None
         others = [each for each in self.stated if each not in (clause, before)]
@@ -252,7 +251,7 @@ class Comparison:
         return {topic_of(found[1].lower())} if named else set()
 
     def _is_of_request(self, clause: SentenceClause) -> bool:
-        """Return whether a clause states the requested fact, of the thing named by a code or of none."""
+        """Return whether a clause states the requested fact, and names the thing by the requested code or not."""
         codes = any(each.kind == "code" and is_given(each, self.asked) for each in find_figures(clause.text))
         agrees = self.part.signs.keys() & clause.signs.keys() & self.requests[0].signs.keys()
         return bool(agrees and (codes or not clause.words))
@@ -265,19 +264,19 @@ class Comparison:
         return any(owner in self.words and thing not in own | {""} for owner, thing in owned)
 
     def _has_names(self, clause: SentenceClause) -> bool:
-        """Return whether a clause has all names of the part in their order, or none and no other name either."""
+        """Return whether a clause has all names of the part in order, or no names at all."""
         if self._names_another(clause) or not spelt_in(self.part, clause.text):
             return False
         names = self.part.names | (clause.names & self.words)
         own, said = ([word for word in each.words if word in names] for each in (self.part, clause))
-        # of a name that the user has given a part may be said, as of "City Library"
+        # a part of a name from the user is enough: "City Library"
         parts = [f"{one} {other}" for one in own for other in own if {one, other} & {*said}]
         whole = {word for each in parts if each in self.part.text.lower() for word in each.split()}
         left = [word for word in own if word in said or word not in self.known & whole]
         return said in (own, left) or not (said or clause.names & self.strange(clause))
 
     def _names_another(self, clause: SentenceClause) -> bool:
-        """Return whether a clause names another than the request: Bergen for Oslo, Dr Mayer for Dr May."""
+        """Return whether a clause names another thing than the request: Bergen for Oslo, Dr Mayer for Dr May."""
         deeds = [each for each in self.requests if self.kin & each.signs.keys()]
         asked = frozenset[str]().union(*(each.names for each in deeds or self.requests))
         named = clause.names | {topic_of(each.lower()) for each in _FIRST.findall(clause.text)}
@@ -290,7 +289,7 @@ class Comparison:
         return any(re.search(rf"\b{word}\.? [A-Z]", self.asked) for word, _ in others)
 
     def _has_figures(self, clause: SentenceClause) -> bool:
-        """Return whether a clause has the part's figures in their order, and no others in their place."""
+        """Return whether a clause has the part's figures in order, and no others instead."""
         text = clause.text + clause.tail
         sentence = " ".join(each.text for each in self.clauses if each.sentence == clause.sentence)
         for wanted in self.figures:
@@ -305,7 +304,7 @@ class Comparison:
         return places == sorted(places)
 
     def is_said(self, wanted: Figure, text: str) -> bool:
-        """Return whether a text says a figure; of 10 km and 6.2 miles not by the one that the user has given."""
+        """Return whether a text contains a figure; of equal ones (10 km, 6.2 miles) only the one that is new counts."""
         twins = wanted in self.new and any(each is not wanted and is_same(each, wanted) for each in self.figures)
         said = (is_same(wanted, each) and not is_given(each, self.asked) for each in find_figures(text))
         return any(said) if twins else is_said(wanted, text)
@@ -327,7 +326,7 @@ class Comparison:
         return False
 
     def is_counted_as(self, wanted: Figure, rival: Figure, clause: SentenceClause) -> bool:
-        """Return whether both are a number of the same things, or of the same thing: `hall 2`."""
+        """Return whether two numbers count the same things, or number the same kind: `hall 2`."""
         before = {word_before(wanted, self.part.text), word_before(rival, clause.text)}
         whole = all(each[:5] in wanted.labels for each in self.missing(clause))
         if whole and self.turn_of(clause) > 0 and self.words & {*clause.words}:
@@ -335,7 +334,7 @@ class Comparison:
         return bool(wanted.labels & rival.labels) or (len(before) == 1 and "" not in before)
 
     def _foreign_signs(self, clause: SentenceClause) -> set[str]:
-        """Return the predicates of a clause that the part has not; of one with all its words only negative ones."""
+        """Return the predicates of a clause that the part lacks; only negative ones if the clause has all its words."""
         foreign = clause.signs.keys() - self.kin - {"know", "exist"}
         if self.event or not self.words or self.missing(clause):
             return foreign
@@ -347,7 +346,7 @@ def _is_followed(word: str, head: str, text: str) -> bool:
 
 
 def _find_titles(part: SentenceClause, figures: Sequence[Figure]) -> set[str]:
-    """Return the words that only name the sort of a figure or name: `order 4471`, `the plumber Hugo`."""
+    """Return the words that only qualify a figure or name: `order 4471`, `the plumber Hugo`."""
     text = spell_figures(part.text)
     marks = [re.escape(each.text) for each in figures] + [rf"(?-i:{each})" for each in _CAPITAL.findall(part.text)]
     found = (re.search(rf"([^\W\d_]+)(?: of| number)? ['\"#]?{each}(?: ([^\W\d_]+))?", text, re.I) for each in marks)
@@ -356,14 +355,14 @@ def _find_titles(part: SentenceClause, figures: Sequence[Figure]) -> set[str]:
 
 
 def spelt_in(part: SentenceClause, text: str) -> bool:
-    """Return whether a text has no name that differs from one of the part by its ending alone: Kovac and Kovacs."""
+    """Return whether a text has no name that differs from one of the part only by its ending: Kovac and Kovacs."""
     own, said = ({word.removesuffix("'s") for word in _WORDS.findall(each.lower())} for each in (part.text, text))
     strange = {topic_of(word) for word in said - own}
     return not strange & {topic_of(word) for word in own - said} & part.names
 
 
 def _find_meant(text: str, said: str) -> list[Figure]:
-    """Return the figures of a text; of those with several units, as pounds are, in the unit that is said."""
+    """Return the figures of a text; ambiguous units, such as pounds, are read as the kind in `said`."""
     found = [each for each in find_figures(text) if each.value != 0 or "0" in text]
     kinds = {each.kind for each in find_figures(said)}
     alike = {each.text: {other.kind for other in found if other.text == each.text} for each in found}

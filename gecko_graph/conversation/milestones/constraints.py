@@ -1,4 +1,4 @@
-"""Milestones and the constraints that they are made of (ToolSandbox, section 2.3 and appendix A.7)."""
+"""Milestones and their constraints (ToolSandbox, section 2.3 and appendix A.7)."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ from .tables import MESSAGE, REST, SEEN, WRITES, Snapshot, Table
 Kind: TypeAlias = Literal["snapshot", "addition", "removal", "update", "includes", "lacks", "guardrail"]
 
 THRESHOLD = 0.9
-"""The similarity from which on a milestone is reached, if it names no other."""
+"""Least similarity of a reached milestone, by default."""
 NOISE = 1e-9
 START = "start"
-"""The reference of a constraint that compares with the conversation's first snapshot."""
+"""Reference of a constraint that compares with the conversation's first snapshot."""
 
 
 class Missed(TypedDict):
-    """One part of a snapshot and its wanted value; of a minefield, the forbidden one.
+    """A part of a snapshot that differs from the wanted value; of a minefield, the forbidden value.
 
-    `part` is `call` (none of that name), `argument`, a column of the message, `seen`, `unseen`, `rows` (how many),
-    `column`, `guard` (a table changed) or `order`; `place` the tool, argument, column, or path in the task state.
+    `part` is `call` (no call of the tool), `argument`, a column of the message, `seen`, `unseen`, `rows` (their
+    number), `column`, `guard` (a table changed) or `order`; `place` the tool, argument, column, or path in the task
+    state.
     """
 
     part: str
@@ -49,13 +50,13 @@ class Missed(TypedDict):
     unsure: NotRequired[bool]
     """True for a claim that could not be decided."""
     reason: NotRequired[str]
-    """Why a claim does not hold, if a rule or `claim_judge` has decided so."""
+    """Why a claim does not hold, according to a rule or `claim_judge`."""
 
 
 class Reached(TypedDict):
-    """A milestone or minefield with the snapshot that was matched to it; None if there is none.
+    """A milestone or minefield with its matched snapshot; None if there is none.
 
-    `missed` lists the reasons for a score below its threshold, in the snapshot `nearest`; of a minefield the hits.
+    `missed` lists the reasons for a score below the threshold, in the snapshot `nearest`; for a minefield the hits.
     """
 
     id: str
@@ -68,17 +69,17 @@ class Reached(TypedDict):
 
 
 def is_reached(one: Reached) -> bool:
-    """Return whether a milestone is at its threshold."""
+    """Return whether a milestone reaches its threshold."""
     return one["similarity"] >= one["threshold"] - NOISE
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """Values of an earlier milestone's message that are put into this one's row.
+    """Values of an earlier milestone's message that are inserted into this one's row.
 
     Args:
-        read: From that message's row to values by name, one object for each way to write them.
-        column: `content`, whose text has names in braces; or a column of calls, whose arguments have these names.
+        read: Returns values by name from that message's row, one object for each notation.
+        column: `content`, whose text has the names in braces; or a column of calls, whose arguments have these names.
     """
 
     read: Callable[[JsonObject], Sequence[JsonObject]]
@@ -96,14 +97,14 @@ class Constraint:
     Args:
         table: `message`, or a path in the task state.
         kind: The table's rows, or those added, removed or changed since the reference; a guardrail: no changes.
-            `includes` and `lacks`: the rows are among those that are new or changed, gone or changed.
-        rows: The rows that are wanted; only their columns are compared.
-        measures: Name of the measure by column, `exact` if there is none.
-        tolerance: How far numbers may be off, by column and name.
-        reference: Id of the milestone that the table is compared with, or `START`.
-        fill: Values of the reference's message to put into the row.
+            `includes`: the rows are among new or changed ones; `lacks`: among removed or changed ones.
+        rows: The wanted rows; only their columns are compared.
+        measures: Column to name of the measure; `exact` by default.
+        tolerance: Allowed deviation of numbers, by column and name.
+        reference: Id of the milestone to compare the table with, or `START`.
+        fill: Values of the reference's message to insert into the row.
         permits: Calls whose own changes a guardrail permits.
-        frees: Tools; if one of their calls has changed the table, the guardrail does not count.
+        frees: Tools; if one of their calls has changed the table, the guardrail is ignored.
     """
 
     table: str
@@ -142,7 +143,7 @@ class Constraint:
         return any(is_same_change((before, now.get(self.table, ())), change) for change in changes)
 
     def explain(self, now: Snapshot, then: Snapshot | None) -> list[Missed]:
-        """Return the differences of a snapshot, each part by the measure that compares it."""
+        """Return the differences of a snapshot, each part by its measure."""
         if self.compare(now, then) >= 1 - NOISE:
             return []
         table, before = now.get(self.table, ()), (then or {}).get(self.table, ())
@@ -209,7 +210,7 @@ class Constraint:
         return table
 
     def wanted(self, then: Snapshot | None) -> Sequence[Sequence[JsonObject]]:
-        """Return the wanted rows, once for each value of the reference that can be put into them."""
+        """Return the wanted rows, once for each value of the reference that can be inserted."""
         if self.fill is None:
             return [self.rows]
         messages = (then or {}).get(MESSAGE, ())
@@ -236,7 +237,7 @@ def _fill_text(text: str, values: JsonObject) -> str:
     return text
 
 
-# why a snapshot is not alike ----------------------------------------------------------------------------------------
+# differences of a snapshot -------------------------------------------------------------------------------------------
 
 
 def _miss(part: str, place: str, wanted: Json, found: Json, similarity: float = 0.0) -> Missed:
@@ -252,7 +253,7 @@ def _name_calls(calls: Sequence[JsonObject]) -> str:
 
 
 def _explain_call(made: Sequence[JsonObject], target: Json, tolerance: Mapping[str, float]) -> Iterator[Missed]:
-    """Yield the arguments that differ from those of the call that comes nearest; or that there is none of its name."""
+    """Yield the differing arguments of the nearest call; or that there is no call of the tool."""
     wanted = _listed(target)
     pairs = [(mine, one) for one in wanted for mine in made if mine["name"] == one["name"]]
     if not pairs:
@@ -264,7 +265,7 @@ def _explain_call(made: Sequence[JsonObject], target: Json, tolerance: Mapping[s
 
 
 def _explain_claims(answer: JsonObject, claims: Sequence[JsonObject]) -> Iterator[Missed]:
-    """Yield the claims that do not hold, with the sentence that each was compared with."""
+    """Yield the claims that do not hold, with the sentences that they were compared with."""
     for claim in claims:
         (kind, text), judged = *claim.items(), judge_answer(claim, answer)
         if judged.verdict != "holds":
@@ -281,7 +282,7 @@ def _explain_arguments(args: JsonObject, wanted: JsonObject, tolerance: Mapping[
 
 
 def explain_change(table: str, before: Table, now: Table) -> list[Missed]:
-    """Return how a table has changed that should not have: of changed rows only the differing values."""
+    """Return the changes of a table that should be unchanged; of changed rows only the differing values."""
     gone, new = subtract(before, now), subtract(now, before)
     if len(gone) != len(new):
         return [_miss("guard", _path(table), gone, new)]
@@ -297,7 +298,7 @@ def explain_change(table: str, before: Table, now: Table) -> list[Missed]:
 
 
 def distance(missed: Sequence[Missed]) -> tuple[int, float]:
-    """Return a snapshot's distance: first by the parts that differ in identity, then by the similarity of the rest."""
+    """Return a snapshot's distance: the number of parts of other identity, then the dissimilarity of the rest."""
     strange = sum(each["part"] in ("call", "sender", "recipient", "rows", "order") for each in missed)
     return strange, sum(1 - each["similarity"] for each in missed)
 
@@ -310,9 +311,9 @@ class Milestone:
         id: Its name.
         constraints: Conditions on the snapshot; the similarity is their geometric mean.
         after: Ids of the milestones that must be reached before.
-        last: It is compared with the last snapshot, which another one may share.
-        threshold: From which similarity on it is reached.
-        text: The same in a sentence.
+        last: Whether it is matched to the last snapshot, which another one may share.
+        threshold: Least similarity at which it is reached.
+        text: The milestone as a sentence.
     """
 
     id: str
@@ -330,14 +331,14 @@ class Milestone:
 
     @property
     def tools(self) -> frozenset[str]:
-        """Names of the tools whose calls it asks for."""
+        """Names of the tools whose calls it requires."""
         rows = (row for each in self.constraints if each.table == MESSAGE for row in each.rows)
         return frozenset(str(call["name"]) for row in rows for call in _listed(row.get("calls") or []))
 
     def compare(self, trajectory: Sequence[Snapshot], index: int, places: Mapping[str, int]) -> float:
-        """Return the geometric mean of its constraints' similarities; a broken guardrail makes it 0.
+        """Return the geometric mean of its constraints' similarities; 0 for a broken guardrail.
 
-        `index` is the snapshot to look at, `places` has those of the references.
+        `index` is the snapshot to compare, `places` has those of the references.
         """
         product, count, now = 1.0, 0, trajectory[index]
         for constraint in self.constraints:

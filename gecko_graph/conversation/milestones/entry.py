@@ -16,7 +16,7 @@ PROBLEMS_SHOWN = 5
 
 
 class Entry(BaseModel):
-    """A part of a scenario's file: other keys and types than those named are refused."""
+    """A part of a scenario's file; unknown keys and other types are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
@@ -25,7 +25,7 @@ Model = TypeVar("Model", bound=Entry)
 
 
 def read_entry(kind: type[Model], data: Any, *, where: str, error: type[GeckoError] = GeckoError) -> Model:
-    """Return an entry. Raises the error, which names each place, such as `turns[0].checklist[1].check`."""
+    """Return an entry. Raises `error` with the place of each problem, such as `turns[0].checklist[1].check`."""
     try:
         return kind.model_validate(data)
     except ValidationError as found:
@@ -40,7 +40,7 @@ def join_problems(where: str, problems: Sequence[str], error: type[GeckoError]) 
 
 
 def describe_problems(error: ValidationError) -> list[str]:
-    """Return pydantic's errors, a line each, with its place."""
+    """Return pydantic's errors, one line each, with the place."""
     found = error.errors(include_url=False, include_context=False)
     return list(dict.fromkeys(f"{_format_place(each['loc'])}: {_format_reason(each)}" for each in found))
 
@@ -49,7 +49,7 @@ def _format_reason(found: ErrorDetails) -> str:
     if found["type"] == "extra_forbidden":
         kinds: list[type[BaseModel]] = [GeckoContext, *Entry.__subclasses__()]
         known = {field.alias or name for kind in kinds for name, field in kind.model_fields.items()}
-        word = str(found["loc"][-1])  # one of another part of the file is no help here
+        word = str(found["loc"][-1])  # the key itself is known elsewhere in the file
         return f"unknown key{did_you_mean(word, sorted(known - {word}))}"
     message = found["msg"].removeprefix("Value error, ").removeprefix("Input ")
     return _MESSAGES.get(found["type"], message[:1].lower() + message[1:])
@@ -84,4 +84,4 @@ def _check_expression(source: str) -> str:
 
 
 Check: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_check_expression)]
-"""An expression that holds or not."""
+"""An expression with a truth value."""

@@ -1,4 +1,4 @@
-"""Milestones and minefields as a scenario's file has them, and the guardrails that follow from their order."""
+"""Milestones and minefields in a scenario's file, and the guardrails that follow from their order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Changed: TypeAlias = Literal["snapshot", "addition", "removal", "update", "inclu
 KINDS: tuple[Changed, ...] = ("snapshot", "addition", "removal", "update", "includes", "lacks")
 COLUMNS = ("sender", "recipient", "content", "claims", "mentions", "seen", "unseen")
 DECIMALS = range(4)
-"""An answer may show a number of a result with so many decimals."""
+"""Numbers of decimals with which an answer may show a number of a result."""
 
 NAME_CHARS = 80
 LONGEST_VALUE = 120
@@ -43,9 +43,9 @@ MeasureName: TypeAlias = Annotated[str, AfterValidator(_check_measure)]
 
 
 class ClaimEntry(Entry):
-    """A sentence that an answer must say, deny, ask the user for, or at least not contradict.
+    """A sentence that an answer must say, deny, ask the user for, or not contradict.
 
-    `answers` is the text of a good answer: another one must give the requested facts in accord with it.
+    `answers` is the text of a good answer: another answer must give the requested facts without contradicting it.
     """
 
     says: str | None = Field(None, pattern=r"\w")
@@ -62,7 +62,7 @@ class ClaimEntry(Entry):
 
 
 class MessageEntry(Entry):
-    """Conditions on a message; one with claims is the agent's to the user."""
+    """Conditions on a message; one with claims is from the agent to the user."""
 
     sender: Party | None = None
     recipient: Party | None = None
@@ -81,13 +81,13 @@ class MessageEntry(Entry):
 
     @property
     def texts(self) -> str:
-        """Content and claims, in which values may be filled."""
+        """Content and claims, in which values may be inserted."""
         claims = [text for each in self.claims or () for text in each.model_dump(exclude_none=True).values()]
         return "\n".join([self.content or "", *claims])
 
 
 class CallEntry(Entry):
-    """A call that a message has made."""
+    """A call of a message."""
 
     name: str = Field(min_length=1)
     args: JsonObject = Field(default_factory=dict)
@@ -115,12 +115,12 @@ class TableEntry(Entry):
 
     @property
     def change(self) -> tuple[Changed, list[JsonObject]]:
-        """The kind of change that is written, with its rows."""
+        """The kind of change, with its rows."""
         return next((kind, rows) for kind in KINDS if (rows := getattr(self, kind)) is not None)
 
 
 class SourceEntry(Entry):
-    """Where a value comes from that stands in braces in the message, or is an argument of the call."""
+    """The source of a value in braces in the message, or of an argument of the call."""
 
     milestone: str
     call: str | None = None
@@ -133,8 +133,6 @@ def _listed(value: Any) -> Any:
 
 
 class MilestoneEntry(Entry):
-    """One milestone or minefield."""
-
     id: str | None = Field(None, min_length=1)
     after: Annotated[list[str] | None, BeforeValidator(_listed)] = None
     message: MessageEntry | None = None
@@ -159,9 +157,9 @@ class MilestoneEntry(Entry):
 
 
 def name_entries(entries: Sequence[MilestoneEntry]) -> list[tuple[str, MilestoneEntry, list[str]]]:
-    """Return entries with their ids and their predecessors: the entry before, unless they say otherwise.
+    """Return entries with their ids and predecessors: by default the previous entry.
 
-    One without an id is named by its condition.
+    An entry without an id is named by its condition.
     """
     ids: list[str] = []
     for entry in entries:
@@ -192,7 +190,7 @@ def find_problems(entries: Sequence[MilestoneEntry], state: JsonObject, *, part:
     for number, (id_, entry, after) in enumerate(named):
         place = f"{part}[{number}]"
         if id_ in ids[:number]:
-            yield f"{place}: id: {id_!r} stands twice"
+            yield f"{place}: id: {id_!r} is a duplicate"
         named_ids = [("after", each) for each in after]
         named_ids += [("state: since", table.since) for table in entry.state if table.since]
         named_ids += [("from: milestone", entry.source.milestone)] if entry.source else []
@@ -216,7 +214,7 @@ def _find_mistakes(entry: MilestoneEntry, state: JsonObject) -> Iterator[str]:
         columns = {column for row in table.change[1] for column in row}
         known = {column for row in find_table(state, table.at) for column in row} or columns
         for column in sorted(columns - known - {*map(str, scalars_of(state, keys=True))}):
-            if hint := did_you_mean(column, known):  # else a column that a write brings
+            if hint := did_you_mean(column, known):  # otherwise it may be a column that a write adds
                 yield f"state: unknown column {column!r} of {table.at}{hint}"
         for column in sorted({*table.measures, *table.tolerance} - columns):
             yield f"measures, tolerance: no row has the column {column!r}{did_you_mean(column, columns)}"
@@ -225,7 +223,7 @@ def _find_mistakes(entry: MilestoneEntry, state: JsonObject) -> Iterator[str]:
 def build_goal(milestones: Sequence[MilestoneEntry], minefields: Sequence[MilestoneEntry], state: JsonObject) -> Goal:
     """Build the goal from entries without problems.
 
-    A minefield's call counts as soon as it is attempted, its content exactly; the tables of the start state are
+    A minefield's call counts when it is attempted, its content must match exactly; tables of the start state are
     guarded.
     """
     return Goal(_build_all(milestones, state, "calls"), _build_all(minefields, state, "attempts"))
@@ -279,7 +277,7 @@ def _build_row(entry: MilestoneEntry, column: str) -> tuple[JsonObject, dict[str
 
 
 def find_values(message: JsonObject, *, source: SourceEntry, rounded: bool) -> list[JsonObject]:
-    """Return the values that the calls of a message returned at a path; rounded too, if a text is to hold them."""
+    """Return the values at a path in the results of a message's calls; if `rounded`, also with fewer decimals."""
     found = []
     for call in message.get("calls", ()):
         if source.call in (None, call["name"]):
@@ -295,10 +293,10 @@ def find_values(message: JsonObject, *, source: SourceEntry, rounded: bool) -> l
 
 
 def _guard(one: Milestone, entry: MilestoneEntry, all_: Sequence[Milestone], tables: Sequence[str]) -> Milestone:
-    """Return a milestone with guardrails: between it and those before it nothing has changed but by its own call.
+    """Return a milestone with guardrails: since its predecessors nothing has changed except by its own call.
 
-    Where the author lists no tables, none is guarded that a milestone needs which may be reached in between: one that
-    its state names, or that the tool of its call has changed.
+    If the author lists no tables, those are unguarded that milestones in between need: tables that their state names,
+    or that the tool of their call has changed.
     """
     given = entry.source.name if entry.source else None
     calls = tuple({**each.model_dump(), "args": _leave_out(each.args, given)} for each in entry.call or ())
@@ -325,7 +323,7 @@ def _may_change(table: str, between: Sequence[Milestone]) -> bool:
 
 
 def _find_between(one: Milestone, before: str, all_: Sequence[Milestone]) -> list[Milestone]:
-    """Return the milestones that may be reached between two, the later one among them."""
+    """Return the milestones that may be reached between two, including the later one."""
     earlier = {before, *find_earlier(before, all_)}
     return [each for each in all_ if each.id not in earlier and one.id not in find_earlier(each.id, all_)]
 
@@ -335,8 +333,8 @@ _CHANGES = {
     "addition": "{at} has gained exactly {rows}",
     "removal": "{at} has lost exactly {rows}",
     "update": "{at} has changed exactly to {rows}",
-    "includes": "{at} has come to hold {rows}",
-    "lacks": "{at} no longer holds {rows}",
+    "includes": "{at} has gained, or changed to, {rows}",
+    "lacks": "{at} has lost, or changed, {rows}",
 }
 _ANSWERS = {"content": "is like", "mentions": "names"}
 _CLAIMS = {
@@ -349,7 +347,7 @@ _CLAIMS = {
 
 
 def explain(entry: JsonObject) -> str:
-    """Return one sentence on a milestone, as a file has it."""
+    """Describe a milestone, in the form of a file, as a sentence."""
     begin = "At the end" if entry.get("last") else f"After {' and '.join(entry['after'])}" if entry.get("after") else ""
     message = entry.get("message") or {}
     calls = [f"{call['name']}{_show(call.get('args', {}))}" for call in _list(entry.get("call"))]

@@ -1,9 +1,9 @@
-"""The required and forbidden events of a conversation, its score, and the best mapping of milestones to snapshots.
+"""A conversation's required and forbidden events, its score, and the best mapping of milestones to snapshots.
 
-ToolSandbox, section 2.3 and appendix A.7, equations 1 and 2. Each milestone is matched to a snapshot of its own or to
-none, and to a later one than the milestones before it. Where the best free assignment keeps the order, it is the
-answer. Else snapshots are gone through in turn: of the milestones that can no longer be matched, and what their
-references mean to those that can, only the best sum matters.
+ToolSandbox, section 2.3 and appendix A.7, equations 1 and 2. Each milestone is matched to at most one snapshot of its
+own, later than the milestones before it. If the best free assignment keeps this order, it is used. Otherwise a search
+goes through the snapshots; its states are the milestones that can no longer be matched, with the references that still
+matter, and only the best sum of each state is kept.
 """
 
 from __future__ import annotations
@@ -24,20 +24,17 @@ from .measures import check_installed
 from .tables import MESSAGE, WRITES, Snapshot, number_versions
 
 WIDEST = 1_000
-"""States that are kept at a snapshot; if there were more, the score may be too low, and is marked."""
+"""Most states kept per snapshot; if there were more, the score may be too low, and is marked `inexact`."""
 
 _NARROW = 4
 _NOISE = 1e-12
 
 Seen: TypeAlias = tuple[tuple[int, int], ...]
-"""By milestone that later ones refer to, the snapshot that stands for those that are the same to them."""
+"""Referenced milestones to snapshots; snapshots that are equal for the references share a representative."""
 
 
 class Score(TypedDict):
-    """The score of one conversation.
-
-    `similarity` is None without milestones: the agent had no goal, so it has no score.
-    """
+    """The score of one conversation. `similarity` is None without milestones."""
 
     v: int
     similarity: float | None
@@ -46,7 +43,7 @@ class Score(TypedDict):
     milestones: list[Reached]
     minefields: list[Reached]
     inexact: NotRequired[bool]
-    """True if there were too many orders to look at all: the true score may be higher."""
+    """True if there were too many orders to compare all: the true score may be higher."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +55,20 @@ class Goal:
 
     @property
     def tables(self) -> list[str]:
-        """Names of the tables that it looks at."""
+        """Names of the tables in its constraints."""
         both = (*self.milestones, *self.minefields)
         return list(dict.fromkeys(each.table for one in both for each in one.constraints))
 
     def is_end(self, trajectory: Sequence[Snapshot]) -> bool:
-        """Return whether the last snapshot is wholly as wanted, which is less work to know than a score."""
+        """Return whether the last snapshot is completely as wanted; cheaper than a score."""
         last = (each for each in self._count_for(trajectory) if each.last)
         return all(each.compare(trajectory, -1, {}) >= 1 - NOISE for each in last)
 
     def score(self, trajectory: Sequence[Snapshot]) -> Score:
-        """Score a conversation (equations 1 and 2): one snapshot for each message, from the user's first one on.
+        """Score a conversation (equations 1 and 2) with one snapshot per message from the user's first one on.
 
-        Each snapshot is matched to one milestone at most, every milestone counts, what comes before the first
-        milestone is guarded too, and a minefield is stepped on by any similarity.
+        Each snapshot is matched to one milestone at most, and every milestone counts. The time before the first
+        milestone is guarded, too. Any similarity to a minefield is a hit.
         """
         milestones = self._count_for(trajectory)
         reached, exact = _match(milestones, trajectory)
@@ -102,7 +99,7 @@ def build_score(reached: list[Reached], stepped: list[Reached], plus: float | No
 
 
 def _match(milestones: Sequence[Milestone], trajectory: Sequence[Snapshot]) -> tuple[list[Reached], bool]:
-    """Return each milestone with its snapshot, and whether there is certainly no better mapping."""
+    """Return each milestone with its snapshot, and whether the mapping is certainly the best."""
     if not trajectory:
         return [build_reached(each, 0.0, None) for each in milestones], True
     free, exact = [each for each in milestones if not each.last], True
@@ -147,7 +144,7 @@ def _explain(
 
 
 def _explain_order(id_: str, at: int, all_: Sequence[Milestone], places: Mapping[str, int]) -> Iterator[Missed]:
-    """Yield why a snapshot that is alike is not taken: another milestone has it, or was reached in another order."""
+    """Yield why a similar snapshot is not matched: another milestone has it, or the order is wrong."""
     before = {each.id: find_earlier(each.id, all_) for each in all_}
     for other, place in places.items():
         late, early = place >= at and other in before[id_], place <= at and id_ in before[other]
@@ -157,7 +154,7 @@ def _explain_order(id_: str, at: int, all_: Sequence[Milestone], places: Mapping
 
 
 def find_earlier(id_: str, all_: Sequence[Milestone]) -> set[str]:
-    """Return the ids of all milestones that come before one."""
+    """Return the ids of all milestones that must be reached before one."""
     after = {each.id: each.after for each in all_}
     found: set[str] = set()
     open_ = [id_]
@@ -169,12 +166,12 @@ def find_earlier(id_: str, all_: Sequence[Milestone]) -> set[str]:
 
 
 def mean(similarities: Sequence[float]) -> float | None:
-    """Return the mean; None of nothing."""
+    """Return the mean, or None for an empty list."""
     return math.fsum(similarities) / len(similarities) if similarities else None
 
 
 class _Similarities:
-    """Similarities of milestones, by their numbers, to snapshots; `most` as if every reference were as it is best."""
+    """Similarities of milestones, by number, to snapshots; `most` assumes the best snapshots of all references."""
 
     def __init__(self, milestones: Sequence[Milestone], trajectory: Sequence[Snapshot]) -> None:
         check_installed()
@@ -193,7 +190,7 @@ class _Similarities:
         self.most = [self._best_row(index) for index in range(len(milestones))]
 
     def assign(self) -> dict[int, int]:
-        """Return the best assignment without regard to order and references."""
+        """Return the best assignment regardless of order and references."""
         from scipy.optimize import linear_sum_assignment
 
         rows, columns = linear_sum_assignment(self.most, maximize=True)
@@ -201,7 +198,7 @@ class _Similarities:
         return {row: column for row, column in pairs if self.most[row][column] > 0}
 
     def row(self, index: int, seen: Mapping[int, int]) -> list[float]:
-        """Return a milestone's similarity to each snapshot, with its references matched as given."""
+        """Return a milestone's similarity to each snapshot, for given matches of its references."""
         key = index, tuple(map(seen.get, self.references[index]))
         if key not in self._rows:
             factors = [
@@ -215,12 +212,12 @@ class _Similarities:
         """Return the similarity of a milestone to its snapshot, 0 without one."""
         if index not in places:
             return 0.0
-        # of a reference, the first snapshot that is the same as its own to all that refer to it
+        # the representative of the reference's snapshot
         seen = {each: self.stands_for[each][places[each]] for each in self.references[index] if each in places}
         return self.row(index, seen)[places[index]]
 
     def is_allowed(self, places: Mapping[int, int]) -> bool:
-        """Return whether an assignment keeps the order, and loses nothing by the matches of its references."""
+        """Return whether an assignment keeps the order, and its references do not lower a similarity."""
         return all(
             all(places.get(before, -1) < place for before in self.before[index])
             and self.similarity(index, places) >= self.most[index][place] - _NOISE
@@ -231,7 +228,7 @@ class _Similarities:
         return self._numbers.get(constraint.reference or "")
 
     def _factor(self, constraint: Constraint, place: int | None) -> list[float]:
-        """Return a constraint's similarity to each snapshot, its reference matched to a place; each version once."""
+        """Return a constraint's similarity to each snapshot, for one match of its reference; cached per version."""
         if (key := (id(constraint), place)) not in self._factors:
             versions = self._versions(constraint.table)
             versions = [*range(len(versions))] if constraint.permits else versions
@@ -265,7 +262,7 @@ class _Similarities:
 
 
 def _search(table: _Similarities, *, widest: int, floor: float) -> tuple[dict[int, int], float, bool]:
-    """Return the best mapping with a sum above the floor, its sum, and whether nothing was left out."""
+    """Return the best mapping with a sum above the floor, its sum, and whether no state was dropped."""
     ahead = [[*accumulate(reversed(row), max, initial=0.0)][::-1] for row in table.most]
     layer: dict[tuple[frozenset[int], Seen], tuple[float, dict[int, int]]] = {(frozenset(), ()): (0.0, {})}
     exact = True
@@ -292,6 +289,6 @@ def _search(table: _Similarities, *, widest: int, floor: float) -> tuple[dict[in
 
 
 def _find_needed(table: _Similarities, places: Mapping[int, int], decided: frozenset[int]) -> Seen:
-    """Return a key for the snapshots of matched milestones that undecided ones refer to."""
+    """Return a key for the snapshots of matched milestones to which undecided ones refer."""
     needed = {each for index, all_ in enumerate(table.references) if index not in decided for each in all_}
     return tuple((each, table.stands_for[each][places[each]]) for each in sorted(needed) if each in places)

@@ -1,4 +1,4 @@
-"""How alike cells and tables are, from 0 to 1 (ToolSandbox, appendix A.7). Pure functions."""
+"""Similarity of cells and tables, from 0 to 1 (ToolSandbox, appendix A.7). Pure functions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from .questions import ClaimVerdict
 from .tables import Table
 
 Measure: TypeAlias = Callable[[Json, Json, Mapping[str, float]], float]
-"""From a cell, its target and tolerances by name, the similarity."""
+"""Cell, target and tolerances by name to the similarity."""
 
 ALIKE = 0.6
-"""ROUGE-L from which two texts may say the same."""
+"""ROUGE-L from which two texts may have the same meaning."""
 COLUMN = ""
 """The name of the column's own tolerance."""
 
@@ -49,7 +49,7 @@ def contains(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
 
 
 def close(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
-    """Return 1.0 if two numbers differ by no more than `tolerance[COLUMN]` (0 without one)."""
+    """Return 1.0 if two numbers differ by at most `tolerance[COLUMN]` (default 0)."""
     return float(is_close(cell, target, tolerance.get(COLUMN, 0.0)))
 
 
@@ -70,7 +70,7 @@ def _rouge() -> Any:
 
 
 def paraphrase(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
-    """Return 1.0 for much the same text with all names and figures of the target, else as `rouge_l`."""
+    """Return 1.0 for a similar text with all names and figures of the target, else as `rouge_l`."""
     if not isinstance(cell, str) or not isinstance(target, str):
         return exact(cell, target, tolerance)
     similarity = rouge_l(cell, target, tolerance)
@@ -82,9 +82,9 @@ def paraphrase(cell: Json, target: Json, tolerance: Mapping[str, float]) -> floa
 
 
 def mentions(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
-    """Return the share of the target's values that stand in a text, or anywhere in a value, however they are written.
+    """Return the share of the target's values that occur in a text, or anywhere in a value, in any notation.
 
-    `1,240.50` is 1240.5, `May 15, 2024` is `2024-05-15`, and a number may be rounded to a whole one or to three places.
+    `1,240.50` is 1240.5, `May 15, 2024` is `2024-05-15`, and a number may be rounded to an integer or to three places.
     """
     wanted = target if isinstance(target, list) else [target]
     held = Leaves([cell], keys=False)
@@ -92,11 +92,11 @@ def mentions(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
 
 
 CLAIM_SCORES: Mapping[str, float] = {"holds": 1.0, "unsure": 1e-3, "broken": 0.0}
-"""An unsure claim keeps its milestone below any threshold, and is still matched before a broken one."""
+"""An unsure claim keeps its milestone below any threshold, but is matched before a broken one."""
 
 
 def claims(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
-    """Return 1.0 if an answer makes all claims, next to nothing if one is unsure, 0.0 if one is broken.
+    """Return 1.0 if an answer makes all claims, almost 0 if one is unsure, 0.0 if one is broken.
 
     The cell is a message's `{"answer", "asked", "decided"}`, a claim `{"says"}`, `{"denies"}` or `{"asks"}`.
     """
@@ -117,7 +117,7 @@ def judge_answer(claim: JsonObject, cell: JsonObject) -> ClaimVerdict:
 
 
 Verdicts: TypeAlias = Mapping[str, Sequence[str]]
-"""By `claim_key`: the verdict of the role `claim_judge`, the sentence that it quotes, its reason."""
+"""`claim_key` to the verdict of the role `claim_judge`, the quoted sentence, and the reason."""
 NONE: Verdicts = {}
 
 
@@ -126,9 +126,9 @@ def claim_key(claim: JsonObject, cell: JsonObject) -> str:
 
 
 def call(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
-    """Return 1.0 if one of the calls of a message is one of the target's: the same name, every argument equal.
+    """Return 1.0 if a call of a message equals one of the target's: the same name and arguments.
 
-    A call is `{"name", "args"}`. Arguments that the target does not name may have any value; numbers may be off by the
+    A call is `{"name", "args"}`. Arguments that the target does not name may have any value; numbers may differ by the
     tolerance of their argument.
     """
     wanted = target if isinstance(target, list) else [target]
@@ -150,7 +150,7 @@ def _is_call(made: Any, wanted: Any, tolerance: Mapping[str, float]) -> bool:
 
 
 def is_close(value: Json, target: Json, tolerance: float) -> bool:
-    """Return whether two numbers differ by no more than the tolerance; other values must be equal."""
+    """Return whether two numbers differ by at most the tolerance; other values must be equal."""
     if isinstance(value, int | float) and isinstance(target, int | float):
         return abs(value - target) <= tolerance
     return same_value(value, target)
@@ -225,23 +225,23 @@ def least_mean(costs: list[list[float]]) -> float:
 
 
 def find_added(table: Table, before: Table) -> Table | None:
-    """Return the rows that were added to a table, whatever their order; None if one of those before is gone."""
+    """Return the rows added to a table, in any order; None if an earlier row is missing."""
     return None if subtract(before, table) else subtract(table, before)
 
 
 def is_same(table: Table, before: Table) -> bool:
-    """Return whether nothing in a table has changed but the order of its rows."""
+    """Return whether two tables have the same rows in any order."""
     return table is before or Counter(map(row_key, table)) == Counter(map(row_key, before))
 
 
 def is_same_change(one: tuple[Table, Table], other: tuple[Table, Table]) -> bool:
-    """Return whether the same rows have come and gone between each pair of tables."""
+    """Return whether the same rows were added and removed between each pair of tables."""
     (before, after), (start, end) = ([Counter(map(row_key, table)) for table in pair] for pair in (one, other))
     return after + start == end + before
 
 
 def subtract(table: Table, other: Table) -> list[JsonObject]:
-    """Return the rows of a table that another does not have, as often as it has them."""
+    """Return the rows of a table without those of another (multiset difference)."""
     left = Counter(map(row_key, other))
     rows = []
     for row in table:

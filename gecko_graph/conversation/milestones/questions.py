@@ -1,4 +1,4 @@
-"""Whether an answer asks for a claim's item: by the slot of its question, and the question's other words."""
+"""Decide whether an answer asks for a claim's item, by the slot and the other words of its question."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Verdict: TypeAlias = Literal["holds", "broken", "unsure"]
 
 
 class ClaimVerdict(NamedTuple):
-    """A verdict, with the sentence that decided it (empty if none did), and why.
+    """A verdict with the sentence that decided it ("" if none did), and the reason.
 
-    Of a claim that is to be said, `contradicts` tells a denial, or another thing in its place, from its absence.
+    For a claim that is to be said, `contradicts` distinguishes a denial or another statement from its absence.
     """
 
     verdict: Verdict
@@ -25,9 +25,9 @@ class ClaimVerdict(NamedTuple):
 
 _SLOT = {name: phrase(words) for name, words in WORDS["slots"].items()}
 _OPEN_SLOTS = ("reason", "birth", "content")
-"""Slots that are asked for in other words than the claim's, such as the fault for the reason of a return."""
+"""Slots for which a question may use other words than the claim, such as the fault for the reason of a return."""
 _ALIKE = ({"birth", "time", "duration"}, {"amount", "size"}, {"name", "content", "place"})
-"""Slots of which a question of one may ask for the other."""
+"""Groups of slots; a question for one may ask for another."""
 _COUNTABLE = set_of("countable")
 _SLOT_WORDS = phrase(WORDS["phrases"]["slot_words"])
 _FOCUS = pattern("focus")
@@ -73,7 +73,7 @@ def judge_question(claim: str, answer: str, asked: str) -> ClaimVerdict:
 
 
 def _asks_which(claim: str, sentence: str, answer: str, asked: str) -> bool:
-    """Return whether a sentence asks which of the things that the answer names: `which one`, `do you mean A or B`."""
+    """Return whether a sentence asks for a choice among things in the answer: `which one`, `do you mean A or B`."""
     if not re.match(r"\W*(?:which|who|whether it is)\b", claim, re.I):
         return False
     if not _CHOICE.search(sentence) or concepts_of(sentence) - concepts_of(f"{claim} {asked}"):
@@ -94,7 +94,7 @@ def _asks_for(claim: str, sentence: str, asked: str) -> bool:
         others = concepts_of(plain) - concepts_of(asked)
         verbal = (concepts_of(own) & others or wanted <= known | said) and not others - concepts_of(claim)
         open_ = slot in _OPEN_SLOTS or verbal or not concepts_of(own)
-        acts = {word for each in read_clauses(sentence) for word in each.acts if open_}  # in whichever verb
+        acts = {word for each in read_clauses(sentence) for word in each.acts if open_}  # any verb is accepted
         strange = any(not _is_among(word, wanted | known) for word in said - acts)
         missing = any(not _is_among(word, said) for word in wanted)
         named = {*re.findall(r"\w+", f"{claim} {asked}".lower())}

@@ -1,4 +1,4 @@
-"""Snapshots of a conversation as tables: the message that was sent, and the world's tables as they were then."""
+"""Snapshots of a conversation as tables: a message, and the world's tables at that time."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from ...values.digest import digest
 
 Table: TypeAlias = Sequence[JsonObject]
 Snapshot: TypeAlias = Mapping[str, Table]
-"""Rows by table; the table `message` has one row: `sender`, `recipient`, `content`, `calls`."""
+"""Table to rows; the table `message` has one row: `sender`, `recipient`, `content`, `calls`."""
 
 MESSAGE = "message"
 SEEN = "(seen)"
-"""The agent's reads so far, one row: `texts` holds the user's messages, and all results but those of reads with
-made-up arguments; `unseen` these reads, and the figures of the agent's message that are not in the texts."""
+"""The agent's reads so far, one row: `texts` are the user's messages and all results, except of reads with made-up
+arguments; `unseen` are these reads, and the figures of the agent's message that are not in the texts."""
 WRITES = "(writes)"
-"""The calls of a message that have changed tables: `name`, `args`, and by their names `tables` before and after."""
+"""The calls of a message that have changed tables: `name`, `args`, and `tables`: name to rows before and after."""
 
 ENTRIES = ".*"
-"""Ends the name of a table that holds the entries of an object, whatever they are, as rows of `key` and `value`."""
+"""Suffix of the name of a table whose rows are the entries of any object, as `key` and `value`."""
 REST = "* except "
-"""Begins the name of a table that holds the task state without the paths that follow, joined by `, `."""
+"""Prefix of the name of a table with the task state except for the listed paths, joined by `, `."""
 CLOCK = "now"
-"""A root key that moves by itself: no guardrail is on it."""
+"""A root key that changes by itself, so that it is not guarded."""
 
 
 def find_table(state: Json, path: str) -> Table:
     """Return the table at a path of keys joined by dots, as rows.
 
-    A list of objects is a table, an object of objects one whose rows have their key as `key`; another object is a table
-    of one row; `a.*` has a row of `key` and `value` for each entry of any object. Other values stand in the column
-    `value`. Where nothing is, the table is empty. `* except a, b.c` is the whole state without these paths.
+    A list of objects is a table; an object of objects is a table whose rows have their key as `key`; another object is
+    a table of one row; `a.*` has a row of `key` and `value` for each entry of any object. Other values are in the
+    column `value`. A missing path is an empty table. `* except a, b.c` is the whole state without these paths.
     """
     if path.startswith(REST):
         left_out = [each.removesuffix(ENTRIES).split(".") for each in path.removeprefix(REST).split(", ")]
@@ -47,7 +47,7 @@ def find_table(state: Json, path: str) -> Table:
 
 
 def _leave_out(value: Json, paths: Sequence[Sequence[str]]) -> Json:
-    """Return a value without the values at these paths; the parts off these paths are shared."""
+    """Return a value without the values at these paths; other parts are shared."""
     if not isinstance(value, dict):
         return value
     below = {key: [path[1:] for path in paths if path[0] == key] for key in {path[0] for path in paths}}
@@ -69,9 +69,9 @@ def _as_rows(value: Json) -> Table:
 
 
 def number_versions(trajectory: Sequence[Snapshot], name: str) -> list[int]:
-    """Return a number from 0 for each snapshot, equal if a table has the same rows in whatever order.
+    """Return a version number from 0 for each snapshot; equal if a table has the same rows in any order.
 
-    Most messages change nothing, and what is equal is compared once.
+    Most messages change nothing, so that each version is compared once.
     """
     numbers: dict[str, int] = {}
     found: list[int] = []
@@ -85,7 +85,7 @@ def number_versions(trajectory: Sequence[Snapshot], name: str) -> list[int]:
 
 
 def find_names(state: JsonObject, named: Sequence[str]) -> list[str]:
-    """Return all tables of a state: those that are named, and its other root keys but the clock."""
+    """Return all tables of a state: the named ones, and its other root keys except the clock."""
     roots = {path.partition(".")[0] for path in named}
     return [
         *(path for path in dict.fromkeys(named) if path != MESSAGE),

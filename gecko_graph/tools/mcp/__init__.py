@@ -1,4 +1,4 @@
-"""Tools of MCP servers, over the official client (extra `mcp`): which servers there are, their tools, calls to them."""
+"""Read the tools of MCP servers and call them, over the official client (extra `mcp`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EXPECTED = (
     "{'url': ...}, several of them by name, or a server object"
 )
 McpTools = tuple[list[ToolSpec], list[Problem]]
-"""The tools that were read, and their unreadable parts."""
+"""The tools, and problems of those that could not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -47,7 +47,7 @@ class _Options:
 
 
 class Background:
-    """The event loop of a toolkit's connections, in a daemon thread; ended by `close`, with the tools, or at exit."""
+    """An event loop for a toolkit's connections, in a daemon thread; ends by `close`, garbage collection or at exit."""
 
     def __init__(self, connections: Iterable[McpConnection], loop: asyncio.AbstractEventLoop | None = None) -> None:
         self._close: Callable[[], object] = lambda: None
@@ -69,7 +69,7 @@ class Background:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
-        """End the connections; again is nothing. An open session stays open."""
+        """Close the connections; a second call does nothing. A session that the user opened stays open."""
         self._close()
 
 
@@ -89,7 +89,7 @@ def _end(loop: asyncio.AbstractEventLoop, stop: asyncio.Event, thread: Thread) -
 
 @dataclass(frozen=True, slots=True)
 class McpFunction:
-    """The real function of one tool: a coroutine function of its arguments, for any thread and event loop."""
+    """A tool's real function: a coroutine function of its arguments, usable from any thread and event loop."""
 
     name: str
     connection: McpConnection
@@ -118,7 +118,7 @@ def read_servers(server: Any, given: JsonObject) -> McpTools:
 
 
 async def aread_servers(server: Any, given: JsonObject) -> McpTools:
-    """Read as `read_servers` does; of an open session the calls run on the event loop that this runs on."""
+    """Read as `read_servers` does; calls over an open session run on the current event loop."""
     if not isinstance(server, Client | ClientSession):
         return await asyncio.to_thread(read_servers, server, given)
     options = _Options(**given)
@@ -153,7 +153,7 @@ def _read_tools(listed: Iterable[tuple[str, McpFunction, list[JsonObject]]], *, 
 
 
 def _connections(server: Any, options: _Options) -> dict[str, McpConnection]:
-    """Return the connections, none of them open yet, by the prefix of their tools. Raises ToolkitError."""
+    """Return unopened connections by the prefix of their tools. Raises ToolkitError."""
     if not isinstance(server, Mapping) or server.keys() & {"url", "command"}:
         return {options.prefix: _connection(server, options, "")}
     several = server.get("mcpServers", server)

@@ -1,12 +1,12 @@
-"""The connection to one MCP server: both protocol eras, stdio, streamable HTTP, in process, or an open session.
+"""The connection to one MCP server: both protocol eras, over stdio, streamable HTTP, in process, or an open session.
 
 - It is opened at its first use and kept. A call that was certainly not sent (the server ended between two
   calls, or no longer knows the session) is sent once more, over a new connection.
-- A call that was sent and has no usable answer (time-out, connection lost, 5xx, an answer that is broken or too large)
-  raises `InDoubt`, whatever the server claims of the tool, and is not sent again from here.
-- A refusal by the server (4xx, an error of the request itself) is an error result. So is `isError`, which leaves open
-  what a write has done.
-- Headers and environment variables are read from their sources at each use, and removed from whatever comes back.
+- A call that was sent and has no usable answer (time-out, connection lost, 5xx, an invalid or too large answer)
+  raises `InDoubt`, regardless of the server's hints on the tool, and is not sent again from here.
+- A refusal by the server (4xx, an error of the request itself) is an error result. So is `isError`, which does not
+  tell whether a write took effect.
+- Headers and environment variables are read from their sources at each use, and masked in answers.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from ..openapi.client import MAX_BYTES
 from ..openapi.credentials import Credential, Secrets, read_credential
 
 CLOSING_S = 10.0
-_RESULT: Any = TypeAdapter(dict[str, Any])  # the client would take an answer that breaks the tool's schema for none
+_RESULT: Any = TypeAdapter(dict[str, Any])  # the client would drop an answer that violates the tool's schema
 _SECRET = re.compile(r"auth|key|token|secret|cookie|passw|credential", re.IGNORECASE)
 _UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
 @dataclass(slots=True)
 class _Exchange:
-    """The state of one call, or of one connection, while it is under way."""
+    """The state of a call in progress, or of a connection that is being opened."""
 
     secrets: dict[str, str]
     is_sent: bool = False
@@ -60,7 +60,7 @@ _EXCHANGE: ContextVar[_Exchange] = ContextVar("gecko_mcp_exchange")
 
 
 class _HttpTransport(httpx2.AsyncHTTPTransport):
-    """Puts the credentials on each request, and keeps a failure of one from ending the connection of all."""
+    """Adds the credentials to each request; a failed request does not end the shared connection."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         exchange = _EXCHANGE.get()
@@ -91,7 +91,7 @@ async def _read_content(response: httpx2.Response) -> bytes:
 
 
 class _WatchedStream:
-    """The stream to a server: notes on the exchange that its message was handed over."""
+    """The stream to a server; records in the exchange that a message was sent."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -114,7 +114,7 @@ class _WatchedStream:
 
 
 class _ReadStream:
-    """The stream from a server: `read` is shown each message before the client, which would refuse a whole list."""
+    """The stream from a server; `read` sees each message before the client, which would reject a whole list."""
 
     def __init__(self, stream: Any, read: Callable[[Any], None]) -> None:
         self._stream, self._read = stream, read
@@ -153,7 +153,7 @@ async def _watched(
 
 @dataclass(eq=False, repr=False)
 class McpConnection:
-    """The connection to one server, opened when it is needed, and again when it was lost."""
+    """The connection to one server, opened on demand, and again after a loss."""
 
     label: str
     target: Any
@@ -164,14 +164,14 @@ class McpConnection:
     """An `httpx2.Auth` that signs HTTP requests."""
     timeout_s: float = 30.0
     left_out: dict[str, str] = field(default_factory=dict)
-    """Tools that break the protocol, by name, and how: the client would refuse the list that they stand in."""
+    """Name and violation of tools that break the protocol; the client would reject the whole list because of them."""
     _held: asyncio.Task[None] | None = None
     _ready: asyncio.Future[ClientSession] | None = None
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _is_closed: bool = False
 
     async def list_tools(self) -> list[JsonObject]:
-        """Return the descriptions of all tools, page by page. Raises GeckoError."""
+        """Return the descriptions of all tools, from all pages. Raises GeckoError."""
         exchange = await self._start_exchange()
         try:
             async with asyncio.timeout(self.timeout_s):
@@ -182,17 +182,17 @@ class McpConnection:
             return found
         except GeckoError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever a client raises; its text may hold credentials
+        except Exception as error:  # noqa: BLE001 - any error of a client; its text may contain credentials
             why = self._reason(error, exchange)
         raise GeckoError(f"MCP server {self.label}: its tools cannot be listed: {why}")
 
     async def call(self, name: str, args: JsonObject, *, deadline: float) -> ToolMessage:
-        """Call a tool; its answer is a message, of status `error` if the server refuses.
+        """Call a tool and return its answer; its `status` is `error` if the server refuses.
 
-        Nothing is sent after the deadline (`time.monotonic`), at which the call must be over.
+        Nothing is sent after `deadline` (`time.monotonic`), and the call is abandoned then.
 
         Raises:
-            InDoubt: The call was sent, and no usable answer came.
+            InDoubt: The call was sent, but no usable answer arrived.
             NotMade: It was not sent: there is no connection, or a credential is missing.
         """
         request = protocol.CallToolRequest(params=protocol.CallToolRequestParams(name=name, arguments=args))
@@ -203,7 +203,7 @@ class McpConnection:
                     raise TimeoutError
                 async with asyncio.timeout(deadline - time.monotonic()):
                     session = await self._session()
-                    exchange.is_sent = not isinstance(self.target, str | StdioServerParameters)  # these are watched
+                    exchange.is_sent = not isinstance(self.target, str | StdioServerParameters)  # those record it
                     result = await session.send_request(request, _RESULT)
                 return self._read_result(name, result, exchange)
             except GeckoError:
@@ -217,7 +217,7 @@ class McpConnection:
         return self._read_failure(name, failed, exchange)
 
     async def close(self) -> None:
-        """End the connection; calls under way are in doubt."""
+        """Close the connection; calls in progress end in doubt."""
         self._is_closed = True
         self._stop.set()
         if self._held is not None:
@@ -237,14 +237,14 @@ class McpConnection:
     async def _hold(
         self, ready: asyncio.Future[ClientSession], stop: asyncio.Event, before: asyncio.Task[None] | None
     ) -> None:
-        """Open the connection and keep it: the client wants to be entered and left by one task."""
+        """Open the connection and keep it open: one task must both enter and leave the client."""
         _EXCHANGE.set(exchange := replace(_EXCHANGE.get()))
         try:
             async with asyncio.timeout(self.timeout_s) as limit, self._open(exchange) as session:
                 limit.reschedule(None)
                 ready.set_result(session)
                 await stop.wait()
-        except BaseException as error:  # noqa: BLE001 - a lost connection ends so; the next call opens another
+        except BaseException as error:  # noqa: BLE001 - this is how a lost connection ends; the next call opens another
             if not ready.done():
                 why = self._reason(error, exchange)
                 ready.set_exception(NotMade(f"MCP server {self.label}: no connection, so nothing was sent: {why}"))
@@ -256,7 +256,7 @@ class McpConnection:
         target: Any = self.target
         async with AsyncExitStack() as stack:
             if isinstance(target, str):
-                # no connection is kept: one that the server closes meanwhile would leave a write in doubt
+                # no keep-alive: a connection that the server has closed meanwhile would leave a write in doubt
                 transport = _HttpTransport(limits=httpx2.Limits(max_keepalive_connections=0))
                 timeout = httpx2.Timeout(self.timeout_s, read=300.0)
                 http = httpx2.AsyncClient(transport=transport, auth=self.auth, timeout=timeout, trust_env=False)
@@ -272,7 +272,7 @@ class McpConnection:
             yield client.session
 
     def _sift(self, item: Any) -> None:
-        """Take the tools that break the protocol out of a list of tools."""
+        """Remove the tools that break the protocol from a list of tools."""
         result = getattr(getattr(item, "message", None), "result", None)
         session = self._ready.result() if self._ready is not None and self._ready.done() else None
         if session is None or not isinstance(result, dict) or not isinstance(result.get("tools"), list):
@@ -282,7 +282,7 @@ class McpConnection:
             result["tools"],
             [],
         )
-        if _find_break(result, version):  # the list as such is broken, not a tool in it
+        if _find_break(result, version):  # the list itself is invalid, not a tool in it
             result["tools"] = tools
             return
         for number, tool in enumerate(tools):
@@ -314,17 +314,17 @@ class McpConnection:
         return Secrets(({"in": "header"}, one) for one in hidden).remove(value)
 
     def _can_repeat(self, error: BaseException, exchange: _Exchange, session: ClientSession) -> bool:
-        """Return whether the call has certainly not been made, and may reach the server now."""
+        """Return whether the call was certainly not made, and a new connection may reach the server."""
         code = error.code if isinstance(error, MCPError) else None
         is_unknown = exchange.status == 404 and code == protocol.INVALID_REQUEST
         if not is_unknown and (code != protocol.CONNECTION_CLOSED or exchange.is_sent or exchange.failure):
             return False
         if self._ready is not None and self._ready.done() and self._ready.result() is session:
-            self._stop.set()  # else another call has opened the next one already
+            self._stop.set()  # otherwise another call has already reconnected
         return True
 
     def _reason(self, error: BaseException, exchange: _Exchange) -> str:
-        """Return the failure, without credentials: the text of an unknown error may hold an address or headers."""
+        """Return the reason of a failure without credentials, which texts of unknown errors may contain."""
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         status = f"HTTP {exchange.status}" if (exchange.status or 0) >= 400 else ""
@@ -349,9 +349,9 @@ class McpConnection:
     def _read_result(self, name: str, result: JsonObject, exchange: _Exchange) -> ToolMessage:
         fault = None
         if result.get("inputRequests"):
-            fault = "it asks for input, which no call can give here"
+            fault = "it asks for input, which is not supported here"
         elif result.get("resultType", "complete") != "complete" or "content" not in result:
-            fault = "the answer is no tool result"
+            fault = "the answer is not a tool result"
         elif len(json.dumps(result)) > MAX_BYTES:
             fault = f"the answer is larger than {MAX_BYTES // 1_000_000} MB"
         if fault:
@@ -365,7 +365,7 @@ class McpConnection:
 
 
 def _find_break(result: JsonObject, version: str) -> str:
-    """Return how a list of tools breaks the protocol; nothing if it does not."""
+    """Return how a list of tools breaks the protocol; "" if it is valid."""
     try:
         validate_server_result("tools/list", version, result)
     except ValidationError as error:
@@ -385,5 +385,5 @@ async def _list_pages(session: ClientSession) -> list[JsonObject]:
         if page.next_cursor is None:
             return found
         if page.next_cursor in cursors:
-            raise GeckoError("its pages go in a circle")
+            raise GeckoError("its pages form a cycle")
         cursors.append(page.next_cursor)

@@ -1,1 +1,1 @@
-"""OpenAPI: a document read as tools, and a toolkit written as a document; JSON Schema as such documents have it."""
+"""Read OpenAPI documents as tools, with their dialects of JSON Schema, and export a toolkit as a document."""

@@ -1,4 +1,4 @@
-"""Addresses inside a document: `$id` and `$self`, which references are relative to, and anchors."""
+"""Resolve addresses inside a document: base addresses by `$id` and `$self`, and anchors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Tokens = tuple[str, ...]
 
 
 class Addresses:
-    """The `$id` and the anchors of a document's schemas, each with the tokens that lead there."""
+    """A document's `$id`s and anchors, each with the tokens of its place."""
 
     def __init__(self, value: Json) -> None:
         self.ids: dict[str, Tokens] = {own_address(value): ()}
@@ -46,13 +46,13 @@ class Addresses:
 
 
 def own_address(value: Json) -> str:
-    """Return the document's own address: its `$self`, as OpenAPI 3.2 has it, else nothing."""
+    """Return the document's `$self` (OpenAPI 3.2), or ""."""
     given = value.get("$self") if isinstance(value, dict) else None
     return given.partition("#")[0] if isinstance(given, str) else ""
 
 
 def find_base(value: Json, tokens: Tokens) -> tuple[str, Tokens]:
-    """Return the address that a reference at a place is relative to, and the tokens of the schema that has it."""
+    """Return the base address of a reference at a place, and the tokens of the schema that sets it."""
     base, root = own_address(value), Tokens()
     for number, one in enumerate(_along(value, tokens)):
         if isinstance(one.get("$id"), str):
@@ -61,7 +61,7 @@ def find_base(value: Json, tokens: Tokens) -> tuple[str, Tokens]:
 
 
 def find_recursive(value: Json, tokens: Tokens) -> Tokens | None:
-    """Return where a `$recursiveRef` at a place leads: the outermost schema around it with a `$recursiveAnchor`."""
+    """Return the target of a `$recursiveRef`: the outermost schema around the place with a `$recursiveAnchor`."""
     for number, one in enumerate(_along(value, tokens)):
         if one.get("$recursiveAnchor") is True:
             return tokens[:number]
@@ -70,7 +70,7 @@ def find_recursive(value: Json, tokens: Tokens) -> Tokens | None:
 
 
 def _along(value: Any, tokens: Tokens) -> Iterator[dict[str, Any]]:
-    """Yield the value and those that tokens lead to, one by one; an empty object for what is none."""
+    """Yield the value at each step of a path; an empty object in place of a non-object."""
     yield value if isinstance(value, dict) else {}
     for token in tokens:
         is_there = isinstance(value, list) and token.isdecimal() and int(token) < len(value)

@@ -1,12 +1,13 @@
-"""Parameters and body of an OpenAPI operation as one argument object.
+"""Turn the parameters and body of an OpenAPI operation into one argument object.
 
-Each parameter and each property of a JSON or form body is one argument, under its own name. Names that more than one
-place uses get the place behind them: `id` in path and body becomes `id_path` and `id_body`. A body that is no plain
-object (a list, text, a map, a choice of schemas, an object with further conditions) is one argument, `body`. The tool's
-binding says where each argument travels. Headers that the protocol or the security scheme sets (Accept, Content-Type,
-Authorization, API keys) are left out: the client sets them. So is an idempotency key's: the executor fills it.
+Each parameter and each property of a JSON or form body is one argument, under its own name. A name that several
+locations use gets the location as a suffix: `id` in path and body becomes `id_path` and `id_body`. A body that is not a
+plain object (a list, text, a map, a choice of schemas, an object with further conditions) is one argument, `body`. The
+tool's binding maps each argument to its location. Headers of the protocol or of a security scheme (Accept,
+Content-Type, Authorization, API keys) are left out, since the client sets them; so is an idempotency key, which the
+executor fills.
 
-What a body requires is required, also if the document forgets to say that the body itself is.
+Properties that a body requires are required, even if the document does not mark the body itself as required.
 """
 
 from __future__ import annotations
@@ -40,20 +41,20 @@ _PLAIN_BODY = ANNOTATIONS | {"type", "properties", "required", "additionalProper
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument, and the examples that the document gives for it."""
+    """An argument, and its examples in the document."""
 
     place: str
     wire: str
     schema: Any
     required: bool
     examples: dict[str, Json] = field(default_factory=dict)
-    """By name; an unnamed one under the empty name."""
+    """By name; an unnamed example has the empty name."""
     style: JsonObject = field(default_factory=dict)
-    """How it is written, as an `HttpBinding` has it."""
+    """Its serialization, as in `HttpBinding`."""
 
 
 class Arguments(NamedTuple):
-    """All arguments of an operation, by their names; its body as an `HttpBinding` has it; its idempotency header."""
+    """All arguments of an operation by name; its body as in `HttpBinding`; its idempotency header."""
 
     parameters: JsonObject
     named: dict[str, Argument]
@@ -63,7 +64,7 @@ class Arguments(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """The schema of a request body, a response or a parameter, and its examples by name."""
+    """Schema and named examples of a request body, a response or a parameter."""
 
     kind: str
     schema: JsonObject | None
@@ -74,7 +75,10 @@ class Media:
 class ArgumentReader:
     """Reads the arguments of a document's operations.
 
-    `keys` are place and lower-case name of parameters that are credentials.
+    Args:
+        documents: The document with its referenced files.
+        schemas: Reads its schemas.
+        keys: Location and lower-case name of parameters that are credentials.
     """
 
     def __init__(self, documents: Documents, schemas: SchemaReader, *, keys: Iterable[tuple[str, str]]) -> None:
@@ -83,9 +87,9 @@ class ArgumentReader:
         self._left_out = {*keys, *(("header", name) for name in _NOT_ARGUMENTS)}
 
     def read(self, operation: JsonObject, place: Place, *, item: JsonObject, item_place: Place, path: str) -> Arguments:
-        """Return the arguments of one operation; the parameters of the path item that holds it count too.
+        """Return the arguments of one operation, including the parameters of its path item.
 
-        A variable in the path that no parameter declares becomes a text argument.
+        A path variable that no parameter declares becomes a string argument.
         """
         found = {**self._parameters(item, item_place), **self._parameters(operation, place)}
         for name in path_variables(path):
@@ -135,7 +139,7 @@ class ArgumentReader:
     def _body(
         self, operation: JsonObject, place: Place, taken: Collection[str]
     ) -> tuple[list[Argument], JsonObject, JsonObject]:
-        """Return the body's arguments, its schema if each is a member of it, and how it is written.
+        """Return the body's arguments, its schema if its properties are arguments, and its form.
 
         `taken` are the names of the other arguments.
         """
@@ -155,7 +159,7 @@ class ArgumentReader:
         if _is_plain(schema, taken):
             arguments = _members(schema, media.examples)
             schema |= _allow_shown(arguments, schema, media.examples, taken)
-            if required != any(one.required for one in arguments):  # what its members say goes without saying
+            if required != any(one.required for one in arguments):  # otherwise its members imply it
                 form["required"] = required
             return arguments, schema, form | ({"closed": True} if schema.get("additionalProperties") is False else {})
         if isinstance(request.get("description"), str):
@@ -163,13 +167,13 @@ class ArgumentReader:
         return [Argument("body", "", schema, required, media.examples)], {}, form
 
     def media(self, holder: JsonObject, place: Place, *, direction: Direction = "request") -> Media | None:
-        """Return the best of the media types that a body comes in: JSON, then forms and text, then anything."""
+        """Return the preferred media type of a body: JSON, then forms and text, then any other."""
         content, there = self._documents.part(holder, "content", place)
         if not content:
             return None
         kind, schema = min(content, key=_preference), None
         media, here = self._documents.part(content, kind, there)
-        if "itemSchema" in media:  # of each value in a sequence, which is read as a list
+        if "itemSchema" in media:  # schema of one value in a sequence, which becomes a list
             items = {"type": "array", "items": media["itemSchema"]}
             schema = self._schemas.read(items, here / "itemSchema", direction=direction)
         elif "schema" in media:
@@ -187,7 +191,7 @@ class ArgumentReader:
         return found
 
     def _follow(self, value: Any, place: Place) -> tuple[Any, Place]:
-        """Return the target of a reference to examples; nothing, and a note, if it leads nowhere."""
+        """Return the target of a reference to examples; None, and a note, if it cannot be resolved."""
         try:
             return self._documents.follow(value, place)
         except ToolkitError as error:
@@ -195,7 +199,7 @@ class ArgumentReader:
             return None, place
 
     def _example_value(self, value: Json, place: Place) -> Json:
-        # some documents keep example values in files of their own; a lone `$ref` that leads somewhere is meant so
+        # some documents keep example values in separate files: a lone `$ref` that can be resolved is such a reference
         if not isinstance(value, dict) or value.keys() != {"$ref"} or "//" in str(value["$ref"]):
             return value
         try:
@@ -233,7 +237,7 @@ def _preference(media_type: str) -> int:
 
 
 def _inline_root_ref(schema: JsonObject) -> JsonObject:
-    """Return the schema with a definition that it merely refers to written out: a circular object as a body."""
+    """Return a schema with its root `$ref` replaced by the definition; circular objects as a body need this."""
     name = str(schema.get("$ref", "")).removeprefix(PREFIX)
     defs = schema.get("$defs", {})
     beside = schema.keys() - {"$ref", "$defs"}
@@ -243,7 +247,7 @@ def _inline_root_ref(schema: JsonObject) -> JsonObject:
 
 
 def _is_plain(schema: JsonObject, taken: Collection[str]) -> bool:
-    """Return whether each member of a body can be an argument, beside those that are taken."""
+    """Return whether each property of a body can be an argument beside the `taken` ones."""
     if schema.get("type", "object") != "object" or not schema.get("properties"):
         return False
     if not schema.keys() - _PLAIN_BODY:
@@ -255,7 +259,7 @@ def _is_plain(schema: JsonObject, taken: Collection[str]) -> bool:
 
 
 def _without_values(schema: Any) -> Any:
-    """Return a credential's schema without the values that its document shows: they may be real."""
+    """Return a credential's schema without example values, which may be real."""
     if not isinstance(schema, dict):
         return schema
     plain = {key: value for key, value in schema.items() if key not in ("default", "example", "examples")}
@@ -263,11 +267,11 @@ def _without_values(schema: Any) -> Any:
 
 
 def _members(schema: JsonObject, examples: dict[str, Json]) -> list[Argument]:
-    """Return an argument for each member of a plain body, and of its branches."""
+    """Return an argument for each property of a plain body and its branches."""
     names, listed = schema.get("required", []), dict(schema["properties"])
     for part in Said(schema, schema).parts()[1:]:
         for name, one in part.get("properties", {}).items():
-            if name not in schema["properties"]:  # where branches differ, which of them hold decides
+            if name not in schema["properties"]:  # if branches differ, the active branch decides
                 listed[name] = one if listed.get(name, one) == one else {}
     opened = {key: open_json(value) for key, value in examples.items()}
     arguments: list[Argument] = []
@@ -280,9 +284,9 @@ def _members(schema: JsonObject, examples: dict[str, Json]) -> list[Argument]:
 def _allow_shown(
     arguments: list[Argument], schema: JsonObject, examples: dict[str, Json], taken: Collection[str]
 ) -> JsonObject:
-    """Return the rules that let a body have members of its examples that are no arguments: read-only, unnamed.
+    """Return the rules that let a body have properties of its examples that are not arguments (read-only, unnamed).
 
-    One that has the name of another argument becomes an argument of its own.
+    A property with the name of another argument becomes an argument of its own.
     """
     opened = [open_json(value) for value in examples.values()]
     shown = dict.fromkeys(name for value in opened if isinstance(value, dict) for name in value)
@@ -294,7 +298,7 @@ def _allow_shown(
 
 
 def _with_defs_of(part: Any, whole: JsonObject) -> Any:
-    """Return a part of a schema with the definitions of the whole that it needs."""
+    """Return a part of a schema with the definitions that it needs."""
     return {**part, "$defs": whole.get("$defs", {})} if isinstance(part, dict) and defs_of(part) else part
 
 
@@ -303,7 +307,7 @@ def _merge_arguments(named: dict[str, Argument], body: JsonObject) -> JsonObject
     properties = {name: _take_defs(one.schema, defs) for name, one in named.items()}
     parameters: JsonObject = {"type": "object", "properties": properties}
     required = [name for name, one in named.items() if one.required]
-    if required or "required" in body:  # an empty list is kept, so that the tool reads back as it was written
+    if required or "required" in body:  # keeps an empty list for a lossless round trip
         parameters["required"] = required
     more = _with_defs_of(body.get("additionalProperties", False), body)
     parameters["additionalProperties"] = _take_defs(more, defs)
@@ -318,7 +322,7 @@ def _merge_arguments(named: dict[str, Argument], body: JsonObject) -> JsonObject
 
 
 def _take_defs(schema: Any, defs: JsonObject) -> Any:
-    """Return a schema without its definitions, which are added to the others."""
+    """Return a schema without its definitions, and add those to `defs`."""
     if not isinstance(schema, dict):
         return schema
     defs |= schema.get("$defs", {})
@@ -336,11 +340,11 @@ def _name_arguments(arguments: list[Argument]) -> dict[str, Argument]:
 
 
 def pair_examples(arguments: dict[str, Argument], response: Media) -> tuple[ToolExample, ...]:
-    """Return the examples whose arguments are known.
+    """Return the examples with known arguments.
 
-    A response example belongs to the request examples of the same name; an optional argument without one is absent. One
-    without a partner of its name belongs to the examples without a name, if it is the only one, or to a call without
-    arguments. Of several answers to the same arguments the first counts.
+    A response example belongs to the request examples of the same name; optional arguments without one are absent. If
+    no request example has its name, it belongs to the unnamed ones if it is the only response example, or to a call
+    without arguments. Of several answers to the same arguments the first is kept.
     """
     found: dict[str, ToolExample] = {}
     shown = [one.examples for one in arguments.values() if one.examples]
@@ -358,7 +362,7 @@ def pair_examples(arguments: dict[str, Argument], response: Media) -> tuple[Tool
 
 
 def _as_schema_type(argument: Argument, value: Json) -> Json:
-    """Return the value as the schema wants it: numbers as text and text as JSON, if only the writing differs."""
+    """Return the value in the schema's type, if only the notation differs: numbers as text, JSON text as its value."""
     if not _is_text(argument.schema):
         return open_json(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

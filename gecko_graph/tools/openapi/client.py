@@ -1,13 +1,13 @@
-"""The real functions of an OpenAPI document's tools: a call is one request, its answer the tool's result.
+"""The real functions of an OpenAPI document's tools: a call is one HTTP request, its answer the tool's result.
 
-- Result: the JSON of the answer; text as text; of anything else its media type and size. No content is null.
-- 4xx, and of a read whatever goes wrong, is an error result: the answer's JSON object, else `{"http_status", "body"}`
-  or `{"error"}`. Status and `retry_after` (seconds) are in the message's `additional_kwargs["http"]`. A write whose
-  effect is unknown (5xx, 408, 409, 425, time-out, connection lost, an answer that is too large) raises `InDoubt`.
-- Redirects are followed within the origin only, and of a write only 303, 307 and 308. No cookies are kept, and
-  neither proxies nor netrc are taken from the environment: pass `client=httpx.Client(proxy=...)` for one.
-- Each call has a connection of its own: one that the server closed meanwhile would leave a write in doubt.
-- Credentials are put on the request last, and taken out of whatever comes back.
+- Result: JSON content; text as text; of other content its media type and size. No content is null.
+- A 4xx, and any failure of a read, is an error result: the answer's JSON object, else `{"http_status", "body"}`
+  or `{"error"}`. Status and `retry_after` (seconds) are in the message's `additional_kwargs["http"]`. A write with an
+  unknown effect (5xx, 408, 409, 425, time-out, connection lost, too large an answer) raises `InDoubt`.
+- Redirects are followed only within the origin, and for writes only 303, 307 and 308. No cookies are kept, and
+  neither proxies nor netrc are taken from the environment; for a proxy pass `client=httpx.Client(proxy=...)`.
+- Each call opens its own connection: one that the server has closed meanwhile would leave a write in doubt.
+- Credentials are added to the request last, and masked in answers.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _UNSENT = (
 
 @cache
 def default_client() -> httpx.Client:
-    """Return the client of all tools that were given none: it keeps no connections and reads no environment."""
+    """Return the shared default client: no keep-alive, no settings from the environment."""
     limits, headers = httpx.Limits(max_keepalive_connections=0), {"user-agent": "gecko-graph"}
     return httpx.Client(trust_env=False, timeout=TIMEOUT_S, limits=limits, headers=headers)
 
@@ -65,11 +65,11 @@ class _Answer(NamedTuple):
     headers: httpx.Headers
     content: bytes
     following: httpx.Request | None
-    """The request that it redirects to."""
+    """The redirected request, if any."""
 
 
 class HttpFunction:
-    """The real function of one tool: takes its arguments by name, and `idempotency_key` if a header carries one."""
+    """A tool's real function: takes its arguments by name, and `idempotency_key` if a header carries one."""
 
     def __init__(self, tool: ToolSpec, base: str, credentials: Credentials, client: httpx.Client | None = None) -> None:
         binding = tool.binding
@@ -79,7 +79,7 @@ class HttpFunction:
         self._security = binding.security if binding else ()
 
     def of(self, tool: ToolSpec) -> HttpFunction:
-        """Return the function of a changed tool: its effect says what is in doubt, and where its key travels."""
+        """Return the function of a changed tool; its effect decides on doubt, its idempotency on the key's header."""
         same = (self._tool.trusted, self._tool.idempotency) == (tool.trusted, tool.idempotency)
         return self if same else HttpFunction(tool, self._base, self._credentials, self._client)
 
@@ -121,7 +121,7 @@ class HttpFunction:
         return ToolMessage(content, status="error", tool_call_id="", additional_kwargs=more)
 
     def _exchange(self, request: httpx.Request, secrets: Secrets) -> _Answer:
-        """Send the request, and again if it is redirected to. Raises _Failed."""
+        """Send the request and follow redirects. Raises _Failed."""
         client = self._client or default_client()
         timeout_s = client.timeout.read or TIMEOUT_S
         deadline = time.monotonic() + timeout_s
@@ -135,14 +135,14 @@ class HttpFunction:
             following = _follow_redirect(request, answer)
             if following is None:
                 if request.method != method and answer.status >= 300:
-                    raise _Failed(f"it was accepted, but the result that it redirects to is answered {answer.status}")
+                    raise _Failed(f"it was accepted, but its redirect was answered with {answer.status}")
                 return answer
             request = following
         raise _Failed(f"more than {MAX_REDIRECTS} redirects")
 
 
 def read_answer(status: int, headers: httpx.Headers, content: bytes) -> tuple[CallStatus, Json]:
-    """Return status and result of a call by its answer, as an `HttpFunction` makes them."""
+    """Return status and result of a call from an HTTP answer, as `HttpFunction` does."""
     answer = _Answer(status, headers, content, None)
     if 200 <= status < 300:
         return "ok", set_media_aside(_read_value(answer))
@@ -184,7 +184,7 @@ def _send(client: httpx.Client, request: httpx.Request, deadline: float) -> _Ans
         failed = _Failed(f"cannot reach the server ({type(error).__name__})", sent=False)
     except httpx.TimeoutException:
         failed = _Failed("no answer in time")
-    except Exception as error:  # noqa: BLE001 - whatever a client raises; its text and request may hold credentials
+    except Exception as error:  # noqa: BLE001 - any error of a client; its text may contain credentials
         failed = _Failed(f"the connection was lost, or the answer is broken ({type(error).__name__})")
     raise failed
 
@@ -201,7 +201,7 @@ def _read_content(response: httpx.Response, deadline: float) -> bytes:
 
 
 def _follow_redirect(request: httpx.Request, answer: _Answer) -> httpx.Request | None:
-    """Return the request that a redirect asks for; None if there is none, or it leads elsewhere."""
+    """Return the redirected request; None if there is no redirect, or to another origin."""
     is_read, following = request.method in ("GET", "HEAD"), answer.following
     if following is None or answer.status not in ((301, 302, 303, 307, 308) if is_read else (303, 307, 308)):
         return None
@@ -232,7 +232,7 @@ def _read_value(answer: _Answer) -> Json:
 
 
 def _read_file(media: str, content: bytes) -> JsonObject:
-    """Return an image, a sound, a film or a PDF as a content block, of another file its size."""
+    """Return an image, audio, video or PDF as a content block, of other files type and size."""
     kind = media.partition("/")[0]
     if kind not in ("image", "audio", "video") and media != "application/pdf":
         return {"content_type": media, "bytes": len(content)}

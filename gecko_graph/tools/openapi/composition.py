@@ -1,4 +1,4 @@
-"""What the schemas of documents say together, before they are read: hidden members, parents and their children."""
+"""Combine the schemas of documents before they are read: hidden properties, parents and their children."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NONE = frozenset[str]()
 
 
 class Discriminator(NamedTuple):
-    """What a discriminator says: the property, its values by the schemas that they name, the schema of others."""
+    """A discriminator: its property, the values by target schema, the target of other values."""
 
     name: str
     mapped: dict[Place, list[str]]
@@ -31,7 +31,7 @@ class Discriminator(NamedTuple):
 
 
 class Composition:
-    """What schemas say of the same value, through the references between documents."""
+    """The combined statements of schemas on one value, across references between documents."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
@@ -40,19 +40,19 @@ class Composition:
         self._parents: dict[Place, frozenset[Place]] = {}
 
     def follow(self, reference: str, at: Place) -> tuple[Any, Place]:
-        """Return the target of a reference, and its place; nothing if it leads nowhere."""
+        """Return the target of a reference and its place; None if it cannot be resolved."""
         with suppress(ToolkitError):
             target = self._documents.resolve(reference, at)
             return self._documents.at(target), target
         return None, at
 
     def hidden(self, schema: Any, place: Place, direction: Direction) -> frozenset[str]:
-        """Return the members that values do not have in this direction, whichever part of the schema says so."""
+        """Return the properties that are absent in this direction (readOnly, writeOnly), by any part of the schema."""
         if not isinstance(schema, dict) or not ("properties" in schema or any(key in schema for key in _IN_PLACE)):
             return _NONE
         key = place, direction
         if key not in self._hidden:
-            self._hidden[key] = _NONE  # while it is looked for: a circle adds nothing
+            self._hidden[key] = _NONE  # ends the recursion of circular references
             self._hidden[key] = frozenset(self._find_hidden(schema, place, direction))
         return self._hidden[key]
 
@@ -78,7 +78,7 @@ class Composition:
         return any(part.get(key) is True for part, _ in applying([schema], place, self.follow, perhaps=False))
 
     def named(self, place: Place) -> frozenset[str]:
-        """Return the members that the schema at a place names or requires."""
+        """Return the properties that the schema at a place names or requires."""
         if place not in self._named:
             parts = [part for part, _ in applying([self._documents.at(place)], place, self.follow)]
             listed = [part.get(key) for part in parts for key in ("properties", "required")]
@@ -86,7 +86,7 @@ class Composition:
         return self._named[place]
 
     def parents(self, place: Place) -> frozenset[Place]:
-        """Return the schemas that the one at a place extends by `allOf`, or by a `$ref`, directly or by others."""
+        """Return the schemas that the one at a place extends by `allOf` or `$ref`, transitively."""
         if place not in self._parents:
             self._parents[place] = frozenset()
             found = [at for _, at in applying([self._documents.at(place)], place, self.follow, perhaps=False)]
@@ -94,7 +94,7 @@ class Composition:
         return self._parents[place]
 
     def is_parent(self, target: Place, child: Place | None) -> bool:
-        """Return whether the schema at a place has branches that lead back to a child which extends it."""
+        """Return whether `target` has branches that lead back to a child which extends it."""
         parent = self._documents.at(target)
         if child is None or not isinstance(parent, dict):
             return False
@@ -111,7 +111,7 @@ class Composition:
                     yield from [] if target is None else [at]
 
     def children(self, parent: Place, given: Discriminator) -> list[Place]:
-        """Return the schemas under `components` that extend the one at a place, and those that its mapping names."""
+        """Return the schemas under `components` that extend the parent, and those of the discriminator's mapping."""
         found = dict[Place, None]()
         for document in dict.fromkeys((self._documents.root.document, parent.document)):
             place = Place(document, ("components", "schemas"))
@@ -149,7 +149,7 @@ class Composition:
     def conditions(
         self, given: Discriminator, targets: dict[int, Place], parent: Place | None = None
     ) -> dict[int, JsonObject]:
-        """Return for each target, by its number, the condition under which it holds; none if that is not known."""
+        """Return the condition of each target's branch, by number; unknown conditions are left out."""
         names: dict[int, list[Any]] = {}
         for number, target in targets.items():
             own = self._listed_values(self._documents.at(target), target, given.name, parent)
@@ -168,7 +168,7 @@ class Composition:
     def _listed_values(
         self, schema: Any, place: Place, name: str, parent: Place | None, depth: int = _DEEPEST_LISTED
     ) -> list[Any] | None:
-        """Return the values that a schema lists for a property, without what its parent lists; None for none."""
+        """Return a property's values that a schema lists, without the parent's list; None if it lists none."""
         if not isinstance(schema, dict) or not depth:
             return None
         members = schema.get("properties")

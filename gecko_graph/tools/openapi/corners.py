@@ -1,4 +1,4 @@
-"""Corners: parts of a document's schemas that cannot be read. Whatever depends on one is open."""
+"""Corners: unreadable parts of a document's schemas. Schemas that depend on one are relaxed."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from ...state import JsonObject
 from .simplify import defs_of
 
 CORNER = "x-corner"
-"""The key by which a schema says what was left out of it, while it is read: the errors by their messages."""
+"""The key of a schema that, during reading, holds the errors of its omitted parts, by message."""
 
 
 def find_corners(schema: Any) -> dict[str, ToolkitError]:
-    """Return the parts left out of a schema and of its definitions, by message."""
+    """Return the errors of the omitted parts in a schema and its definitions, by message."""
     return {text: error for part in walk(schema) for text, error in part.get(CORNER, {}).items()}
 
 
 def open_corners(schema: JsonObject) -> JsonObject:
-    """Return a schema without the marks of its corners, and none the stricter for what was left out.
+    """Return a schema without corner marks, relaxed so that an omitted part makes it nowhere stricter.
 
-    A weaker branch of `oneOf` makes the others fail, and a weaker `not` or `if` refuses more.
+    A weaker branch of `oneOf` makes the others fail, and a weaker `not` or `if` rejects more.
     """
     defs = schema.get("$defs", {})
     opened = {name for name, one in defs.items() if find_corners(one)}
@@ -43,7 +43,7 @@ def open_corners(schema: JsonObject) -> JsonObject:
 
 
 def _weaken(schema: JsonObject, key: str) -> None:
-    """Make a keyword hold of more values."""
+    """Relax a keyword of the schema, so that it accepts more values."""
     value = schema.pop(key)
     for beside in {"if": ("then", "else"), "contains": ("minContains", "maxContains")}.get(key, ()):
         schema.pop(beside, None)

@@ -1,7 +1,7 @@
-"""Servers and credentials of an OpenAPI document's tools: where calls go, and who is calling.
+"""Servers and credentials of an OpenAPI document's tools.
 
-Credentials are named by security scheme and are looked up at each call; they appear in no argument, message, repr or
-error, and are removed from what the server sends back.
+Credentials are named by security scheme and read at each call. They appear in no argument, message, repr or error, and
+are masked in answers of the server.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _VARIABLE = re.compile(r"\{([^{}]+)\}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _BEARER: JsonObject = {"type": "http", "scheme": "bearer"}
 _SHORTEST = 6
-"""Characters of a credential that is removed from answers: shorter ones are part of too many words."""
+"""Minimal length of a credential that is masked in answers; a shorter one would match inside ordinary words."""
 
 
 class _QuietURL(httpx.URL):
-    """An address with a key in its query: httpx's log and whoever shows it are given it without."""
+    """An address with a key in its query, which logs and reprs do not show."""
 
     def __str__(self) -> str:
         return str(self.copy_with(query=None))
@@ -45,14 +45,14 @@ class _QuietURL(httpx.URL):
 
 
 class Secrets:
-    """The credentials of one call, each with its scheme."""
+    """The credentials of one call, each with its security scheme."""
 
     def __init__(self, chosen: Iterable[tuple[JsonObject, str]] = ()) -> None:
         self._chosen = list(chosen)
 
     def apply(self, request: httpx.Request) -> None:
-        """Put the credentials on a request, in the place of what stands there under their names."""
-        request.headers.encoding = "utf-8"  # else httpx chooses one by what is there already
+        """Set the credentials of a request, replacing values of the same names."""
+        request.headers.encoding = "utf-8"  # otherwise httpx guesses from existing headers
         for scheme, value in self._chosen:
             where, name = scheme.get("in"), str(scheme.get("name"))
             if where == "query":
@@ -65,7 +65,7 @@ class Secrets:
                 request.headers[name if where == "header" else "authorization"] = _header(scheme, value)
 
     def remove(self, value: Json) -> Json:
-        """Return an answer without the credentials that it echoes."""
+        """Return an answer with echoed credentials masked."""
         spellings = {one for scheme, value in self._chosen for one in _spellings(scheme, value)}
         secrets = sorted((one for one in spellings if len(one) >= _SHORTEST), key=len, reverse=True)
         pattern = re.compile("|".join(map(re.escape, secrets)))
@@ -86,7 +86,7 @@ def _header(scheme: JsonObject, value: str) -> str:
 
 
 def _spellings(scheme: JsonObject, value: str) -> Iterator[str]:
-    """Yield the forms of a credential in an answer: as it is, quoted, as JSON, and headers read as Latin-1."""
+    """Yield the forms of a credential in an answer: verbatim, URL-quoted, as JSON, and as Latin-1."""
     password = value.partition(":")[2] if scheme.get("scheme") == "basic" else value
     for one in {value, _header(scheme, value).rpartition(" ")[2], password}:
         yield from (one, _quote(one), json.dumps(one)[1:-1], one.encode().decode("latin-1"))
@@ -97,15 +97,15 @@ def _quote(text: str) -> str:
 
 
 class Credentials:
-    """Where the credentials of a toolkit come from.
+    """The sources of a toolkit's credentials.
 
     Args:
-        auth: Security scheme to its credential: the value (`user:password` for basic), `env:NAME` for an environment
-            variable, or a function that returns it. `env:PREFIX_`: all from variables `PREFIX_<SCHEME>`, in capitals.
-        tools: The tools whose schemes these are.
+        auth: Security scheme to credential: the value (`user:password` for basic), `env:NAME` for an environment
+            variable, or a function that returns it. `env:PREFIX_`: each from variable `PREFIX_<SCHEME>` in capitals.
+        tools: The tools that use the schemes.
 
     Raises:
-        ToolkitError: A scheme is unknown, or its credential neither a text nor a plain function.
+        ToolkitError: A scheme is unknown, or its credential is neither text nor a plain function.
     """
 
     def __init__(self, auth: Auth | None, tools: Iterable[ToolSpec]) -> None:
@@ -124,10 +124,10 @@ class Credentials:
                 raise ToolkitError(f"auth[{name!r}]: expected a text, 'env:NAME' or a plain function")
 
     def choose(self, security: Iterable[JsonObject], where: str) -> Secrets:
-        """Return the credentials of the first alternative (see `HttpBinding`) that has all of its own.
+        """Return the credentials of the first alternative of `HttpBinding.security` that is complete.
 
         Raises:
-            NotMade: No alternative has all; the message names the schemes and where their credentials come from.
+            NotMade: No alternative is complete; the message names the schemes and their sources.
         """
         alternatives = sorted(security, key=lambda one: not one) or [{}]
         for schemes in alternatives:
@@ -140,15 +140,15 @@ class Credentials:
 
 
 def read_credential(source: Any, where: str) -> str:
-    """Return a credential from its source: the value, `env:NAME` or a function; empty if it is not set.
+    """Return a credential from its source: the value, `env:NAME` or a function; "" if it is not set.
 
     Raises:
-        NotMade: The function fails, or the value is not a text of one line.
+        NotMade: The function fails, or the value is not one line of text.
     """
     problem = "expected a text without line breaks"
     try:
         value: Any = source() if callable(source) else source
-    except Exception as error:  # noqa: BLE001 - a user's function; its text may hold the credential
+    except Exception as error:  # noqa: BLE001 - a user's function; its text may contain the credential
         value, problem = None, f"the function raised {type(error).__name__}"
     if isinstance(source, str) and source.startswith("env:"):
         value = os.environ.get(source.removeprefix("env:"), "")
@@ -158,16 +158,15 @@ def read_credential(source: Any, where: str) -> str:
 
 
 def resolve_server(given: JsonObject | None, server: Server | None) -> str | None:
-    """Return the address that calls go to; None if the document names none that is absolute.
+    """Return the base address of calls; None if the document has no absolute one.
 
     Args:
         given: The document's server object.
-        server: The user's: an address, which replaces the document's; if it has no path of its own, and the
-            document's address is a path, that path follows it. Or values for the document's server variables.
+        server: The user's address, which replaces the document's; a document's address that is only a path is appended
+            to a user's address without one. Or values for the document's server variables.
 
     Raises:
-        ToolkitError: What the user passed is not an http(s) address, holds credentials, or is not among the variable's
-            values.
+        ToolkitError: The user's address is not http(s) or contains credentials, or a variable's value is not allowed.
     """
     chosen = server if isinstance(server, Mapping) else {}
     variables = (given or {}).get("variables", {})
@@ -194,13 +193,13 @@ def resolve_server(given: JsonObject | None, server: Server | None) -> str | Non
 
 
 class ServerReader:
-    """Reads servers, security schemes and security requirements. OAuth 2 and OpenID Connect become bearer tokens."""
+    """Reads servers, security schemes and requirements. OAuth 2 and OpenID Connect become bearer tokens."""
 
     def __init__(self, documents: Documents, root: JsonObject) -> None:
         self._root, self._address = root, documents.root.document
         self._schemes: dict[str, JsonObject] = {}
         self.broken: list[tuple[ToolkitError, str]] = []
-        """Schemes that cannot be read, each with its name."""
+        """Errors of unreadable schemes, with their names."""
         components, there = documents.part(root, "components", documents.root)
         given, place = documents.part(components, "securitySchemes", there)
         for name, scheme in given.items():
@@ -212,11 +211,11 @@ class ServerReader:
 
     @property
     def keys(self) -> list[tuple[str, str]]:
-        """Place and lower-case name of the parameters that carry API keys."""
+        """Location and lower-case name of the parameters that carry API keys."""
         return [(one["in"], one["name"].lower()) for one in self._schemes.values() if one["type"] == "apiKey"]
 
     def security(self, operation: JsonObject) -> tuple[dict[str, JsonObject], ...]:
-        """Return the alternatives of an operation, as `HttpBinding` has them. A client certificate is left out."""
+        """Return the security alternatives of an operation, as in `HttpBinding`, without client certificates."""
         given = operation.get("security", self._root.get("security"))
         alternatives = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
         known = [{name: self._schemes.get(name, _BEARER) for name in one} for one in alternatives]
@@ -225,7 +224,7 @@ class ServerReader:
     def server(self, *holders: JsonObject) -> JsonObject | None:
         """Return the first server of the operation, else of its path, else of the document.
 
-        A relative address is resolved where the document was fetched from; a file's stays as it is.
+        A relative address is resolved against the document's address if that is remote; in a file it stays relative.
         """
         for holder in (*holders, self._root):
             listed = holder.get("servers")

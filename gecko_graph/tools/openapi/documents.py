@@ -1,12 +1,12 @@
-"""Documents and the references between them: `$ref` to the same document, to a file beside it, to the web if allowed.
+"""Documents and the references between them: `$ref` within a document, to files beside it, to the web if allowed.
 
-A document is untrusted text, and what a reference brings in ends up in prompts. So a reference reads only `.yaml`,
-`.yml` and `.json` files inside the folder of the document that the user named (links followed). The web is refused
-unless the user allowed it, and then it is `https` only, with a time and a size limit. A document that the user names
-at plain `http` on this machine is read, and may refer to others of that server.
+A document is untrusted, and referenced content ends up in prompts. So only `.yaml`, `.yml` and `.json` files inside the
+folder of the user's document are read (symbolic links resolved). The web is refused unless the user allows it, and then
+only `https`, with limits on time and size. A document that the user names at plain `http` on this machine is read, and
+may refer to others of the same server.
 
-A document that `to_openapi` wrote holds the others that it refers to in its `x-gecko`: `documents` by the paths that
-references lead to, and the `address` that it was read from on the web.
+An exported document (`to_openapi`) contains the documents that it refers to, in its `x-gecko`: `documents` by the paths
+of references, and the web `address` that it was read from.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Place:
 
 
 class OutsideError(ToolkitError):
-    """Another document, that this one refers to, cannot be read."""
+    """A referenced document that cannot be read."""
 
 
 def error_at(place: Place, why: str, kind: type[ToolkitError] = ToolkitError) -> ToolkitError:
@@ -68,30 +68,30 @@ def json_type(value: Any) -> str:
 
 
 def expect_object(value: Any, place: Place) -> JsonObject:
-    """Return the value, if it is an object. Raises ToolkitError with the place."""
+    """Return the value. Raises ToolkitError with the place if it is not an object."""
     if not isinstance(value, dict):
         raise error_at(place, f"must be an object, not {json_type(value)}")
     return value
 
 
 def list_items(value: Any, place: Place) -> list[tuple[Any, Place]]:
-    """Return a list's items with their places. Raises ToolkitError with the place."""
+    """Return a list's items with their places. Raises ToolkitError with the place if it is not a list."""
     if not isinstance(value, list):
         raise error_at(place, f"must be a list, not {json_type(value)}")
     return [(item, place / index) for index, item in enumerate(value)]
 
 
 def member(holder: JsonObject, key: str, default: Json) -> Json:
-    """Return an object's value under a key; the default if it is missing or null, as in YAML's `parameters:`."""
+    """Return an object's value, or the default if it is missing or null (YAML's empty `parameters:`)."""
     value = holder.get(key)
     return default if value is None else value
 
 
 def to_json(value: Any, where: str) -> Any:
-    """Return a copy of a Python value as plain JSON: keys that are numbers, and dates, become text.
+    """Return a copy of a Python value as plain JSON; numeric keys and dates become text.
 
     Raises:
-        ToolkitError: Something in it has no JSON value, or it is nested too deeply.
+        ToolkitError: A value has no JSON form, or is nested too deeply.
     """
     try:
         text = json.dumps(value, default=_plain, allow_nan=False)
@@ -105,10 +105,16 @@ def _plain(value: Any) -> Any:
 
 
 class Documents:
-    """The user's document (a path, an `https` address, a dict) and those that it refers to, each read once.
+    """The user's document and the documents that it refers to, each read once.
 
-    `label` names a dict in messages; `parsed` is what the file holds, if it has been read already. Raises
-    ToolkitError if the document cannot be read.
+    Args:
+        source: A path, an `https` address, or a dict.
+        allow_remote: Whether references to the web are read.
+        label: Name of a dict in messages.
+        parsed: The file's parsed content, if the caller has it.
+
+    Raises:
+        ToolkitError: The document cannot be read.
     """
 
     def __init__(
@@ -140,7 +146,7 @@ class Documents:
         self._open_bundle()
 
     def _open_bundle(self) -> None:
-        """Take in the other documents that an exported one holds."""
+        """Add the documents that an exported document contains."""
         value, place = self.at(self.root), self.root / "x-gecko"
         own = member(value, "x-gecko", {}) if isinstance(value, dict) else {}
         others = expect_object(member(expect_object(own, place), "documents", {}), place / "documents")
@@ -151,7 +157,7 @@ class Documents:
             self._values[name if name.startswith(_WEB) else self._beside(self.root, name)] = one
 
     def bundle(self) -> JsonObject:
-        """Return the other documents as an export holds them under `x-gecko`; nothing if there are none."""
+        """Return the other documents as an export keeps them under `x-gecko`; {} if there are none."""
         root, folder = self.root.document, os.path.dirname(self.root.document) or "."
         others = {name: one for name, one in self._values.items() if name != root}
         if not others or root.startswith(_WEB):
@@ -160,12 +166,11 @@ class Documents:
         return {"documents": {names[name].replace(os.sep, "/"): one for name, one in others.items()}}
 
     def replace_root(self, value: JsonObject) -> None:
-        """Put another value in the place of the user's document."""
         self._values[self.root.document] = value
         self._found.pop(self.root.document, None)
 
     def follow(self, value: Any, place: Place) -> tuple[Any, Place]:
-        """Return the value, or what it refers to, directly or by other references. Raises ToolkitError as `resolve`."""
+        """Return the value, or the final target of its `$ref`s, with its place. Raises ToolkitError as `resolve`."""
         seen: list[Place] = []
         while isinstance(value, dict) and isinstance(value.get("$ref"), str):
             if place in seen:
@@ -181,7 +186,7 @@ class Documents:
         return expect_object(value, here), here
 
     def resolve(self, reference: str, at: Place) -> Place:
-        """Return the place that a reference means. Raises ToolkitError where it stands, `at`, if it leads astray."""
+        """Return the place of a reference's target. Raises ToolkitError with `at` if it is not allowed or missing."""
         address, _, fragment = reference.partition("#")
         base, tokens = find_base(self._values[at.document], at.tokens)
         resource = self._find_resource(address, base, at) if address else Place(at.document, tokens)
@@ -216,7 +221,7 @@ class Documents:
             self._reaching.discard(target)
 
     def resolve_schema(self, key: str, reference: str, at: Place) -> Place:
-        """Return the place that a `$ref`, `$dynamicRef` or `$recursiveRef` of a schema means. Raises ToolkitError."""
+        """Return the target of a `$ref`, `$dynamicRef` or `$recursiveRef` of a schema. Raises ToolkitError."""
         if key == "$ref":
             self.follow({"$ref": reference}, at)
             return self.resolve(reference, at)
@@ -243,7 +248,7 @@ class Documents:
         return self._found[document]
 
     def at(self, place: Place) -> Any:
-        """Return the value at a place; `MISSING` if there is none."""
+        """Return the value at a place, or `MISSING`."""
         value = self._values[place.document]
         for token in place.tokens:
             if isinstance(value, dict):
@@ -314,7 +319,7 @@ class Documents:
 
 
 def _local_origin(url: str) -> str:
-    """Return scheme, host and port of a plain http address of this machine; empty for any other."""
+    """Return scheme, host and port of a plain http address of this machine; "" for any other."""
     try:
         parts = urlsplit(url)
         is_local = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
@@ -324,7 +329,7 @@ def _local_origin(url: str) -> str:
 
 
 def fetch_document(url: str) -> Json:
-    """Return a document on the web, by https, or by http of what this machine serves to itself. Raises ToolkitError."""
+    """Return a document from the web (https only) or from this machine (http). Raises ToolkitError."""
     origin = _local_origin(url)
 
     def check(request: httpx.Request) -> None:

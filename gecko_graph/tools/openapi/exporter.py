@@ -1,20 +1,19 @@
-"""A toolkit as an OpenAPI document that reads back as the same tools.
+"""Export a toolkit as an OpenAPI document that reads back as the same tools.
 
-The document that tools were read from is written back as it was, with the operations of these tools alone; other tools
-stand beside them as `POST /tools/<name>`. The document is then read as any other. Where a tool that comes back differs,
-its operation is given the tool's description, effect and result, and what plain OpenAPI cannot say in one key of our
-own, `x-gecko`, an object with some of:
+The tools' source document is written unchanged, reduced to their operations; tools without a source are added as `POST
+/tools/<name>`. The result is read like any other document. If a tool differs then, its description, effect and result
+are written to the operation, and the rest to one extension key, `x-gecko`, an object with some of:
 
-| key | holds |
+| key | content |
 | --- | --- |
 | `name`, `description`, `idempotency` | the tool's own |
-| `parameters`, `result` | the schema as it is; null if there is no result schema |
+| `parameters`, `result` | the exact schema; null if there is no result schema |
 | `examples` | `[{args, result}]` |
 | `binding` | the fields of an `HttpBinding`; null for a tool without an endpoint |
 | `lets` | those of the contract, if they are not the document's |
-| `derived` | the contract that was derived of a document |
+| `derived` | the contract that was derived from a document |
 
-At the root `x-gecko` holds the other `documents` that this one refers to, and the web `address` that they refer from.
+At the root `x-gecko` contains the other `documents` that this one refers to, and the web `address` of references.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from .simplify import PREFIX
 _WHERE = "the toolkit"
 _NEW: JsonObject = {"openapi": "3.1.0", "info": {}, "paths": {}}
 _WRITTEN = ("x-contract-let", "x-contract-requires", "x-contract-invariants", "x-state", "x-contract", "x-gecko")
-"""Keys of a document that are not kept: they are written from the toolkit."""
+"""Keys of a document that are replaced, since they are written from the toolkit."""
 _NOT_WRITTEN = ("$schema", "$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$vocabulary", "$defs", "definitions")
 _COMPONENT = re.compile(r'"(?:#/components/(\w+)/)?([A-Za-z0-9._-]+)[/"]')
 _NOT_COMPONENT = re.compile(r"[^A-Za-z0-9._-]+")
@@ -76,7 +75,7 @@ def write_openapi(
 
 
 class _DocumentWriter:
-    """Writes tools as plain OpenAPI: those of one source in its document, the others beside them."""
+    """Writes tools as plain OpenAPI: those of one source document into it, the others as new operations."""
 
     def __init__(self, tools: Sequence[ToolSpec], title: str) -> None:
         self._tools = tools
@@ -103,7 +102,7 @@ class _DocumentWriter:
         return operation
 
     def _add(self, tool: ToolSpec) -> None:
-        """Add a tool that stands in no document: all arguments are one request body."""
+        """Add a tool without a source document; its arguments form one request body."""
         path = f"/tools/{quote(tool.name, safe='')}"
         while path in self.document["paths"]:
             path += "_"
@@ -127,7 +126,7 @@ class _DocumentWriter:
         return {"200": {"description": "What the tool answers.", **content}}
 
     def describe(self, tool: ToolSpec, back: ToolSpec) -> bool:
-        """Write what a tool is, does and answers if that is not what was read; return whether it was not."""
+        """Update description, tags, effect and result where the tool read back differs; return whether any did."""
         operation, changed = self._operation(tool.name), JsonObject()
         if tool.description != back.description:
             operation.pop("summary", None)
@@ -142,7 +141,7 @@ class _DocumentWriter:
         return bool(changed)
 
     def read_back(self) -> dict[str, ToolSpec]:
-        """Return the tools that are read from the document. Raises ToolkitError if one is missing."""
+        """Return the tools read from the document, by name. Raises ToolkitError if one is missing."""
         components = self.document.get("components") or {}
         if shared := self._schemas.components:
             self.document["components"] = {**components, "schemas": {**(components.get("schemas") or {}), **shared}}
@@ -156,7 +155,7 @@ class _DocumentWriter:
         return {tool.name: back[self._slots[tool.name]] for tool in self._tools}
 
     def add_own_keys(self, tool: ToolSpec, back: ToolSpec, lets: JsonObject) -> None:
-        """Add what makes a tool read back as it is; its contract last, which must find the tool's own arguments."""
+        """Add the keys that make a tool read back the same; the contract last, since it is checked against them."""
         operation, found = self._operation(tool.name), _as_data(back)
         own = {key: one for key, one in _as_data(tool).items() if not _is_same_json(one, found[key])}
         if tool.contract is not None:
@@ -167,7 +166,7 @@ class _DocumentWriter:
 
 
 class SchemaWriter:
-    """Writes tools' schemas; their definitions become `components`. `taken` are other names."""
+    """Writes schemas of tools; their `$defs` become components under names outside `taken`."""
 
     def __init__(self, taken: Collection[str]) -> None:
         self._names = {*taken}
@@ -175,7 +174,7 @@ class SchemaWriter:
         self.components: JsonObject = {}
 
     def write(self, schema: JsonObject) -> JsonObject:
-        """Return a schema as it is written; its definitions are shared if all of them are known already."""
+        """Return the schema for the document; known definitions are shared if all of them are known."""
         defs = schema.get("$defs", {})
         names = {name: name for name in defs}
         if any(not self._is_free(name, one) for name, one in defs.items()):
@@ -195,7 +194,7 @@ class SchemaWriter:
 
 
 def _write(schema: Any, names: dict[str, str]) -> Any:
-    """Return a schema without what validators of documents refuse, or take in different ways."""
+    """Return a schema without keywords that validators of documents reject or interpret differently."""
     if not isinstance(schema, dict):
         return schema
     plain = {key: one for key, one in schema.items() if key not in _NOT_WRITTEN}
@@ -207,14 +206,14 @@ def _write(schema: Any, names: dict[str, str]) -> Any:
 
 
 def _is_sure_default(schema: JsonObject) -> bool:
-    """Return whether every validator accepts the default: they differ in formats, patterns and references."""
+    """Return whether every validator accepts the default; they differ in formats, patterns and references."""
     rest = {key: one for key, one in schema.items() if key != "default"}
     unsure = any(mentions(schema, key) for key in ("$ref", "format", "pattern"))
     return not unsure and not find_faults(rest, schema["default"])
 
 
 def _prune(document: JsonObject, kept: Collection[tuple[str, str]]) -> JsonObject:
-    """Return a document with these operations alone; rules and keys of our own are written anew."""
+    """Return a document with only the `kept` operations, without the keys that are written from the toolkit."""
     left = {key: one for key, one in document.items() if key not in _WRITTEN} | {"paths": {}}
     bundled = {key: one for key, one in document.get("x-gecko", {}).items() if key in ("documents", "address")}
     left |= {"x-gecko": bundled} if bundled else {}
@@ -228,7 +227,7 @@ def _prune(document: JsonObject, kept: Collection[tuple[str, str]]) -> JsonObjec
 
 
 def _used_components(document: JsonObject) -> JsonObject:
-    """Return the components that are referred to, directly or by others, also by name alone; all security schemes."""
+    """Return the components that are reachable by references or by name, and all security schemes."""
     components = {kind: some for kind, some in document["components"].items() if isinstance(some, dict)}
     found = {("securitySchemes", name) for name in components.get("securitySchemes", ())}
     text = json.dumps({**document, "components": {}})

@@ -1,7 +1,7 @@
-"""The named values of a request, by their schemas: the inverse of `request`'s styles, and what other clients write.
+"""Read the named values of a request by their schemas: the inverse of `request`'s styles, and of other clients'.
 
-A list may also stand under its name again and again, under `name[]` or `name[0]`, as a comma list where its items are
-no texts with commas, or as JSON; an object under `name[key]`, `name.key` or as JSON.
+Other clients write a list under a repeated name, under `name[]` or `name[0]`, as a comma-separated list (unless its
+items are texts with commas), or as JSON; an object under `name[key]`, `name.key` or as JSON.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ Decode = Callable[[Any], Any]
 decode_path: Decode = partial(unquote, errors="strict")
 decode_query: Decode = partial(unquote_plus, errors="strict")
 _BOOLEANS = {**dict.fromkeys(("true", "1", "yes", "on"), True), **dict.fromkeys(("false", "0", "no", "off"), False)}
-"""What clients write for them: Python's `True`, PHP's 1, a form's `on`."""
+"""How clients write booleans: Python's `True`, PHP's 1, a form's `on`."""
 
 
 def as_it_is(value: Any) -> Any:
-    """Return a value that is decoded already."""
+    """Return the value: a decoder for values that are already decoded."""
     return value
 
 
 class CannotRead(ValueError):
-    """A request that is no call of an operation; the message is the cause, and holds no value."""
+    """A request that is not a call of an operation; the message gives the reason without any value."""
 
     def __init__(self, why: str, *, is_media: bool = False) -> None:
         super().__init__(why)
@@ -51,7 +51,7 @@ class CannotRead(ValueError):
 
 @dataclass(frozen=True)
 class Field:
-    """A schema within a tool's parameters, which hold what it refers to; of an argument with its name and style."""
+    """A schema inside a tool's parameters, which contain its definitions; of an argument also name and style."""
 
     schema: Any
     root: JsonObject
@@ -59,12 +59,12 @@ class Field:
     style: JsonObject
 
     def made_of(self) -> list[JsonObject]:
-        """Return the schema and those that apply to the same value."""
+        """Return the schema and the subschemas that apply to the same value."""
         return Said(self.schema, self.root).parts()
 
     @cached_property
     def kinds(self) -> frozenset[str]:
-        """The types that a value may have; none if the schema does not say."""
+        """The types that a value may have; empty if the schema does not restrict them."""
         found = set[str]()
         for one in self.made_of():
             listed = [*one.get("enum", ()), *([one["const"]] if "const" in one else [])]
@@ -74,18 +74,18 @@ class Field:
         return frozenset(found | ({"integer"} if "number" in found else set()))
 
     def is_only(self, kind: str) -> bool:
-        """Return whether a value is a list (or an object), never a scalar."""
+        """Return whether every value is of this kind (`array` or `object`)."""
         return kind in self.kinds and not self.kinds & (_SCALARS | ({"array", "object"} - {kind}))
 
     def names(self) -> list[str]:
         return Said(self.schema, self.root).names()
 
     def inner(self, key: str | None, style: JsonObject | None = None) -> Field:
-        """Return the schema of a member, of an item for None."""
+        """Return the field of a member, or of a list's item if the key is None."""
         return Field(Said(self.schema, self.root).member(key).schema, self.root, key or "", style or {})
 
     def scalar(self, text: Json) -> Json:
-        """Return the value that a text stands for; what is read already fits."""
+        """Return the value that a text encodes; any other value is fitted to the schema."""
         if not isinstance(text, str):
             return self.fit(text)
         kinds = self.kinds
@@ -100,7 +100,7 @@ class Field:
         return text
 
     def fit(self, value: Json) -> Json:
-        """Return a value of a body, its whole numbers without a fraction if only an integer may stand."""
+        """Return a JSON value with floats like 1.0 as integers, if the schema allows only integers."""
         if isinstance(value, dict):
             return {key: self.inner(key).fit(each) for key, each in value.items()}
         if isinstance(value, list):
@@ -109,21 +109,20 @@ class Field:
             return value
         has_bits = any(str(one.get("format")) in ("int32", "int64") for one in self.made_of())
         is_kept = (abs(value) < 1 << 63 or has_bits) and "integer" in self.kinds and "number" not in self.kinds
-        return int(value) if is_kept else value  # more than its bits: for the validator to refuse
+        return int(value) if is_kept else value  # out of its range: the validator rejects it
 
     def listed(self, texts: list[Any]) -> Json:
-        """Return texts as a list, a single one as itself unless only a list may stand here."""
+        """Return texts as a list; a single text as a scalar unless the schema requires a list."""
         if len(texts) == 1 and (isinstance(texts[0], list) or not self.is_only("array")):
             return self.scalar(texts[0])
         return [self.inner(None).scalar(each) for each in texts]
 
     def fits(self, value: Json) -> bool:
-        """Return whether the schema takes a value."""
         defs = {"$defs": self.root.get("$defs", {})}
         return not isinstance(self.schema, dict) or not find_faults({**self.schema, **defs}, value)
 
     def read_all(self, raws: list[Any], decode: Decode) -> Json:
-        """Return the value of all texts under one name: as the style says, else as others write lists and objects."""
+        """Return the value of all texts under one name, in the declared style or other clients' notations."""
         texts = [decode(raw) for raw in raws]
         text = texts[0] if len(texts) == 1 and isinstance(texts[0], str) else ""
         if text[:1] == "{" and self.is_only("object") and "content" not in self.style:
@@ -137,7 +136,7 @@ class Field:
         return next(filter(self.fits, found[1:]), found[0])
 
     def tree(self, node: SpelledNode, decode: Decode) -> Json:
-        """Return the value that the texts below a name spell."""
+        """Return the value of a name's texts and nested keys."""
         if node.texts:
             return self.read_all(node.texts, decode)
         if node.items:
@@ -148,7 +147,7 @@ class Field:
         return {key: self.inner(key).tree(each, decode) for key, each in node.members.items()}
 
     def read(self, raw: str, decode: Decode | None = None) -> Json:
-        """Return the value of one text: of a path's variable, a header, or a parameter whose style does not explode."""
+        """Return the value of one text: a path variable, a header, or a parameter in a non-exploding style."""
         decode = decode or decode_path
         if "content" in self.style:
             return load_json(decode(raw)) if "json" in str(self.style["content"]) else self.scalar(decode(raw))
@@ -159,7 +158,7 @@ class Field:
             raise CannotRead(f"{self.name} is not written in the style {style}: it begins with {first}"[:120])
         raw = raw.removeprefix(first)
         raw = raw.partition("=")[2] if named and not explode else raw
-        # where the schema does not say, a separator that is not escaped is one; in a header nothing is escaped
+        # an unrestricted schema: an unescaped separator splits the text; but in a header nothing is escaped
         may_split = kinds & {"array", "object"} or not (kinds or decode is str or self.style.get("allowReserved"))
         parts = re.split(_SPLIT.get(separator, re.escape(separator)), raw) if may_split else [raw]
         parts = [part.strip() for part in parts] if decode is str and may_split else parts
@@ -173,7 +172,6 @@ class Field:
         return [] if texts == [""] and decode is str and self.is_only("array") else self.listed(texts)
 
     def read_query(self, raw: str) -> Json:
-        """Return the value that a whole query stands for."""
         if self.style.get("content") != FORMS[0]:
             return self.read(raw)
         pairs: list[tuple[str, Any]] = [
@@ -184,7 +182,7 @@ class Field:
 
     @property
     def explodes(self) -> bool:
-        """Whether each value of a query parameter has a name before it."""
+        """Whether each value of a query parameter repeats the name."""
         style = self.style
         return (
             bool(style.get("explode", style.get("style", "form") in ("form", "deepObject"))) and "content" not in style
@@ -203,7 +201,7 @@ def fields_of(tool: ToolSpec, place: str) -> list[tuple[str, Field]]:
 
 
 def find_unsendable(tool: ToolSpec) -> str:
-    """Return why no request can carry a tool's body; nothing if one can."""
+    """Return the reason why no request can carry a tool's body, or ""."""
     body = tool.binding.body if tool.binding else {}
     media, fields = str(body.get("media", JSON_MEDIA)), fields_of(tool, "body")
     kind = media.partition(";")[0].strip().lower()
@@ -216,7 +214,7 @@ def find_unsendable(tool: ToolSpec) -> str:
 def read_pairs(
     pairs: Sequence[tuple[str, Any]], parts: list[tuple[str, Field]], decode: Decode, tool: ToolSpec | None = None
 ) -> tuple[JsonObject, dict[str, list[Any]]]:
-    """Return arguments from names and values, and what is left; of a query without the `tool`'s credentials."""
+    """Return arguments from names and values, and the unused values; a query's credentials of the tool are dropped."""
     named: dict[str, list[Any]] = {}
     for key, raw in pairs:
         named.setdefault(decode(key), []).append(raw)
@@ -233,10 +231,8 @@ def read_pairs(
             found[one.name] = one.tree(node, decode)
         elif wire in named:
             found[one.name] = one.read_all(named.pop(wire), decode)
-        elif (
-            one.explodes and one.style.get("style") != "deepObject" and one.is_only("object")
-        ):  # its members stand among the others
-            exploded.append(one)
+        elif one.explodes and one.style.get("style") != "deepObject" and one.is_only("object"):
+            exploded.append(one)  # its members are parameters of their own
     is_open = [
         tool and all(each.get("additionalProperties") is not False for each in one.made_of()) for one in exploded
     ]
@@ -248,14 +244,14 @@ def read_pairs(
 
 
 def _join(values: list[Json]) -> Json:
-    """Return a value that may be given more than once: the items of all."""
+    """Return the only value, or the items of all values as one list."""
     if len(values) == 1:
         return values[0]
     return [one for each in values for one in (each if isinstance(each, list) else [each])]
 
 
 def load_json(text: str) -> Json:
-    """Return a JSON value; a whole number beyond 64 bits as the nearest one that JSON's readers keep."""
+    """Return a JSON value; integers beyond 64 bits as floats, like other JSON readers."""
     try:
         value: Json = json.loads(text, parse_int=_as_number, object_pairs_hook=_as_object)
     except (ValueError, RecursionError) as error:

@@ -1,21 +1,21 @@
-"""Tools from an OpenAPI document (3.0, 3.1, 3.2), or Swagger 2.0: every operation under `paths` is one tool.
+"""Read OpenAPI 3.0 to 3.2 and Swagger 2.0 documents; each operation under `paths` becomes a tool.
 
-- Name: the `operationId`; made valid if a provider would refuse it, unique if it is given twice, made from
-  method and path if there is none (`get_pets_by_petId`).
-- Result: the schema of the lowest 2xx response that has one; `default` only if no 2xx is described; a lone 204 or
-  205 is null.
+- Name: the `operationId`, changed if a provider would reject it or it is a duplicate; if missing, made from method
+  and path (`get_pets_by_petId`).
+- Result: the schema of the lowest 2xx response that has one; `default` only if no 2xx is described; null if there
+  are only 204 and 205.
 - Effect: `x-effect` (`read`, `write` or `unknown`); else GET, HEAD, OPTIONS, QUERY read and POST, PUT, PATCH, DELETE
   write.
 - Contracts: `x-contract` of the operation; at the root `x-contract-let`, `x-contract-requires`, `x-contract-invariants`
   and `x-state`, the JSON Schema of the task state.
-- `x-gecko` of an operation: what `Toolkit.to_openapi` could not write otherwise; it overrides the rest.
+- `x-gecko` of an operation: additions by `Toolkit.to_openapi`; they override the rest.
 
-One broken part does not lose the rest: what of an operation's arguments and results cannot be read is open, an
-operation that is none is left out, and `problems` lists both. A document is refused if no operation can be read, or
-each needs another document that cannot be, or an `x-contract` or `x-gecko` is broken. The document is kept with the
-operations that were read, as their tools' `source`.
+A broken part does not invalidate the rest: unreadable parts of arguments and results accept any value, broken
+operations are left out, and `problems` lists both. The document is rejected if no operation can be read, if each one
+needs another document that cannot be read, or if an `x-contract` or `x-gecko` is invalid. The document with the
+operations read is kept as the tools' `source`.
 
-Webhooks and callbacks are calls that the API makes, so they are left out.
+Webhooks and callbacks are left out, since the API makes these calls itself.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ _KEYS = {
     "operation": "tags summary description externalDocs operationId parameters requestBody responses callbacks "
     "deprecated security servers x-effect x-contract x-gecko",
 }
-"""What stands where: a key that is almost one of these is a problem."""
+"""Known keys by object; a key that resembles one of them is reported as a problem."""
 _OURS = {key for keys in _KEYS.values() for key in keys.split() if key.startswith("x-")}
 
 
 @dataclass(frozen=True, slots=True)
 class OpenApiTools:
-    """What an OpenAPI document holds; `problems` are what of it is broken and left out."""
+    """The content of an OpenAPI document; `problems` lists its broken parts."""
 
     title: str
     tools: tuple[ToolSpec, ...]
@@ -88,10 +88,10 @@ class _Operation(NamedTuple):
     method: str
     item: JsonObject
     place: Place
-    """Of the path item."""
+    """Place of the path item."""
     value: Any
     here: Place
-    """Of the operation."""
+    """Place of the operation."""
 
 
 def read_openapi(
@@ -99,11 +99,13 @@ def read_openapi(
 ) -> OpenApiTools:
     """Return all tools of an OpenAPI document: a YAML or JSON file, a dict, or an `https` address.
 
-    References to the web are followed, and an address is read, where `allow_remote` is True; `parsed` is what the file
-    holds, if it has been read already.
+    Args:
+        source: The document.
+        allow_remote: Whether addresses and references to the web are read.
+        parsed: The file's parsed content, if the caller has it.
 
     Raises:
-        ToolkitError: It is no such document, or no operation is whole; the message names the place.
+        ToolkitError: It is not an OpenAPI document, or no operation can be read; the message names the place.
     """
     documents = Documents(source, allow_remote=allow_remote, parsed=parsed)
     root, broken = expect_object(documents.at(documents.root), documents.root), list[tuple[ToolkitError, str]]()
@@ -117,14 +119,16 @@ def read_openapi(
 
 def _version(root: JsonObject, place: Place) -> Version:
     if "swagger" in root:
-        raise error_at(place / "swagger", f"this is Swagger {str(root['swagger'])[:10]}: 2.0 and 3.0 to 3.2 are read")
+        raise error_at(
+            place / "swagger", f"this is Swagger {str(root['swagger'])[:10]}: supported are 2.0 and 3.0 to 3.2"
+        )
     if "openapi" not in root:
         found = name_format(root) or "it has no key 'openapi'; it may be a part of one"
         raise error_at(place, f"not an OpenAPI document: {found}")
     version = str(root["openapi"])
     if not re.match(r"3\.\d+(\.|$)", version):
         raise error_at(place / "openapi", f"unsupported version {version[:20]!r}; expected 3.0, 3.1 or 3.2")
-    return "3.0" if version.startswith("3.0") else "3.1"  # a later one is read as far as it says the same
+    return "3.0" if version.startswith("3.0") else "3.1"  # later versions are read as 3.1
 
 
 class _DocumentReader:
@@ -133,7 +137,7 @@ class _DocumentReader:
         self._place = documents.root
         self._problems: list[Problem] = []
         self._broken: ToolkitError | None = None
-        """The error to raise if no operation can be read whole."""
+        """The error to raise if no operation can be read completely."""
         self._is_any_whole = False
         self._source: JsonObject = {**root, "paths": {}}
         """The document to keep; operations are added as they are read."""
@@ -153,7 +157,7 @@ class _DocumentReader:
         return expect_object(member(self._root, key, {}), self._place / key)
 
     def leave_out(self, error: ToolkitError, name: str) -> None:
-        """Note a part that cannot be read."""
+        """Report a part that cannot be read."""
         self._broken = self._broken or error
         self._note(name, f"left out: {error}")
 
@@ -161,7 +165,6 @@ class _DocumentReader:
         self._problems += [Problem(name, "broken", message) for message in messages]
 
     def read(self) -> OpenApiTools:
-        """Return every operation of every path."""
         self._note(self._place.document, *_find_misspelt(self._root, self._place, "document"))
         operations = list(self._operations())
         tools = [self._read(one, name) for one, name in zip(operations, _assign_names(operations), strict=True)]
@@ -208,7 +211,7 @@ class _DocumentReader:
             yield from (_Operation(absolute, method, whole, place, one, at) for method, one, at in found)
 
     def _read(self, one: _Operation, name: str) -> ToolSpec | None:
-        """Return an operation's tool, and note which corners of it are open."""
+        """Return an operation's tool, and report its unreadable parts."""
         broken, self._broken = self._broken, None
         tool, corners = self._tool(one, name), self._schemas.take_corners()
         self._note(name, *(f"open, as it cannot be read: {text}" for text in corners))
@@ -219,10 +222,10 @@ class _DocumentReader:
         return tool
 
     def _tool(self, one: _Operation, name: str) -> ToolSpec | None:
-        """Return an operation's tool; None if it is broken. A broken contract or `x-gecko` raises."""
+        """Return an operation's tool; None if it is broken. An invalid contract or `x-gecko` raises."""
         path, method, item, place, *_ = one
         try:
-            # OpenAPI has no references here, but documents in several files are written so
+            # OpenAPI allows no references here, but documents split into files use them
             given, here = self._documents.follow(one.value, one.here)
             operation = expect_object(given, here)
             self._note(name, *_find_misspelt(operation, here, "operation"))
@@ -235,7 +238,7 @@ class _DocumentReader:
             response = self._response(operation, here)
         except ToolkitError as error:
             self._broken = self._broken or error
-            self._note(name, f"any JSON passes as its result, which is broken: {error}")
+            self._note(name, f"its result schema is invalid, so any JSON is accepted: {error}")
             kept = {**operation, "responses": {}}
         effect = _read_effect(operation, here, method)
         named = arguments.named
@@ -269,7 +272,7 @@ class _DocumentReader:
         return one.method in METHODS and {here.document, one.place.document} == {self._place.document}
 
     def _tags(self, operation: JsonObject) -> tuple[str, ...]:
-        """Return an operation's tags, and those that they belong to."""
+        """Return an operation's tags and their parent tags."""
         found = list(read_tags(operation.get("tags")))
         for name in found:
             found += [self._parents[name]] if self._parents.get(name, name) not in found else []
@@ -294,7 +297,7 @@ class _DocumentReader:
         return contract.fit(tool.parameters, state=self._state)
 
     def _response(self, operation: JsonObject, place: Place) -> Media | None:
-        """Return schema and examples of a success; None if the document has none."""
+        """Return schema and examples of a success response; None if the document has none."""
         responses, here = self._documents.part(operation, "responses", place)
         codes = sorted((one for one in responses if re.fullmatch(r"2(\d\d|XX|xx)", one)), key=str.upper)
         found: list[Media] = []
@@ -309,7 +312,7 @@ class _DocumentReader:
         return next(iter([*with_schema, *found]), None)
 
     def _responses(self, operation: JsonObject, place: Place) -> dict[str, JsonObject]:
-        """Return the documented answers as an `HttpBinding` has them; a broken one is left out."""
+        """Return the documented responses, as in `HttpBinding`, without broken ones."""
         found: dict[str, JsonObject] = {}
         responses, here = self._documents.part(operation, "responses", place)
         for code, given in responses.items():
@@ -329,7 +332,7 @@ class _DocumentReader:
         return tuple(read)
 
     def _read_state_schema(self) -> JsonObject | None:
-        """Return `x-state`, self-contained: what it refers to in the document becomes its own."""
+        """Return `x-state` with its references resolved."""
         given, here = member(self._root, "x-state", None), self._place / "x-state"
         if given is None:
             return None
@@ -341,7 +344,7 @@ class _DocumentReader:
 
 
 def _find_misspelt(value: JsonObject, place: Place, part: str) -> Iterator[str]:
-    """Yield a message for each key that a `document`, `path` or `operation` does not have, and that is almost one."""
+    """Yield a message for each key of a `document`, `path` or `operation` that is likely misspelt."""
     known = _KEYS[part].split()
     for key in value.keys() - {*known}:
         if key in _OURS:
@@ -369,7 +372,7 @@ def _read_effect(operation: JsonObject, place: Place, method: str) -> Effect | N
 
 
 def _assign_names(operations: Sequence[_Operation]) -> list[str]:
-    """Return one name for each operation: those that were kept, then valid operationIds, then the others."""
+    """Return one unique name per operation; exported names first, then valid operationIds, then derived names."""
     names, ids, taken = dict[int, str](), list[str](), set[str]()
     for index, one in enumerate(operations):
         given = one.value if isinstance(one.value, dict) else {}

@@ -1,4 +1,4 @@
-"""What an exported document says of an operation in our own words, `x-gecko`."""
+"""Read `x-gecko` of an operation: the additions of an exported document."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Parameters(TypedDict, total=False):
 
 
 class _OwnKeys(TypedDict, total=False):
-    """The key `x-gecko` of an operation: what `Toolkit.to_openapi` could not write as plain OpenAPI."""
+    """The key `x-gecko` of an operation: parts of a tool that plain OpenAPI cannot express."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
     name: str
@@ -42,7 +42,7 @@ _OWN_KEYS = TypeAdapter(_OwnKeys)
 
 
 def apply_own_keys(tool: ToolSpec, operation: JsonObject, place: Place) -> ToolSpec:
-    """Return the tool with what the `x-gecko` of its operation says of it. Raises ToolkitError with the place."""
+    """Return the tool with the additions of its operation's `x-gecko`. Raises ToolkitError with the place."""
     given = operation.get("x-gecko", {})
     try:
         read = _OWN_KEYS.validate_python(given)

@@ -1,14 +1,14 @@
-"""A call of an OpenAPI operation as an HTTP request: where each argument travels, and how it is written there.
+"""Build the HTTP request of an OpenAPI call: the location of each argument, and its serialization there.
 
-- Path: every value is percent-encoded whole, so it stays in its segment; one that would make a segment empty, `.` or
-  `..` is refused. Styles `simple`, `label`, `matrix`.
+- Path: values are percent-encoded completely and stay in their segment; a value that would make a segment empty, `.`
+  or `..` is refused. Styles `simple`, `label`, `matrix`.
 - Query and cookies: `form`, `spaceDelimited`, `pipeDelimited`, `deepObject` (lists in it by index); `allowReserved`
-  leaves reserved characters as they are, except those that would end the value (`&`, `#`, `+`). Null is not sent.
+  keeps reserved characters, except those that would end the value (`&`, `#`, `+`). Null is not sent.
 - Headers: `simple`; control characters are refused.
-- Bodies: JSON, forms, multipart, text, or a whole body as it is. A member with `format: binary` (or a content media
-  type) is a file part: the bytes of a `data:...;base64,` address, else the text in UTF-8.
-- What a style cannot nest (a list in a list, an object in a form) is written as JSON; what it could not part again
-  (a list of a header whose items hold commas) is refused.
+- Bodies: JSON, forms, multipart, text, or the raw body. A member with `format: binary` (or a content media type) is a
+  file part: the bytes of a `data:...;base64,` address, else the text in UTF-8.
+- Values that a style cannot nest (a list in a list, an object in a form) are written as JSON; values that could not be
+  split again (a header's list whose items contain commas) are refused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..spec import HttpBinding, ToolSpec
 from .simplify import PREFIX
 
 PATH_STYLES = {"simple": ("", ",", False), "label": (".", ".", False), "matrix": (";", ";", True)}
-"""What an expansion begins with, what separates exploded values, whether each has its name before it (RFC 6570)."""
+"""Prefix, separator of exploded values, and whether each value repeats the name (RFC 6570)."""
 
 STYLES = {
     "path": [*PATH_STYLES],
@@ -37,10 +37,10 @@ STYLES = {
     "header": ["simple"],
     "cookie": ["form"],
 }
-"""The styles of each place, the default first."""
+"""The styles of each location, the default first."""
 
 SEQUENCES = tuple(f"application/{name}" for name in ("jsonl", "x-ndjson", "ndjson", "json-lines", "json-seq"))
-"""Media types of one JSON value after another, which are a list here."""
+"""Media types of a sequence of JSON values; the value is a list here."""
 
 DELIMITERS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 JSON_MEDIA = "application/json"
@@ -61,10 +61,16 @@ class CannotSend(ValueError):
 
 
 def build_request(tool: ToolSpec, base: str, args: Mapping[str, Any], *, extra: Mapping[str, str]) -> httpx.Request:
-    """Return the request of a call, without credentials; the server's path is kept, `extra` are further headers.
+    """Return the request of a call, without credentials.
+
+    Args:
+        tool: The tool, with its binding.
+        base: The server's address; its path is kept.
+        args: The call's arguments.
+        extra: Further headers.
 
     Raises:
-        CannotSend: An argument is missing or cannot travel where it must.
+        CannotSend: An argument is missing or cannot be written in its location.
     """
     binding = tool.binding or HttpBinding("post", "/")
     path, _, fixed = binding.path.partition("#")[0].partition("?")
@@ -125,7 +131,7 @@ def _expand(template: str, variables: Mapping[str, tuple[str, Any]], binding: Ht
 
 
 def format_scalar(value: Json) -> str:
-    """Return a value as a parameter's text: a text as it is, whole numbers without a fraction, others as JSON."""
+    """Return a value as a parameter's text: text verbatim, floats like 1.0 as integers, others as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
@@ -157,17 +163,17 @@ def _format_simple(name: str, value: Json, style: JsonObject, coder: Any = _quot
 
 
 def _join(name: str, texts: list[str], separator: str, *, trims: bool = False) -> str:
-    """Return texts as one that can be parted again; a reader that `trims` loses spaces. Raises CannotSend."""
+    """Return texts joined, if they can be split again; a reader that `trims` strips spaces. Raises CannotSend."""
     joined = separator.join(texts)
     if texts and joined.split(separator) != texts:
-        raise CannotSend(f"{name!r}: a value holds {unquote(separator)!r}, which parts the values of its style")
+        raise CannotSend(f"{name!r}: a value holds {unquote(separator)!r}, which separates the values in its style")
     if trims and (texts == [""] or any(text != text.strip(" \t") for text in texts)):
         raise CannotSend(f"{name!r}: a value in a list of a header must not be empty, nor begin or end in a space")
     return joined
 
 
 def _check_members(name: str, value: Json, style: JsonObject, taken: set[str]) -> None:
-    """Raise CannotSend if a member of an object that is written apart would be read as another parameter."""
+    """Raise CannotSend if a member of an exploded object would be read as another parameter."""
     kind = style.get("style", "form")
     is_apart = style.get("explode", kind == "form") and kind != "deepObject" and "content" not in style
     if isinstance(value, dict) and is_apart:
@@ -199,7 +205,7 @@ def format_pairs(name: str, value: Json, style: JsonObject) -> list[tuple[str, s
 
 
 def _format_querystring(value: Json, style: JsonObject) -> str:
-    """Return the value that is the whole query: a form, or one text of its media type."""
+    """Return the value as a whole query string: a form, or one text of its media type."""
     if style.get("content") == FORMS[0] and isinstance(value, dict):
         return "&".join(f"{key}={text}" for name, one in value.items() for key, text in format_pairs(name, one, {}))
     return _quote(_format_content(value, style))
@@ -221,7 +227,7 @@ def _leaves(path: str, value: Json) -> Iterator[tuple[str, Json]]:
 
 def _check_header(name: str, value: str) -> str:
     if _CONTROL.search(value):
-        raise CannotSend(f"the header {name!r} must hold no line break or other control character, nor end in a space")
+        raise CannotSend(f"the header {name!r} must not contain line breaks or control characters, nor end in a space")
     return value
 
 
@@ -253,12 +259,12 @@ def _body(tool: ToolSpec, binding: HttpBinding, members: JsonObject) -> dict[str
 
 
 def is_text(kind: str) -> bool:
-    """Return whether a media type takes any JSON value as text."""
+    """Return whether a media type carries any JSON value as text."""
     return kind.startswith("text/") and "xml" not in kind
 
 
 def field_style(binding: HttpBinding, name: str, value: Json = None) -> JsonObject:
-    """Return the style of a form's field: JSON of an object, or where its encoding names only that content type."""
+    """Return the style of a form field; JSON for objects, or if its encoding names only a JSON content type."""
     encoding = binding.body.get("encoding")
     given = encoding.get(name) if isinstance(encoding, dict) else None
     rule: JsonObject = given if isinstance(given, dict) else {}
@@ -268,14 +274,14 @@ def field_style(binding: HttpBinding, name: str, value: Json = None) -> JsonObje
 
 
 def _octets(value: Json) -> tuple[bytes, str | None]:
-    """Return a file's bytes and the media type that its data address names."""
+    """Return a file's bytes, and the media type that its `data:` address names."""
     found = _DATA_URL.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         return format_scalar(value).encode(), None
     try:
         return base64.b64decode(found[2].replace("-", "+").replace("_", "/"), validate=True), found[1]
     except binascii.Error:
-        raise CannotSend("a data: address does not hold base64") from None
+        raise CannotSend("a data: address does not contain base64") from None
 
 
 def _parts(tool: ToolSpec, binding: HttpBinding, name: str, value: Json) -> Iterator[_File]:

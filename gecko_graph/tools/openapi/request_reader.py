@@ -1,8 +1,8 @@
-"""A request as a call of an OpenAPI operation: the inverse of `request`, for every style that keeps the values.
+"""Read HTTP requests as calls of OpenAPI operations: the inverse of `request`, for every lossless style.
 
-Texts get their types from the operation's schemas. What a style writes alike for two values (an empty list and no list)
-is read as the simpler one. A parameter that the operation does not have is a reason not to read the request: a rule
-that was learned without it could be wrong.
+Texts get their types from the operation's schemas. If a style writes two values alike (an empty list and no list), the
+simpler one is read. A request with an undeclared parameter is not read, since a rule learned without the parameter
+could be wrong.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Operations:
 
     Args:
         tools: The tools; those without an operation are never found.
-        server: As for `Toolkit.from_openapi`; without it a document's own server counts, and of one without a host its
-            path on any host.
+        server: As for `Toolkit.from_openapi`; by default a document's own server, or, if that has no host, its path on
+            any host.
     """
 
     def __init__(self, tools: Iterable[ToolSpec], server: Server | None = None) -> None:
@@ -69,24 +69,24 @@ class Operations:
         for tool, _, _, base in (one for one in made if one[1].path.count("{") == least):
             try:
                 return tool, read_request(tool, base, request)
-            except CannotRead as error:  # several may share a path, with other queries
+            except CannotRead as error:  # several operations may share a path, with different queries
                 why = str(error)
         raise CannotRead(why)
 
 
 def read_request(tool: ToolSpec, base: str, request: httpx.Request, *, unnamed: list[str] | None = None) -> JsonObject:
-    """Return the arguments that `build_request` makes a request of; of `base` only the path counts.
+    """Return the arguments from which `build_request` makes this request; of `base` only the path is compared.
 
-    Members that an open body may have, and the tool does not, stand among the arguments; given a list, their names are
-    added to it instead.
+    Undeclared members of an open body are returned among the arguments, or, if `unnamed` is a list, their names are
+    added to it.
 
     Raises:
-        CannotRead: It is no request of this operation. Its `is_media` is True if the body's media type is not read.
+        CannotRead: It is not a request of this operation. `is_media` is True if its media type is unsupported.
     """
     try:
         return _read_request(tool, base, request, unnamed)
     except UnicodeError:
-        raise CannotRead("it holds bytes that are not UTF-8") from None
+        raise CannotRead("it contains bytes that are not UTF-8") from None
     except TwoWays:
         raise CannotRead("a parameter or field is written in two ways, or has too many levels") from None
 
@@ -125,19 +125,19 @@ def _read_request(tool: ToolSpec, base: str, request: httpx.Request, unnamed: li
 
 
 def read_cookies(request: httpx.Request) -> list[str]:
-    """Return a request's cookies, `name=value` each."""
+    """Return a request's cookies as `name=value`."""
     return [one for one in re.split(r";\s*", request.headers.get("cookie", "")) if one]
 
 
 @lru_cache(maxsize=4096)
 def pattern_of(template: str, one: str = "[^/]") -> re.Pattern[str]:
-    """Return the pattern of this template's addresses; each variable is a group, of characters such as `one`."""
-    texts = ["".join(map(_either, text)) for text in VARIABLE.split(template)[::2]]  # every second one is a name
+    """Return the pattern of a path template; each variable is a group of characters of the class `one`."""
+    texts = ["".join(map(_either, text)) for text in VARIABLE.split(template)[::2]]  # the other parts are names
     return re.compile(f"({one}+?)".join(texts))
 
 
 def _either(character: str) -> str:
-    """Return the pattern of a character in an address, as it is or percent-encoded."""
+    """Return the pattern of a character in an address, literal or percent-encoded."""
     coded = "".join(f"%{byte:02x}" for byte in character.encode())
     return character if character == "/" or character.isalnum() else f"(?:{re.escape(character)}|(?i:{coded}))"
 
@@ -157,9 +157,9 @@ def _pairs(texts: Iterable[str]) -> Pairs:
 
 
 def _read_body(tool: ToolSpec, request: httpx.Request) -> tuple[JsonObject, JsonObject]:
-    """Return the arguments of a body, and its members that are none.
+    """Return the arguments of a body, and its undeclared members.
 
-    Where no body is sent, nor demanded, what its schema requires has its defaults.
+    If an optional body is not sent, its required arguments get their defaults.
     """
     content, parts, binding = request.read(), dict(fields_of(tool, "body")), tool.binding or HttpBinding("post", "/")
     media = request.headers.get("content-type") or str(binding.body.get("media", JSON_MEDIA))
@@ -176,7 +176,7 @@ def _read_body(tool: ToolSpec, request: httpx.Request) -> tuple[JsonObject, Json
     if whole is not None:
         return {whole.name: whole.fit(value)}, {}
     if not isinstance(value, dict):
-        raise CannotRead("its body is no object")
+        raise CannotRead("its body is not an object")
     own = {parts[wire].name: parts[wire].fit(each) for wire, each in value.items() if wire in parts}
     return own, {wire: each for wire, each in value.items() if wire not in parts}
 
@@ -198,7 +198,7 @@ def _decode(tool: ToolSpec, content: bytes, media: str, parts: Mapping[str, Fiel
 
 
 def _read_form(tool: ToolSpec, content: bytes, media: str, parts: Mapping[str, Field]) -> JsonObject:
-    """Return a form's fields by their names on the wire, those that the tool does not have as texts."""
+    """Return a form's fields by their names on the wire; undeclared ones as texts."""
     binding, whole = tool.binding or HttpBinding("post", "/"), parts.get("")
     names = {key: whole.inner(key, field_style(binding, key)) for key in whole.names()} if whole else {**parts}
     names = {key: replace(one, name=key) for key, one in names.items()}
@@ -214,7 +214,7 @@ def _read_form(tool: ToolSpec, content: bytes, media: str, parts: Mapping[str, F
 
 
 def _read_parts(content: bytes, media: str) -> list[tuple[str, Json]]:
-    """Return a multipart form's names and values; a file is a text or a `data:` address, as for `build_request`."""
+    """Return names and values of a multipart form; a file becomes text or a `data:` address, as in `build_request`."""
     message = message_from_bytes(f"content-type: {media}\r\n\r\n".encode() + content, policy=HTTP)
     found = list[tuple[str, Json]]()
     for each in message.iter_parts() if message.is_multipart() else ():
@@ -228,13 +228,13 @@ def _read_parts(content: bytes, media: str) -> list[tuple[str, Json]]:
             text = _text(payload, str(each.get("content-type", "")))
             value = load_json(text) if kind.endswith("json") else text
         found.append((collapse_rfc2231_value(name), value))
-    if not found and not content.rstrip().endswith(b"--"):  # which ends one, also of no parts
+    if not found and not content.rstrip().endswith(b"--"):  # the end of a form, even of an empty one
         raise CannotRead("its multipart body is broken")
     return found
 
 
 def _text(content: bytes, media: str) -> str:
-    """Return bytes as text, in the charset that a media type names. Raises UnicodeError."""
+    """Decode bytes in the charset of a media type. Raises UnicodeError."""
     named = re.search(r"(?i)charset=\"?([\w.:-]+)", media)
     try:
         return content.decode(named[1] if named and named[1].lower() not in ("utf-8", "utf8") else "utf-8-sig")
@@ -243,7 +243,7 @@ def _text(content: bytes, media: str) -> str:
 
 
 def _as_text(content: bytes, media: str) -> str:
-    """Return bytes as text; those of a known media type, and those that are no text, as a `data:` address."""
+    """Return bytes as text, or as a `data:` address if they are not text or have another media type."""
     with suppress(UnicodeDecodeError):
         if media in ("", OCTETS) or media.startswith("text/"):
             return content.decode()

@@ -1,20 +1,18 @@
-"""Schemas as people and OpenAPI write them, read as self-contained JSON Schema 2020-12.
+"""Convert schemas of OpenAPI and older drafts to self-contained JSON Schema 2020-12.
 
-What changes on the way:
-
-- `$ref` to anywhere becomes an entry of the schema's own `$defs`, or is written out where it stands (see `simplify`).
-  What stands beside a `$ref` counts too; in OpenAPI 3.0 only what describes (its own rule: the rest is ignored).
-- OpenAPI 3.0: `nullable` becomes `type: [..., "null"]` or `anyOf` with null, and is heeded in 3.1 too, if people
-  still write it; `exclusiveMinimum: true` becomes a number; `example` becomes `examples`.
+- The target of a `$ref` becomes an entry of the schema's own `$defs`, or is inlined (see `simplify`). Keywords beside a
+  `$ref` apply too; in OpenAPI 3.0 only annotations, as its specification says.
+- OpenAPI 3.0: `nullable` becomes `type: [..., "null"]` or `anyOf` with null, also in 3.1 documents that still use it;
+  `exclusiveMinimum: true` becomes a number; `example` becomes `examples`.
 - Older drafts: a list in `items` becomes `prefixItems`; `required: true` of a property becomes the object's `required`.
-- A `discriminator` beside `oneOf` or `anyOf` becomes a condition on each of its branches: the property is required and
-  has the branch's names. Where the branch itself lists other values for the property, the branch counts. Without
-  branches the children count that extend the schema by `allOf`, or that the mapping names, each if the property has
-  one of its names (`dependentSchemas`); of another value only the schema itself holds. A child extends its parent
-  without branches and children, or it would contain itself.
-- `readOnly` properties are left out of arguments, `writeOnly` ones out of results, whichever part of a composed schema
-  says so.
-- What only documents (`xml`, `externalDocs`, `x-...`) is dropped; `$id` and anchors with it, once they are followed.
+- A `discriminator` beside `oneOf` or `anyOf` becomes a condition on each branch: the property is required and has one
+  of the branch's names. If the branch itself lists other values of the property, those are used. Without branches, the
+  children are the schemas that extend this one by `allOf` or are named by the mapping; each applies if the property
+  has one of its names (`dependentSchemas`), and only the schema itself applies to other values. A child extends its
+  parent without branches and children; otherwise it would contain itself.
+- `readOnly` properties are left out of arguments, `writeOnly` ones out of results, regardless of which part of a
+  composed schema marks them.
+- Documentation (`xml`, `externalDocs`, `x-...`) is dropped; so are `$id` and anchors after they are resolved.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from .simplify import PREFIX, Simplifier, as_object, defs_of, in_place_defs
 Version = Literal["3.0", "3.1", "json"]
 
 ANY = "any"
-"""Stands for a type that allows everything, until it is dropped."""
+"""A type without restrictions, until it is dropped."""
 
 _DROPPED = frozenset(
     {"$schema", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary", "$defs", "definitions"}
@@ -51,12 +49,12 @@ _BRANCHES = frozenset({"oneOf", "anyOf", "discriminator"})
 _REFERENCES = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 _SAME_VALUE = _REFERENCES | {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"}
 _NOT_READ = frozenset({"dependencies", "extends", "disallow", "divisibleBy"})
-"""Keywords of older drafts that would change what a schema means."""
+"""Keywords of older drafts that would change the meaning of a schema."""
 _ANNOTATION_TYPES = {"title": str, "description": str, "examples": list}
 
 
 class _DefinitionUse(NamedTuple):
-    """A definition: its place, the members that the schemas around it hide, whether its branches are left out."""
+    """A definition in use: its place, the properties hidden by outer schemas, whether its branches are dropped."""
 
     place: Place
     hidden: frozenset[str]
@@ -64,20 +62,22 @@ class _DefinitionUse(NamedTuple):
 
 
 class _Around(NamedTuple):
-    """What holds of a schema because of those around it that apply to the same value."""
+    """The context of a schema from surrounding schemas of the same value."""
 
     direction: Direction
     hidden: frozenset[str] = frozenset()
     child: Place | None = None
-    """The definition that extends others here, by `allOf`."""
+    """The definition that extends other schemas here, by `allOf`."""
 
 
 class SchemaReader:
-    """Reads the schemas of a document and of those that it refers to.
+    """Reads the schemas of a document and of referenced documents.
 
-    The version `json` is plain JSON Schema, of which nothing is dropped; `types` is what other names for types mean.
-    What cannot be read of a document's schema is left out, and `take_corners` names it; in plain JSON Schema it is an
-    error.
+    Args:
+        documents: The document with its referenced files.
+        version: `json` is plain JSON Schema, from which nothing is dropped; unreadable parts are errors. Of the others
+            unreadable parts are left out; `take_corners` returns them.
+        types: Further type names with their JSON Schema types; None for any type.
     """
 
     def __init__(self, documents: Documents, *, version: Version, types: dict[str, str | None] | None = None) -> None:
@@ -88,7 +88,7 @@ class SchemaReader:
         self._names: dict[_DefinitionUse, str] = {}
         self._uses: dict[str, _DefinitionUse] = {}
         self._definitions: dict[tuple[str, Direction], tuple[Any, list[str]]] = {}
-        """Definitions with the names of those that they refer to."""
+        """Definitions with the names of their references."""
         self._finite: set[tuple[str, Direction]] = set()
         self._read: dict[tuple[Place, Direction], tuple[JsonObject, dict[str, ToolkitError]]] = {}
         self._has_corners = False
@@ -96,10 +96,10 @@ class SchemaReader:
         self.simplify = Simplifier().simplify
 
     def read(self, schema: Any, place: Place, *, direction: Direction) -> JsonObject:
-        """Return one schema, self-contained.
+        """Return a self-contained schema.
 
         Raises:
-            ToolkitError: Of plain JSON Schema: a part cannot be read; the message names the place.
+            ToolkitError: A part of plain JSON Schema cannot be read; the message names the place.
         """
         at = self._composition.follow(schema["$ref"], place)[1] if _is_reference(schema) else place
         if (at, direction) not in self._read:
@@ -125,11 +125,11 @@ class SchemaReader:
         return self.simplify(open_corners(read) if corners else read), corners
 
     def note(self, error: ToolkitError) -> None:
-        """Note a part of an operation that cannot be read, for `take_corners`."""
+        """Report an unreadable part of an operation, for `take_corners`."""
         self._corners[str(error)] = error
 
     def take_corners(self) -> dict[str, ToolkitError]:
-        """Return the parts that could not be read since the last time, by message."""
+        """Return and forget the unreadable parts found since the last call, by message."""
         corners, self._corners = self._corners, {}
         return corners
 
@@ -145,7 +145,7 @@ class SchemaReader:
         return self._definitions[name, direction]
 
     def _check_ends(self, defs: JsonObject, direction: Direction) -> None:
-        """Open each schema whose validation would never end; in plain JSON Schema it is an error."""
+        """Relax each schema whose validation would not terminate; in plain JSON Schema it is an error."""
         fresh = {name: one for name, one in defs.items() if (name, direction) not in self._finite}
         while cycle := _find_cycle(fresh):
             why = "this schema refers to itself without a property or item between"
@@ -154,7 +154,7 @@ class SchemaReader:
         self._finite.update((name, direction) for name in fresh)
 
     def _open(self, read: JsonObject, error: ToolkitError) -> JsonObject:
-        """Mark a schema that lacks what cannot be read of it."""
+        """Mark a schema as incomplete, with the error. Raises it in plain JSON Schema."""
         if self._version == "json":
             raise error
         self._has_corners = True
@@ -216,7 +216,7 @@ class SchemaReader:
         return {name: self._read_schema(one, place / name, inner) for name, one in value.items()}
 
     def _refer(self, target: Place, around: _Around) -> str:
-        """Return the reference to the definition of what is at a place."""
+        """Return the `$ref` to the definition at a place, and register the definition."""
         hidden = around.hidden
         if hidden:
             own = self._composition.hidden(self._documents.at(target), target, around.direction)
@@ -239,7 +239,7 @@ class SchemaReader:
         return self._types[name] or ANY
 
     def _apply_discriminator(self, schema: JsonObject, read: JsonObject, place: Place, around: _Around) -> None:
-        """Let each branch, or each child, hold if the property has one of its names."""
+        """Restrict each branch, or each child, to its names of the discriminator's property."""
         try:
             given = self._composition.discriminator(schema["discriminator"], place / "discriminator")
         except ToolkitError as error:
@@ -275,12 +275,12 @@ class SchemaReader:
 
 
 def _is_reference(schema: Any, *, beside: Collection[str] = ("$ref",)) -> bool:
-    """Return whether a schema is a reference, with nothing but these keywords beside it."""
+    """Return whether a schema is a `$ref` with at most the keywords `beside` it."""
     return isinstance(schema, dict) and isinstance(schema.get("$ref"), str) and schema.keys() <= {*beside}
 
 
 def _find_cycle(defs: JsonObject) -> str | None:
-    """Return a definition that a value must fit because it must fit it."""
+    """Return a definition that refers to itself in place, so that validation would not terminate; None if none does."""
     try:
         TopologicalSorter({name: sorted(in_place_defs(one) & defs.keys()) for name, one in defs.items()}).prepare()
     except CycleError as error:
@@ -289,7 +289,7 @@ def _find_cycle(defs: JsonObject) -> str | None:
 
 
 def _require_members(schema: JsonObject, read: JsonObject) -> None:
-    """Require what says so of itself, as older drafts have it."""
+    """Require the properties with `required: true`, as in older drafts."""
     members = schema["properties"] if isinstance(schema.get("properties"), dict) else {}
     needed = [name for name, one in members.items() if isinstance(one, dict) and one.get("required") is True]
     if needed or "required" in read:
@@ -297,7 +297,6 @@ def _require_members(schema: JsonObject, read: JsonObject) -> None:
 
 
 def _drop_hidden(read: JsonObject, hidden: frozenset[str]) -> None:
-    """Remove the members that this direction does not carry."""
     if "properties" in read:
         read["properties"] = {name: one for name, one in read["properties"].items() if name not in hidden}
     if "required" in read:
@@ -305,7 +304,7 @@ def _drop_hidden(read: JsonObject, hidden: frozenset[str]) -> None:
 
 
 def _upgrade(schema: JsonObject, version: Version) -> JsonObject:
-    """Return a schema object without what only documents, and in the words of 2020-12."""
+    """Return a schema object in the keywords of 2020-12, without documentation."""
     new = {
         key: value
         for key, value in schema.items()
@@ -328,7 +327,7 @@ def _upgrade(schema: JsonObject, version: Version) -> JsonObject:
 
 
 def make_nullable(schema: JsonObject) -> JsonObject:
-    """Return the schema, which also takes null."""
+    """Return the schema, extended to accept null."""
     kinds = schema.get("type")
     if kinds is None and not schema.keys() - ANNOTATIONS:
         return schema

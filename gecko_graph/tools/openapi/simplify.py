@@ -1,7 +1,7 @@
-"""Simpler JSON Schemas that mean the same: fewer `$defs`, fewer `allOf`.
+"""Simplify JSON Schemas without changing their meaning: fewer `$defs`, fewer `allOf`.
 
-Planners, generators and people read a schema better when what is small, or used once, stands where it is used. What is
-circular, or large and used often, stays in `$defs`. Simplifying twice changes nothing more.
+Models and people read a schema more easily if small or once-used definitions are inlined. Circular definitions, and
+large ones with several uses, stay in `$defs`. The result is a fixed point.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from ...schemas.subschemas import ANNOTATIONS, IN_PLACE, children, rebuild, walk
 from ...state import JsonObject
 
 SMALL = 1_000
-"""Characters of JSON up to which a definition is written out wherever it is used."""
+"""Characters of JSON up to which a definition is always inlined."""
 
 MANY = 300
-"""Definitions from which on a schema is left as it is."""
+"""Number of definitions from which a schema is not simplified."""
 
 DEEP = 30
-"""Levels from which on a definition is not written out: a chain of them would nest without end."""
+"""Nesting depth from which a definition is not inlined; chains of inlined definitions would grow without limit."""
 
 PREFIX = "#/$defs/"
 _MERGEABLE = ANNOTATIONS | {"type", "properties", "required"}
 
 
 def defs_of(schema: Any) -> list[str]:
-    """Return the definitions that a schema refers to, one entry a reference; its own `$defs` are not searched."""
+    """Return the names of referenced definitions, one entry per reference; its own `$defs` are not searched."""
     references = (one.get("$ref") for one in walk(_without_defs(schema)))
     return [one.removeprefix(PREFIX) for one in references if isinstance(one, str) and one.startswith(PREFIX)]
 
 
 def in_place_defs(schema: Any) -> set[str]:
-    """Return the definitions that a value must fit, or may have to, when it must fit this schema."""
+    """Return the definitions that may apply to the same value as the schema."""
     found: set[str] = set()
     waiting = [schema]
     while waiting:
@@ -50,7 +50,7 @@ def in_place_defs(schema: Any) -> set[str]:
 
 
 def as_object(schema: Any) -> JsonObject:
-    """Return a schema that may be true or false, as an object."""
+    """Return a boolean schema as an object; others unchanged."""
     if isinstance(schema, bool):
         return {} if schema else {"not": {}}
     found: JsonObject = schema
@@ -58,14 +58,14 @@ def as_object(schema: Any) -> JsonObject:
 
 
 class Simplifier:
-    """Simplifies the schemas of one document, whose tools share definitions: each is looked at once."""
+    """Simplifies the schemas of one document; results for shared definitions are cached."""
 
     def __init__(self) -> None:
         self._done: dict[tuple[Any, int], tuple[Any, Any]] = {}
-        """By function and identity of its argument: the argument, so that it lives as long, and the value."""
+        """By function and argument's identity: the argument (kept alive) and the result."""
 
     def simplify(self, schema: JsonObject) -> JsonObject:
-        """Return a schema that means the same, with fewer definitions and without needless `allOf`."""
+        """Return an equivalent schema with fewer definitions and without needless `allOf`."""
         if len(schema.get("$defs", ())) > MANY:
             return schema
         schema = self._with_defs(_without_defs(schema), schema.get("$defs", {}))
@@ -83,12 +83,12 @@ class Simplifier:
         return self._done[key][1]
 
     def _with_defs(self, body: JsonObject, defs: JsonObject) -> JsonObject:
-        """Return a schema with those of the definitions that it needs."""
+        """Return a schema with the definitions that it needs."""
         needed = self._closure(defs_of(body), defs)
         return {**body, "$defs": {name: defs[name] for name in needed}} if needed else body
 
     def _closure(self, names: list[str], defs: JsonObject) -> list[str]:
-        """Return the definitions that are met from these, directly or by others, in the order in which they are met."""
+        """Return the definitions reachable from these, in order of discovery."""
         found: dict[str, None] = {}
         waiting = deque(names)
         while waiting:
@@ -112,7 +112,7 @@ class Simplifier:
         return self._with_defs(as_object(_inline_refs(body, gone)), kept)
 
     def _fill(self, definition: Any, gone: JsonObject) -> Any:
-        """Return a definition with those written out in it that are gone."""
+        """Return a definition with the `gone` definitions inlined."""
         bodies = {name: gone[name] for name in self._once(defs_of, definition) if name in gone}
         key = (tuple((name, id(one)) for name, one in bodies.items()), id(definition))
         if bodies and key not in self._done:
@@ -120,7 +120,7 @@ class Simplifier:
         return self._done[key][1] if bodies else definition
 
     def _circular(self, defs: JsonObject) -> set[str]:
-        """Return the definitions that lead back to themselves; writing others out does not change it."""
+        """Return the definitions that refer back to themselves; inlining others does not change the set."""
         for name, one in defs.items():
             if ("circular", id(one)) not in self._done:
                 self._done["circular", id(one)] = (one, name in self._closure(self._once(defs_of, one), defs))
@@ -161,7 +161,7 @@ def _inline_refs(schema: Any, bodies: JsonObject) -> Any:
 
 
 def combine(body: Any, around: JsonObject) -> Any:
-    """Return one schema for `{"allOf": [body], **around}`, written flat if that means the same."""
+    """Return a schema equivalent to `{"allOf": [body], **around}`, flat if possible."""
     if not around:
         return body
     if isinstance(body, dict) and around.keys() <= ANNOTATIONS:
@@ -210,7 +210,7 @@ def _merged_or_same(schema: Any) -> Any:
 
 
 def _merge_objects(parts: list[JsonObject]) -> JsonObject | None:
-    """Return one object schema for all the parts; None if they are not plain objects or contradict each other."""
+    """Return one object schema for all parts; None if they are not plain objects or conflict."""
     if not any("properties" in part for part in parts) or not all(_is_plain_object(part) for part in parts):
         return None
     whole: JsonObject = {"type": "object"} if any(part.get("type") == "object" for part in parts) else {}

@@ -1,4 +1,4 @@
-"""The names by which clients write the parts of a list or an object: `a[0]`, `a[]`, `a[b][c]`, `a.b`, `a[][b]`."""
+"""Parse the keys by which clients write members of a list or an object: `a[0]`, `a[]`, `a[b][c]`, `a.b`, `a[][b]`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ MAX_DEPTH = 64
 
 
 class TwoWays(ValueError):
-    """Names that no value has: of a text and of its members, or too many levels."""
+    """Contradictory keys (a text and members under one name), or too many levels."""
 
 
 @dataclass(slots=True)
 class SpelledNode:
-    """What is written under one name: texts, members by their names, or items without a number."""
+    """The content under one key: texts, members by name, or unnumbered items."""
 
     texts: list[str] = field(default_factory=list)
     members: dict[str, SpelledNode] = field(default_factory=dict)
@@ -24,7 +24,7 @@ class SpelledNode:
 
     @classmethod
     def of(cls, stem: str, named: Iterable[tuple[str, Sequence[str]]]) -> SpelledNode:
-        """Return the values of names that begin with a stem. Raises TwoWays."""
+        """Return the content of all keys that begin with a stem. Raises TwoWays."""
         root = cls()
         for key, texts in named:
             tokens = tokens_of(key, stem)
@@ -36,10 +36,9 @@ class SpelledNode:
         path = [self]
         for at, token in enumerate(tokens, 1):
             node = path[-1]
+            # as Rails reads it: a repeated member begins the next item
             if not token and (not node.items or at == len(tokens) or node.items[-1]._has(tokens[at:])):
-                node.items.append(
-                    SpelledNode()
-                )  # as Rails reads it: a member that is there already begins the next item
+                node.items.append(SpelledNode())
             path.append(node.members.setdefault(token, SpelledNode()) if token else node.items[-1])
         path[-1].texts.append(text)
         if len(tokens) > MAX_DEPTH or any(sum(map(bool, (one.texts, one.members, one.items))) > 1 for one in path):
@@ -53,7 +52,7 @@ class SpelledNode:
 
 
 def tokens_of(key: str, stem: str) -> list[str] | None:
-    """Return the names below a stem; None if it is no name of a part of it."""
+    """Return the tokens of a key below a stem; None if it is not below it."""
     rest = key[len(stem) :]
     found = [*_TOKEN.finditer(rest)]
     if not key.startswith(stem) or "".join(each[0] for each in found) != rest:

@@ -1,4 +1,4 @@
-"""Swagger 2.0 as OpenAPI 3.0: where the API lives, what its calls take and give, its credentials."""
+"""Convert Swagger 2.0 to OpenAPI 3.0: servers, parameters, bodies, responses, security schemes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _URL_FORM, _PARTS_FORM = FORMS
 
 
 def upgrade(root: JsonObject, documents: Documents) -> tuple[JsonObject, list[tuple[ToolkitError, str]]]:
-    """Put it as OpenAPI 3.0 in its place; return it, and the operations that it cannot say, each with its error."""
+    """Replace the document by its OpenAPI 3.0 form; return that, and errors with the names of broken operations."""
     place, broken = documents.root, list[tuple[ToolkitError, str]]()
     moved = re.sub(r'"#/(definitions|responses)/', lambda found: _MOVED[found[1]], json.dumps(root))
     given: JsonObject = _modern(json.loads(moved))
@@ -62,7 +62,7 @@ def upgrade(root: JsonObject, documents: Documents) -> tuple[JsonObject, list[tu
 
 
 def _modern(value: Json) -> Any:
-    """Return a copy with what 2.0 writes otherwise: files, discriminators, null, basic authentication."""
+    """Return a copy with files, discriminators, null and basic authentication in their 3.0 form."""
     if isinstance(value, list):
         return [_modern(each) for each in value]
     if not isinstance(value, dict):
