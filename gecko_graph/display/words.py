@@ -207,6 +207,17 @@ def format_execution(execution: Record) -> str:
     return f"{word}: {done}" + (f"; {times} rehearsals" if times > 1 else "")
 
 
+def format_standing(record: Record) -> str:
+    """Format what a run did for real: an agent's calls or its open question; for a rehearsal its real reads."""
+    if execution := record.get("execution"):
+        return f"For real: {format_execution(execution)}"
+    if asked := record.get("asked"):
+        return f"Not done yet: {counted(len(asked), 'call')} below wait{'s' * (len(asked) == 1)} for a decision"
+    steps = [step.get("outcome", {}) for attempt in record["attempts"] for step in attempt["steps"]]
+    reads = sum(outcome.get("simulated") is False for outcome in steps)
+    return "Only rehearsed: nothing was done for real" + (f" but {counted(reads, 'read')}" if reads else "")
+
+
 def format_usage(usage: Usage) -> str:
     """Format usage: model calls by role, tokens, and dollars if the price is known."""
     spent = total(usage)
