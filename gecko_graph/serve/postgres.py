@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import dropwhile
 from typing import Any, TypeAlias
@@ -197,7 +197,7 @@ class Postgres(Store):
 async def _send(connection: PGconn, query: str, given: Sequence[Any]) -> list[Table]:
     """Send statements in one trip, and return their rows. A cursor would take four times the processor time."""
     loop = asyncio.get_running_loop()
-    ended, found, file = loop.create_future(), list[PGresult](), connection.socket
+    ended, found, file, is_sent = loop.create_future(), list[PGresult](), connection.socket, True
 
     def go_on() -> None:
         nonlocal is_sent
@@ -222,9 +222,7 @@ async def _send(connection: PGconn, query: str, given: Sequence[Any]) -> list[Ta
         loop.remove_reader(file)
         if not is_sent:
             loop.remove_writer(file)
-    if failed := next((one for one in found if one.status == ExecStatus.FATAL_ERROR), None):
-        raise psycopg.OperationalError(failed.get_error_message())
-    return [_rows_of(one) for one in found if one.status == ExecStatus.TUPLES_OK]
+    return [*_tables_of(found)]
 
 
 def _quote(connection: PGconn, given: Sequence[Any]) -> list[str]:
@@ -242,10 +240,13 @@ def _take(connection: PGconn, found: list[PGresult]) -> bool:
     return False
 
 
-def _rows_of(one: PGresult) -> Table:
-    columns = range(one.nfields)
-    values = ([one.get_value(row, column) for column in columns] for row in range(one.ntuples))
-    return [tuple(each if each is None else each.decode() for each in row) for row in values]
+def _tables_of(found: Sequence[PGresult]) -> Iterator[Table]:
+    """Yield the rows of each statement that has some. Raises OperationalError if one has failed."""
+    if failed := next((one for one in found if one.status == ExecStatus.FATAL_ERROR), None):
+        raise psycopg.OperationalError(failed.get_error_message())
+    for one in (each for each in found if each.status == ExecStatus.TUPLES_OK):
+        values = ([one.get_value(row, column) for column in range(one.nfields)] for row in range(one.ntuples))
+        yield [tuple(each if each is None else each.decode() for each in row) for row in values]
 
 
 def _reason(error: BaseException) -> str:
