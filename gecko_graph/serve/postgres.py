@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import dropwhile
 from typing import Any, TypeAlias
@@ -52,8 +52,9 @@ INSERT INTO gecko_graph_head SELECT %s, %s WHERE NOT EXISTS (SELECT FROM gecko_g
 COMMIT; SELECT format, identity FROM gecko_graph_head
 """
 _AGE = "EXTRACT(epoch FROM now() - at)::float8"
+# one plan for ever, which is the index: planning anew takes longer than reading
 _PREPARE = f"""
-SET plan_cache_mode = force_generic_plan;
+SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off;
 PREPARE gecko_read (bigint, text) AS SELECT n, kind, CASE WHEN n > $1 THEN data END, {_AGE} FROM {_ROWS}
   WHERE session = $2 AND n >= $1 ORDER BY n;
 PREPARE gecko_add (text, bigint, text, integer, text) AS INSERT INTO {_ROWS} (session, n, kind, steps, data)
@@ -196,12 +197,14 @@ class Postgres(Store):
 async def _send(connection: PGconn, query: str, given: Sequence[Any]) -> list[Table]:
     """Send statements in one round trip, and return their rows. A cursor would take four times the processor time."""
     quote, loop = Escaping(connection).escape_literal, asyncio.get_running_loop()
-    texts = [quote(each.encode()).decode() if isinstance(each, str) else str(each) for each in given]
-    ended, found, file = loop.create_future(), list[PGresult](), connection.socket
+    texts = (quote(each.encode()).decode() if isinstance(each, str) else str(each) for each in given)
+    ended, found, file, is_sent = loop.create_future(), list[PGresult](), connection.socket, True
 
     def go_on() -> None:
+        nonlocal is_sent
         try:
-            if not connection.flush():
+            if not is_sent and not connection.flush():
+                is_sent = True
                 loop.remove_writer(file)
             if _take(connection, found) and not ended.done():
                 ended.set_result(None)
@@ -210,17 +213,17 @@ async def _send(connection: PGconn, query: str, given: Sequence[Any]) -> list[Ta
                 ended.set_exception(error)
 
     connection.send_query((query % tuple(texts)).encode())
+    is_sent = not connection.flush()
     loop.add_reader(file, go_on)
+    if not is_sent:
+        loop.add_writer(file, go_on)
     try:
-        if connection.flush():
-            loop.add_writer(file, go_on)
         await ended
     finally:
         loop.remove_reader(file)
-        loop.remove_writer(file)
-    if failed := next((one for one in found if one.status == ExecStatus.FATAL_ERROR), None):
-        raise psycopg.OperationalError(failed.get_error_message())
-    return [_rows_of(one) for one in found if one.status == ExecStatus.TUPLES_OK]
+        if not is_sent:
+            loop.remove_writer(file)
+    return [*_tables_of(found)]
 
 
 def _take(connection: PGconn, found: list[PGresult]) -> bool:
@@ -233,10 +236,13 @@ def _take(connection: PGconn, found: list[PGresult]) -> bool:
     return False
 
 
-def _rows_of(one: PGresult) -> Table:
-    columns = range(one.nfields)
-    values = ([one.get_value(row, column) for column in columns] for row in range(one.ntuples))
-    return [tuple(each if each is None else each.decode() for each in row) for row in values]
+def _tables_of(found: Sequence[PGresult]) -> Iterator[Table]:
+    """Yield the rows of each statement that has some. Raises OperationalError if one has failed."""
+    if failed := next((one for one in found if one.status == ExecStatus.FATAL_ERROR), None):
+        raise psycopg.OperationalError(failed.get_error_message())
+    for one in (each for each in found if each.status == ExecStatus.TUPLES_OK):
+        values = ([one.get_value(row, column) for column in range(one.nfields)] for row in range(one.ntuples))
+        yield [tuple(each if each is None else each.decode() for each in row) for row in values]
 
 
 def _reason(error: BaseException) -> str:

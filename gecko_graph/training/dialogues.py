@@ -118,7 +118,7 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
             while first := next(made, None):
                 part = Counter[str]()
                 rows = _take(chain([first], made), size, place, part)
-                done.write(len(done.done), rows, partial(_count, part))
+                done.write(len(done.done), rows, lambda number: {"dialogues": part, "rows": number})  # noqa: B023
             done.save()
             counts["rows"] = sum(each["rows"] for each in done.done.values())
             return counts
@@ -165,10 +165,6 @@ def _take(entries: Iterator[JsonObject], most: int, folder: Path, counts: Counte
         yield from entry["rows"]
 
 
-def _count(dialogues: Counter[str], rows: int) -> JsonObject:
-    return {"dialogues": dialogues, "rows": rows}
-
-
 def _make_all(
     n: int,
     play: Callable[[Iterable[int]], Iterator[JsonObject]],
@@ -176,10 +172,7 @@ def _make_all(
     costs: Callable[[RoleUsage], bool],
     tell: Callable[[int, int], None],
 ) -> Iterator[JsonObject]:
-    """Yield dialogues behind those that are counted, until so many are kept.
-
-    They are made in waves of which all may be kept.
-    """
+    """Yield dialogues behind those that are counted, in waves of which all may be kept, until so many are."""
     spent = no_usage()
     while (left := min(n - counts["kept"], n * TRIES - counts.total())) > 0:
         number = counts.total()

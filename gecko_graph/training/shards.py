@@ -14,7 +14,7 @@ from typing import Any
 from .rows import Row, Unwritten, check_target, write_rows
 from .steps import identify, write_text
 
-MANIFEST, _BLOCK, _ASKED = "manifest.json", 1_000_000, 500
+MANIFEST, _ASKED = "manifest.json", 500
 _TABLES = "settings (setting)", "shards (at INTEGER PRIMARY KEY, counts)", "ids (id BLOB PRIMARY KEY) WITHOUT ROWID"
 
 
@@ -81,10 +81,7 @@ class Shards:
         return found
 
     def write(self, at: int, rows: Iterable[Row], count: Callable[[int], Any], ids: Iterable[str] = ()) -> None:
-        """Write a shard. `count` returns, from the number of its rows, what it has counted; ids are those of its rows.
-
-        Both are asked when the rows are written.
-        """
+        """Write a shard; then its ids, and what `count` returns for the number of its rows."""
         counts = count(write_rows(self._file(at), rows))
         try:
             with self._base:
@@ -97,18 +94,14 @@ class Shards:
 
     def rows(self) -> Iterator[str]:
         """Yield the rows of all complete shards as JSON text."""
-        return (row for block in self._blocks() for row in block.split("\n"))
-
-    def _blocks(self) -> Iterator[str]:
-        """Yield the rows, many at once."""
         for at in sorted(self.done):
             with self._file(at).open(encoding="utf-8") as stream:
-                yield from ("".join(lines).rstrip("\n") for lines in iter(lambda: stream.readlines(_BLOCK), []))
+                yield from (line.rstrip("\n") for line in stream)
 
     def save(self) -> None:
         """Write the output of all shards."""
         if self._number is None:
-            write_rows(self._output, self.rows() if self._output.suffix == ".parquet" else self._blocks())
+            write_rows(self._output, self.rows())
         else:
             self._write_folder(self._number)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,25 +103,6 @@ class Summary:
         return self
 
 
-class Checked(NamedTuple):
-    """The result for the lines from a first to a last one, flat, as it crosses processes.
-
-    `rows` has place, id, verdict and text of each row; of a bad one its place, the reason, None, and no text.
-    """
-
-    first: int
-    last: int
-    rows: list[tuple[str, str, SampleVerdict | None, str]]
-
-    @classmethod
-    def of(cls, items: Sequence[Item]) -> list[Checked]:
-        rows = list[tuple[str, str, SampleVerdict | None, str]]()
-        for item in items:
-            rows += ((item.where, reason, None, "") for reason in item.bad)
-            rows += ((item.where, *row) for row in item.rows)
-        return [cls(items[0].at, items[-1].at, rows)]
-
-
 class Chunk(NamedTuple):
     """Consecutive lines that are checked together; `at` is the first one's number among all lines, from 1."""
 
@@ -132,32 +113,32 @@ class Chunk(NamedTuple):
 
 
 @dataclass
-class Verify(Work[Chunk, list[Checked]]):
-    """The work: chunks of lines, checked."""
+class Verify(Work[Chunk, list[Item]]):
+    """The work: chunks of lines to items."""
 
     toolkit: Toolkit | None
     models: Models | None
     answers: str | Path | None
     truth: str | None
 
-    def begin(self) -> Callable[[Chunk], list[Checked]]:
+    def begin(self) -> Callable[[Chunk], list[Item]]:
         """Build the checker and the judge."""
         checker = Checker(self.toolkit, sources=self.models is not None)
         judge = Judge(self.models, checker) if self.models is not None else None
         answers = _read_answers(self.answers)
 
-        def do(chunk: Chunk) -> list[Checked]:
+        def do(chunk: Chunk) -> list[Item]:
             items = self._check(chunk, checker, answers)
-            return Checked.of(judge.decide(items) if judge else items)
+            return judge.decide(items) if judge else items
 
         return do
 
     def split(self, item: Chunk) -> list[Chunk]:
         return [item._replace(at=item.at + at, lines=[line]) for at, line in enumerate(item.lines)]
 
-    def lost(self, item: Chunk) -> list[Checked]:
+    def lost(self, item: Chunk) -> list[Item]:
         """Return a line that has killed two worker processes as unusable."""
-        return Checked.of([each._replace(bad=["the process that checked it died, twice"]) for each in _items(item)])
+        return [each._replace(bad=["the process that checked it died, twice"]) for each in _items(item)]
 
     def _check(self, chunk: Chunk, checker: Checker, answers: Mapping[str, Any]) -> list[Item]:
         items = _items(chunk)
@@ -258,7 +239,7 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     with Shards(output, setting, shards) as done:
         work = Verify(toolkit, models and models.caching(done.replies), answers, truth)
         left = (chunk for chunk in chunks if (chunk.at - 1) // size not in done.done)
-        for at, some in groupby(map(work, left), lambda parts: (parts[0].first - 1) // size):
+        for at, some in groupby(map(work, left), lambda items: (items[0].at - 1) // size):
             shard = _Shard(done.known, form)
             done.write(at, shard.take(some, tell), shard.count, shard.ids)
         if not any(counts["verdicts"] for counts in done.done.values()):
@@ -289,12 +270,10 @@ def _require_rows(summary: Summary, source: Any) -> Summary:
 class _Shard:
     """The rows of one shard, counted while they are written; rows with a duplicate id are left out."""
 
-    def __init__(
-        self, known: Callable[[Sequence[str]], set[str]], form: Callable[[Any], Iterator[JsonObject]] | None
-    ) -> None:
+    def __init__(self, known: Callable[[list[str]], set[str]], form: Callable[[Any], Iterator[Row]] | None) -> None:
         self._known, self._form, self.summary, self.ids = known, form, Summary(), dict[str, None]()
 
-    def take(self, results: Iterable[list[Checked]], tell: Callable[[int], None]) -> Iterator[Row]:
+    def take(self, results: Iterable[list[Item]], tell: Callable[[int], None]) -> Iterator[Row]:
         for part in chain.from_iterable(results):
             known = self._known([id_ for _, id_, verdict, _ in part.rows if verdict])
             for where, id_, verdict, text in part.rows:
@@ -304,7 +283,7 @@ class _Shard:
                 self.ids[id_] = None
                 self.summary.add(id_, verdict)
                 yield from self._form(json.loads(text)) if self._form else (text,)
-            tell(part.last)
+            tell(item.at)
 
     def count(self, written: int) -> JsonObject:
         """Return the shard's counts."""

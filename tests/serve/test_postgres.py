@@ -245,6 +245,23 @@ async def test_what_is_large_or_has_quotes_comes_back_as_it_was(address):
         client.sessions.store.close()
 
 
+@pytest.mark.parametrize(("sessions", "calls"), [(1, 3000), (300, 10)])
+async def test_rows_are_read_by_the_index_and_planned_once(address, sessions, calls):
+    """Whatever a database knows of the rows: to plan anew takes twice the time of reading."""
+    store = Postgres(address, identity="x")
+    connection = await store._have()
+    await connection.execute(
+        "INSERT INTO gecko_graph_rows (session, n, kind, steps, data) SELECT 's' || s, n, 'call', n, '{}'"
+        f" FROM generate_series(1, {sessions}) s, generate_series(1, {calls}) n"
+    )
+    await connection.execute("ANALYZE gecko_graph_rows")
+    for _ in range(8):
+        plan = await (await connection.execute("EXPLAIN EXECUTE gecko_read(3, 's1')")).fetchall()
+        told = "\n".join(line for (line,) in plan)
+        assert ("Index Scan" in told, "$2" in told, "Sort" in told) == (True, True, False), told
+    store.close()
+
+
 async def test_a_name_that_no_database_holds_is_no_session(servers):
     one, _ = servers
     assert (await one.post(CANCEL)).status_code == 200
