@@ -86,15 +86,11 @@ class Standing(NamedTuple):
 
 
 def is_saved_at(standing: Standing) -> bool:
-    """Return whether the outermost graph's checkpoint is saved, as it is soon but with durability `exit`.
-
-    Runs in a thread.
-    """
-    config, deadline = standing.config(min(standing.checkpoints, key=len)), time.monotonic() + SOON_S
+    """Return whether the outermost checkpoint is saved, as it is soon but with durability `exit`. Runs in a thread."""
+    config = standing.config(min(standing.checkpoints, key=len))
+    deadline = time.monotonic() + SOON_S * (standing.durability != "exit")
     pause = 0.0005  # mostly it is being written at this moment: every real call waits here
     while not (is_saved := has_checkpoint(standing.saver, config)) and time.monotonic() < deadline:
-        if standing.durability == "exit":
-            break
         time.sleep(pause)
         pause = min(1.5 * pause, 0.01)
     return is_saved

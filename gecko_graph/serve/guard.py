@@ -50,8 +50,8 @@ class Guard:
         if scope["type"] != "http":  # there are no sockets to serve
             await self._app(scope, receive, send)
             return
-        pairs = reversed(scope["headers"])  # of equal names the first counts
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in pairs}
+        # of equal names the first counts
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(scope["headers"])}
         if fault := self._find_fault(scope, headers):
             await HttpRefusal(*fault).respond()(scope, receive, send)
             return

@@ -291,20 +291,17 @@ class Sessions:
 
         Where it is not there `first` makes it; `default` makes itself.
         """
-        if not _NAME.fullmatch(
-            name
-        ):  # a database refuses some names, and with them all that its connection has claimed
+        if not _NAME.fullmatch(name):  # a database refuses some, and with them all that its connection has claimed
             raise HttpRefusal(404, _ABSENT)
         with self._using(name) as session:
             await self._lock(session)
             try:
                 if self._all.get(name) is not session:
                     raise HttpRefusal(410, "the session was closed meanwhile")
-                found = await self.store.claim(name, session.seen) if self.store.is_shared else None
+                found = await self.store.claim(name, session.seen)
                 changes, begun, is_lost = Rows(), 0, False
                 try:
-                    if found is not None:
-                        self._renew(session, found)
+                    self._renew(session, found)
                     self._begin(session, first, changes)
                     begun = len(changes)
                     yield session, changes
@@ -313,8 +310,7 @@ class Sessions:
                     is_lost = self.store.is_shared and not isinstance(error, HttpRefusal)
                     raise
                 finally:
-                    if changes or found is not None:
-                        await self._keep(session, changes)
+                    await self._keep(session, changes)
                     if is_lost:  # memory may have more of it than the store
                         session.forget()
             finally:

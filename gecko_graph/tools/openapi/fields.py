@@ -176,19 +176,15 @@ class Field:
         """Return the value that a whole query stands for."""
         if self.style.get("content") != FORMS[0]:
             return self.read(raw)
-        pairs: list[tuple[str, Any]] = [
-            (key, value) for key, _, value in (one.partition("=") for one in raw.split("&"))
-        ]
+        pairs: list[tuple[str, Any]] = [one.partition("=")[::2] for one in raw.split("&")]
         names = dict.fromkeys([*self.names(), *(decode_query(key) for key, _ in pairs)])
         return read_pairs(pairs, [(key, self.inner(key)) for key in names], decode_query)[0]
 
     @property
     def explodes(self) -> bool:
         """Whether each value of a query parameter has a name before it."""
-        style = self.style
-        return (
-            bool(style.get("explode", style.get("style", "form") in ("form", "deepObject"))) and "content" not in style
-        )
+        is_exploded = self.style.get("explode", self.style.get("style", "form") in ("form", "deepObject"))
+        return bool(is_exploded) and "content" not in self.style
 
 
 def fields_of(tool: ToolSpec, place: str) -> list[tuple[str, Field]]:
@@ -238,10 +234,8 @@ def read_pairs(
             found[one.name] = one.tree(node, decode)
         elif wire in named:
             found[one.name] = one.read_all(named.pop(wire), decode)
-        elif (
-            one.explodes and one.style.get("style") != "deepObject" and one.is_only("object")
-        ):  # its members stand among the others
-            exploded.append(one)
+        elif one.explodes and one.style.get("style") != "deepObject" and one.is_only("object"):
+            exploded.append(one)  # its members stand among the others
     is_open = [
         tool and all(each.get("additionalProperties") is not False for each in one.made_of()) for one in exploded
     ]
