@@ -42,9 +42,7 @@ def serve(options: Options) -> int:
     if options.host not in LOOPBACK and not options.token:
         raise GeckoError(f"--host {options.host} can be reached from elsewhere: it needs --token")
     if options.workers > 1 and not _find_database(options):
-        raise GeckoError(
-            f"--workers {options.workers}: several processes find a session in a database alone: --save postgresql://..."
-        )
+        raise GeckoError(f"--workers {options.workers}: several processes need a database: --save postgresql://...")
     if options.workers > 1 and (options.mcp or options.upstream):
         raise GeckoError("--workers: one process alone serves --mcp and --upstream")
     service = _Service(options)

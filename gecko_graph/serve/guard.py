@@ -50,8 +50,7 @@ class Guard:
         if scope["type"] != "http":  # there are no sockets to serve
             await self._app(scope, receive, send)
             return
-        # of equal names the first counts
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(scope["headers"])}
+        headers = {str(key, "latin-1"): str(one, "latin-1") for key, one in reversed(scope["headers"])}  # first counts
         if fault := self._find_fault(scope, headers):
             await HttpRefusal(*fault).respond()(scope, receive, send)
             return
