@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from functools import reduce
 from importlib import import_module
@@ -15,8 +16,6 @@ FILE = click.Path()  # shells complete it; the reader of the file reports mistak
 
 def _format_interruption(command: str, words: list[str], given: dict[str, Any], *, saved: bool) -> str:
     if saved:
-        import shlex
-
         recording = ("--record", given.get("record"), f"--record={given.get('record')}")  # needs every reply
         again = [word for word in words if word not in recording]
         again += () if "--resume" in words or command == "do" else ("--resume",)
@@ -53,9 +52,8 @@ class Command(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the epilog: lists keep their columns, other paragraphs are wrapped."""
-        from pathlib import Path  # here, because `--version` need not wait for it
-
-        epilogs = Path(__file__).with_name("epilogs.md").read_text(encoding="utf-8")
+        here = import_module("pathlib").Path(__file__)  # imported here, because `--version` need not wait for it
+        epilogs = here.with_name("epilogs.md").read_text(encoding="utf-8")
         _, _, rest = epilogs.partition(f"# {ctx.command_path}\n")
         for paragraph in filter(None, rest.partition("\n# ")[0].strip().split("\n\n")):
             title, *lines = paragraph.splitlines()

@@ -186,16 +186,15 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, OverflowError) as error:
-        raise GeckoError(
-            f"--port {port}: cannot listen on {host}: {getattr(error, 'strerror', None) or error}"
-        ) from None
+        why = getattr(error, "strerror", None) or error
+        raise GeckoError(f"--port {port}: cannot listen on {host}: {why}") from None
 
 
 def _tell_address(options: Options, port: int, tools: int) -> None:
     address = f"http://{options.host}:{port}"
     token = "-H 'X-Gecko-Token: ...' " if options.token else ""
-    sys.stderr.write(f"{tools} tools at {address} (a page at {address}/_gecko/)\n")
-    sys.stderr.write(f"  curl -s {token}{address}/_gecko/sessions -X POST\n")
+    curl = f"  curl -s {token}{address}/_gecko/sessions -X POST\n"
+    sys.stderr.write(f"{tools} tools at {address} (a page at {address}/_gecko/)\n{curl}")
     sys.stderr.flush()
 
 

@@ -144,8 +144,7 @@ class Claims(NamedTuple):
         def begin() -> bool:  # one thread waits for the checkpoint and writes
             row.update(self._place(), status="claimed", began=time.time())
             row["until"] = row["began"] + timeout_s + MARGIN_S
-            written: bool = write(self.standing.thread_id, *place, row)
-            return written
+            return bool(write(self.standing.thread_id, *place, row))
 
         RUNNING.add(row["owner"])  # before others can find the row
         try:

@@ -158,16 +158,12 @@ def find_ledger(saver: Any, given: CallLedger | None) -> CallLedger:
 
 
 def has_checkpoint(saver: Any, config: Any) -> bool:
-    """Return whether a checkpoint is saved; in a database it is looked up, and nothing of it is read.
-
-    Runs in a thread.
-    """
+    """Return whether a checkpoint is saved; in a database nothing of it is read. Runs in a thread."""
     home, _, is_async = type(saver).get_tuple.__module__.partition(".aio")  # of a saver that reads in its own way: none
     if home not in DATABASES:
         return saver.get_tuple(config) is not None
     run, arun, _ = DATABASES[home]
-    known = config["configurable"]
-    given = saver, CHECKPOINT, (known["thread_id"], known["checkpoint_ns"], known["checkpoint_id"])
+    given = saver, CHECKPOINT, tuple(map(config["configurable"].get, ("thread_id", "checkpoint_ns", "checkpoint_id")))
     return bool((_wait_for(arun, *given) if is_async else run(*given))[0])
 
 

@@ -93,8 +93,6 @@ def is_saved_at(standing: Standing) -> bool:
     config, deadline = standing.config(min(standing.checkpoints, key=len)), time.monotonic() + SOON_S
     pause = 0.0005  # mostly the checkpoint is just being written, and every real call waits here
     while not (is_saved := has_checkpoint(standing.saver, config)) and time.monotonic() < deadline:
-        if standing.durability == "exit":
-            break
         time.sleep(pause)
         pause = min(1.5 * pause, 0.01)
     return is_saved

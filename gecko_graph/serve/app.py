@@ -34,7 +34,6 @@ Handler = Callable[[Request], Awaitable[Response]]
 METHODS = ("GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE", "QUERY")
 _BEAT_S = 15.0
 _OPERATION = re.compile(rf"/s/(?P<session>[^/]+)/(?!mcp$).*|(?!(?:{'|'.join(map(re.escape, OURS))})(?:/|$))/.*")
-"""Paths that are the document's, whatever its operations are."""
 _STYLE = (Path(__file__).parents[1] / "page.css").read_text(encoding="utf-8")
 _PAGE = Path(__file__).with_name("page.html").read_text(encoding="utf-8").replace("/* page.css */", _STYLE)
 
@@ -83,18 +82,16 @@ class Server:
             ("POST", "/update-state-from-real", self._record),
         ]
         routes: list[BaseRoute] = [Route(path, safe(handler), methods=[method]) for method, path, handler in own]
+        answer, methods = safe(self._answer), sorted({*METHODS, *self.operations.methods})
         paths = ("/s/{session}/{rest:path}", "/{rest:path}")
-        methods = sorted({*METHODS, *self.operations.methods})
-        session, anything = (Route(path, safe(self._answer), methods=methods) for path in paths)
-        routed, answer = Starlette(routes=[*more, session, *routes, anything], lifespan=lifespan), safe(self._answer)
+        session, anything = (Route(path, answer, methods=methods) for path in paths)
+        routed = Starlette(routes=[*more, session, *routes, anything], lifespan=lifespan)
 
         async def application(scope: Scope, receive: Receive, send: Send) -> None:
-            is_known = scope["type"] == "http" and scope["method"] in methods
-            if not is_known or (found := _OPERATION.fullmatch(scope["path"])) is None:
-                await routed(scope, receive, send)
-            else:  # past middleware and routes, which take longer than many calls
+            found = _OPERATION.fullmatch(scope["path"]) if scope.get("method") in methods else None
+            if found:  # past middleware and routes, which take longer than many calls
                 scope["path_params"] = found.groupdict()
-                await (await answer(Request(scope, receive)))(scope, receive, send)
+            await (await answer(Request(scope, receive)) if found else routed)(scope, receive, send)
 
         return application
 
@@ -124,8 +121,7 @@ class Server:
 
     async def _create(self, request: Request) -> Response:
         body = await body_of(request, {"id", "state"})
-        session = await self.sessions.create(body.get("id"), state=body.get("state"))
-        return _tell(session, 201)
+        return _tell(await self.sessions.create(body.get("id"), state=body.get("state")), 201)
 
     async def _create_named(self, request: Request) -> Response:
         name = (await self.sessions.create(str(uuid4()))).name
@@ -150,13 +146,11 @@ class Server:
 
     async def _fork(self, request: Request) -> Response:
         body = await body_of(request, {"id"})
-        session = await self.sessions.fork(name_of(request), body.get("id"))
-        return _tell(session, 201)
+        return _tell(await self.sessions.fork(name_of(request), body.get("id")), 201)
 
     async def _reset(self, request: Request) -> Response:
         body = await body_of(request, {"step"})
-        session = await self.sessions.reset(name_of(request), body.get("step", 0))
-        return _tell(session)
+        return _tell(await self.sessions.reset(name_of(request), body.get("step", 0)))
 
     async def _difference(self, request: Request) -> Response:
         mine = await self.sessions.get(name_of(request))
@@ -168,8 +162,7 @@ class Server:
 
     async def _take_snapshot(self, request: Request) -> Response:
         body = await body_of(request, {"id", "snapshot"})
-        session = await self.sessions.take(body.get("snapshot"), body.get("id"))
-        return _tell(session, 201)
+        return _tell(await self.sessions.take(body.get("snapshot"), body.get("id")), 201)
 
     async def _score(self, request: Request) -> Response:
         if self.case is None or not (self.case.goal.milestones or self.case.goal.minefields):

@@ -48,8 +48,7 @@ class Guard:
         if scope["type"] != "http":  # no websockets are served
             await self._app(scope, receive, send)
             return
-        pairs = reversed(scope["headers"])  # of equal names the first counts
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in pairs}
+        headers = {str(key, "latin-1"): str(one, "latin-1") for key, one in reversed(scope["headers"])}  # first counts
         if fault := self._find_fault(scope, headers):
             await HttpRefusal(*fault).respond()(scope, receive, send)
             return

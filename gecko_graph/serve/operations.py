@@ -64,8 +64,7 @@ class HttpOperations:
 
     async def answer(self, request: Request, sessions: Sessions, name: str) -> Response:
         """Answer a request by the session's world. Raises HttpRefusal."""
-        path = request.scope["gecko_path"]
-        near = [one for one in self._all if one.pattern.fullmatch(path)]
+        near = [one for one in self._all if one.pattern.fullmatch(request.scope["gecko_path"])]
         if self._upstream is not None:
             return await self._pass_on(self._upstream, request, near, sessions, name)
         one = _choose(near, request.method)

@@ -299,11 +299,10 @@ class Sessions:
             try:
                 if self._all.get(name) is not session:
                     raise HttpRefusal(410, "the session was closed meanwhile")
-                found = await self.store.claim(name, session.seen) if self.store.is_shared else None
+                found = await self.store.claim(name, session.seen)
                 changes, begun, is_lost = Rows(), 0, False
                 try:
-                    if found is not None:
-                        self._renew(session, found)
+                    self._renew(session, found)
                     self._begin(session, first, changes)
                     begun = len(changes)
                     yield session, changes
@@ -312,8 +311,7 @@ class Sessions:
                     is_lost = self.store.is_shared and not isinstance(error, HttpRefusal)
                     raise
                 finally:
-                    if changes or found is not None:
-                        await self._keep(session, changes)
+                    await self._keep(session, changes)
                     if is_lost:  # memory may be ahead of the store
                         session.forget()
             finally:

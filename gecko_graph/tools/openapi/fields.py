@@ -174,19 +174,15 @@ class Field:
     def read_query(self, raw: str) -> Json:
         if self.style.get("content") != FORMS[0]:
             return self.read(raw)
-        pairs: list[tuple[str, Any]] = [
-            (key, value) for key, _, value in (one.partition("=") for one in raw.split("&"))
-        ]
+        pairs: list[tuple[str, Any]] = [one.partition("=")[::2] for one in raw.split("&")]
         names = dict.fromkeys([*self.names(), *(decode_query(key) for key, _ in pairs)])
         return read_pairs(pairs, [(key, self.inner(key)) for key in names], decode_query)[0]
 
     @property
     def explodes(self) -> bool:
         """Whether each value of a query parameter repeats the name."""
-        style = self.style
-        return (
-            bool(style.get("explode", style.get("style", "form") in ("form", "deepObject"))) and "content" not in style
-        )
+        is_exploded = self.style.get("explode", self.style.get("style", "form") in ("form", "deepObject"))
+        return bool(is_exploded) and "content" not in self.style
 
 
 @cache_by_identity(4096)

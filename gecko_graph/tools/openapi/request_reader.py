@@ -113,8 +113,7 @@ def _read_request(tool: ToolSpec, base: str, request: httpx.Request, unnamed: li
             raise CannotRead(f"a parameter that {tool.name} does not have: {min(left)}"[:120])
         args |= named
     args |= _read_headers(tool, request)
-    if crumbs := read_cookies(request):
-        args |= read_pairs(_pairs(crumbs), fields_of(tool, "cookie"), decode_path)[0]
+    args |= read_pairs(_pairs(read_cookies(request)), fields_of(tool, "cookie"), decode_path)[0]
     body, others = _read_body(tool, request)
     if unnamed is not None and not (tool.binding and tool.binding.body.get("closed")):
         unnamed += others
