@@ -90,7 +90,8 @@ def is_saved_at(standing: Standing) -> bool:
 
     Runs in a thread.
     """
-    config, deadline = standing.config(min(standing.checkpoints, key=len)), time.monotonic() + SOON_S
+    config = standing.config(min(standing.checkpoints, key=len))
+    deadline = time.monotonic() + SOON_S * (standing.durability != "exit")
     pause = 0.0005  # mostly the checkpoint is just being written, and every real call waits here
     while not (is_saved := has_checkpoint(standing.saver, config)) and time.monotonic() < deadline:
         time.sleep(pause)

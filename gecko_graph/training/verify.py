@@ -250,7 +250,7 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     return summary
 
 
-def _collect(shard: _Shard, results: Iterable[list[Checked]], tell: Callable[[int], None]) -> Summary:
+def _collect(shard: _Shard, results: Iterable[list[Item]], tell: Callable[[int], None]) -> Summary:
     """Return the summary of results, with all rows."""
     made = shard.take(results, tell)
     shard.summary.rows = [json.loads(row) if isinstance(row, str) else dict(row) for row in made]
@@ -274,11 +274,12 @@ class _Shard:
         self._known, self._form, self.summary, self.ids = known, form, Summary(), dict[str, None]()
 
     def take(self, results: Iterable[list[Item]], tell: Callable[[int], None]) -> Iterator[Row]:
-        for part in chain.from_iterable(results):
-            known = self._known([id_ for _, id_, verdict, _ in part.rows if verdict])
-            for where, id_, verdict, text in part.rows:
-                if verdict is None or id_ in self.ids or id_ in known:
-                    self.summary.bad.append(Bad(where, f"duplicate id {id_}" if verdict else id_))
+        found = ((items, self._known([id_ for item in items for id_, _, _ in item.rows])) for items in results)
+        for item, known in ((item, known) for items, known in found for item in items):
+            self.summary.bad += (Bad(item.where, reason) for reason in item.bad)
+            for id_, verdict, text in item.rows:
+                if id_ in self.ids or id_ in known:
+                    self.summary.bad.append(Bad(item.where, f"duplicate id {id_}"))
                     continue
                 self.ids[id_] = None
                 self.summary.add(id_, verdict)
