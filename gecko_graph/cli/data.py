@@ -62,7 +62,6 @@ def verify(options: Options) -> int:
 
 
 def _find_models(options: Options) -> Any:
-    """Return the configured models, None if there are none."""
     return build_models(options) if options.model or options.role_model else None
 
 

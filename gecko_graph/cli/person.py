@@ -39,7 +39,6 @@ class Person(BaseChatModel):
         self.console.print(Text("\n".join(f"{key}: {clean(text)}" for key, text in about.items() if text), "dim"))
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Person:
-        """Return self: an empty line is the only tool."""
         return self
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:

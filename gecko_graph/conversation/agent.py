@@ -213,7 +213,6 @@ def as_sent(
 
 
 def _name_calls(message: AIMessage, number: int) -> AIMessage:
-    """Return a message in which each call has a unique id."""
     taken: set[str | None] = {None, ""}
     update: dict[str, list[JsonObject]] = {"tool_calls": [], "invalid_tool_calls": []}
     for key, named in update.items():

@@ -171,7 +171,6 @@ def read_calls(message: AnyMessage) -> list[JsonObject]:
 
 
 def select_view(messages: Sequence[AnyMessage], party: Party) -> list[AnyMessage]:
-    """Return the messages that a party has sent or received."""
     envelopes = ((message, read_envelope(message)) for message in messages)
     return [message for message, envelope in envelopes if party in (envelope["sender"], envelope["recipient"])]
 

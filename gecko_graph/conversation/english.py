@@ -34,7 +34,6 @@ def stem(word: str) -> str:
 
 
 def phrase(words: Sequence[str]) -> re.Pattern[str]:
-    """Return a pattern of alternatives as whole words."""
     return re.compile(rf"\b(?:{'|'.join(words)})\b", re.I)
 
 
@@ -61,7 +60,6 @@ def _read_concepts() -> Iterator[tuple[str, tuple[str, int]]]:
 
 
 def contrary_of(concept: str) -> str:
-    """Return the contradicting concept."""
     return concept.removesuffix(_CONTRARY) if concept.endswith(_CONTRARY) else concept + _CONTRARY
 
 

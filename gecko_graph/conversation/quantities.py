@@ -199,7 +199,6 @@ def _is_comparable(wanted: Figure, said: Figure) -> bool:
 
 
 def rivals_of(wanted: Figure, text: str, known: Sequence[str] = ()) -> list[Figure]:
-    """Return the figures of a text that contradict the wanted one, except those of known texts."""
     return [
         each
         for each in find_figures(text)
@@ -215,7 +214,6 @@ def _is_rival(wanted: Figure, other: Figure) -> bool:
 
 
 def word_before(figure: Figure, text: str) -> str:
-    """Return the word before a figure in a text: `hall` of `hall 2`; "" if there is none."""
     found = re.search(rf"([^\W\d_]{{3,}}) {re.escape(figure.text)}(?!\w)", spell_figures(text))
     return topic_of(found[1].lower()) if found else ""
 

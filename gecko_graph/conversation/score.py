@@ -305,7 +305,6 @@ def find_taken(answer: str, results: Sequence[Json], known: Sequence[Json]) -> l
 
 
 def find_computed(answer: str, known: Sequence[Json]) -> list[Json]:
-    """Return the numbers of an answer that are in no known value, so that it has computed them."""
     before = _read(known)
     for phone in (each.text for each in find_figures(answer) if each.kind == "phone"):
         answer = answer.replace(phone, " ") if before.holds(phone, "loose") else answer  # its groups are no numbers

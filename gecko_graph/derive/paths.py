@@ -125,7 +125,6 @@ class Things:
 
     @cached_property
     def named_by(self) -> list[SchemaShape]:
-        """The shapes of the arguments that name an item."""
         at = self.slot.count(VAR)
         return [one.parameters.fields[one.variables[at]] for one in self.each.values() if len(one.variables) > at]
 
@@ -170,7 +169,6 @@ class Paths:
                 each.name = ".".join(word for word in slot if word != VAR)
 
     def _move(self, one: Operation) -> None:
-        """Move an operation to the path and method that a verb in its path means."""
         for method, slot in _meant(one):
             there = self.slots.get(slot, {})
             if slot != one.slot and method not in there and not (method == "patch" and "put" in there):
@@ -181,7 +179,6 @@ class Paths:
                 return
 
     def _find(self, item: Slot, one: Operation | None) -> Things | None:
-        """Return the collection with items at this path, which leads to `one`; None if the path is not of an item."""
         if len(item) < 2 or item[-1] != VAR or item[-2] == VAR:
             return None
         slot, each = item[:-1], self.slots.get(item, {})

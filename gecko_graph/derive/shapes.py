@@ -39,7 +39,6 @@ class SchemaShape:
 
     @classmethod
     def of(cls, schema: JsonObject | None) -> SchemaShape:
-        """Return the shape of a whole schema; for None, of any value."""
         return cls({} if schema is None else schema, schema)
 
     @cached_property
@@ -71,7 +70,6 @@ class SchemaShape:
         return any(one == "null" or (isinstance(one, list) and "null" in one) for one in named)
 
     def first(self, keyword: str) -> Any:
-        """Return the value of a keyword in the first part that has it; None if none has."""
         return next((part[keyword] for part in self.parts if keyword in part), None)
 
     @property
@@ -117,7 +115,6 @@ class SchemaShape:
         return self.types == {"object"} and self.first("additionalProperties") in (True, {})
 
     def with_text(self, name: str) -> SchemaShape:
-        """Return the shape with one more named string member."""
         more = {"properties": {name: {"type": "string"}}}
         return SchemaShape({"type": "object", "allOf": [self.said.schema, more]}, self.said.root)
 

@@ -136,7 +136,6 @@ class PlainLines(LiveView):
     """One line per new row, with the number of its attempt."""
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Print the lines that an event adds."""
         if event["type"] == "gecko.attempt":  # the attempt starts, perhaps again
             self._seen = {each for each in self._seen if each[0] != event["attempt"]}
         self.write(self._drafts.add(event), event["attempt"])

@@ -240,7 +240,6 @@ def _find(items: list[Any], key: str, value: Any) -> int | None:
 
 
 def cover(programs: Sequence[Program], rows: int) -> tuple[list[Program], int]:
-    """Return few programs that cover (almost) all rows, and the rows that none covers."""
     chosen: list[Program] = []
     while rows and programs and len(chosen) < MOST_PROGRAMS:
         best = max(programs, key=lambda one: (one.rows & rows).bit_count())

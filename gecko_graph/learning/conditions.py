@@ -212,7 +212,6 @@ def build_conditions(terms: Sequence[Term]) -> list[Condition]:
 
 
 def are_any(counts: Sequence[Term]) -> Iterator[Condition]:
-    """Yield the conditions that there are any counted things, and that there are none."""
     for one in (COUNT.of(term) for term in counts if term.where("counts") == term.where("number")):
         yield from (one, one.negated()) if one.known else ()
 

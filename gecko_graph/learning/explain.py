@@ -133,7 +133,6 @@ def escape(value: Json) -> Json:
 
 
 def fit_text(seen: Mapping[int, str], terms: Sequence[Term]) -> ValueTemplate | None:
-    """Return a template that yields each of these texts, with terms in its holes; None if there is none."""
     holes: list[tuple[Term, dict[int, str]]] = []
     for term in terms:
         if all(_show(term.values[row]) in text for row, text in seen.items()):

@@ -51,7 +51,6 @@ class Rows:
         documented: Documented,
         names: Collection[str] | None = None,
     ) -> Rows:
-        """Return the rows of a tool; with `names` as if there were no other arguments."""
         branches, rows = [branch for branch, _ in found], [_without_marks(row) for _, row in found]
         properties = tool.parameters.get("properties", {})
         properties = {key: each for key, each in properties.items() if names is None or key in names}

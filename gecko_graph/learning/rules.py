@@ -239,7 +239,6 @@ def find_region(sample: Sample, inside: int, outside: int, about: Collection[str
 
 
 def _gain(one: Condition, rows: int, others: int) -> float:
-    """Return the gain in purity by a condition, weighted by the kept rows."""
     kept, odd = (rows & one.true).bit_count(), (others & one.true).bit_count()
     if not kept:
         return 0.0

@@ -39,7 +39,6 @@ class Sampler:
     _kept: dict[tuple[str, str], set[int]] = field(default_factory=dict)
 
     def add(self, rows: Iterable[Observation], first: int = 1) -> None:
-        """Add rows; `first` is the number of the first one, for messages."""
         for number, row in enumerate(rows, first):
             if not isinstance(row, Observation):
                 raise GeckoError(f"row {number}: expected an Observation, got {type(row).__name__}: see read_file")

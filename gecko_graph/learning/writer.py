@@ -89,7 +89,6 @@ def drafts_of(toolkit: Toolkit, learned: Learned) -> list[ContractDraft]:
 
 
 def kind_of_check(check: str) -> str:
-    """Return the kind of a check if its form is one of `_FORMS`, else `conjunction`."""
     return next((kind for kind, form in _FORMS.items() if re.fullmatch(form, check.strip())), "conjunction")
 
 

@@ -81,7 +81,6 @@ class Claimed(NamedTuple):
         driver: Driver,
         more: JsonObject,
     ) -> Any:
-        """Ask a person about calls, as `ask_person`."""
         claims, allowed = await self.find(state, driver), [policy.allowed(call["name"]) for call in calls]
         asking = ask_person(calls, texts, self.toolkit, claims, allowed=allowed, needs_id=policy.needs_id, more=more)
         return await drive(asking, driver)
@@ -115,7 +114,6 @@ class Claimed(NamedTuple):
             row, is_ours = await drive(settling, driver)
 
     async def has(self, state: Any, call: Call, driver: Driver) -> bool:
-        """Return whether a call was claimed: then its claim has the outcome."""
         claims = await self.find(state, driver)
         return claims is not None and bool(await drive(claims.has(call), driver))
 
@@ -233,7 +231,6 @@ def tell_again(result: ToolMessage, call: Call, row: JsonObject) -> Command[Any]
 
 
 def counted_key(call: Call, row: JsonObject) -> dict[str, str]:
-    """Return the claim of a call by its id, as `keys_of`."""
     return {} if row["status"] == "left" else {call["id"]: row["key"]}
 
 
@@ -250,7 +247,6 @@ def with_own_ids(rows: Sequence[JsonObject], state: Any) -> list[JsonObject]:
 
 
 def as_message(row: Mapping[str, Any], call: Call) -> ToolMessage:
-    """Return the outcome of an earlier call as a message."""
     text = UNKNOWN if row["status"] == "left" else as_text(row["result"])
     status: Any = "success" if row["status"] == "ok" else "error"
     return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status=status)
@@ -355,7 +351,6 @@ def count_beside(request: Any, live: Live) -> int:
 
 
 def find_rehearsed(state: Any, call: ToolCall) -> Step | None:
-    """Return the simulated step of this exact call."""
     for answer in (state.get("gecko_batch") or {"answers": ()})["answers"]:
         if answer["call"]["id"] == call["id"] and is_same_call(answer["call"], call):
             step: Step = answer["record"]["step"]

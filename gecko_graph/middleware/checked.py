@@ -22,7 +22,6 @@ UNSENT: dict[str, Any] = {"http": {}}
 
 
 def find_tool(request: Any, name: str, toolkit: Toolkit) -> Any:
-    """Return the agent's tool of that name (the toolkit's or a provider's), None if there is none."""
     tools = [tool for tool in [request.tool, *request.runtime.tools] if tool]
     return next((tool for tool in tools if toolkit.resolve(tool.name) == toolkit.resolve(name)), None)
 

@@ -135,7 +135,6 @@ class Driver(NamedTuple):
     is_async: bool
 
     async def do(self, function: Callable[..., Any], afunction: Callable[..., Any], *args: Any, **named: Any) -> Any:
-        """Call `function`, or await `afunction`."""
         return await afunction(*args, **named) if self.is_async else function(*args, **named)
 
     @asynccontextmanager

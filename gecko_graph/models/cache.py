@@ -78,7 +78,6 @@ class ReplyCache(BaseCache):
             self._opened.close()
 
     def lookup(self, prompt: str, llm_string: str) -> list[Generation] | None:
-        """Return a cached reply, marked as such; None if there is none."""
         found = self._run("SELECT reply FROM replies WHERE key = ?", _key(prompt, llm_string))
         if not found:
             return None

@@ -183,7 +183,6 @@ def build_step_message(step: Step, *, task: str, budget: int) -> ToolMessage:
 
 
 def build_call_messages(steps: Sequence[Step], *, task: str, budget: int) -> list[AnyMessage]:
-    """Return answered calls as messages: one with all calls, then the results."""
     made = [step["call"] for step in steps]
     calls = [ToolCall(name=call["name"], args=call["args"], id=call["id"]) for call in made]
     results = [build_step_message(step, task=task, budget=budget) for step in steps]

@@ -80,7 +80,6 @@ class Drawing:
             self._entries[node.index][key] = text
 
     def show_whole(self, node: Container) -> bool:
-        """Show the whole container; False if it does not fit."""
         if self._is_whole(node):
             return True
         text = whole(node.value, node.depth)
@@ -94,7 +93,6 @@ class Drawing:
         return True
 
     def lengthened(self, nodes: Iterable[Container], budget: int) -> str:
-        """Return the text; the rest of the budget is used to lengthen texts of the given containers."""
         text = self.text()
         kept = {index: dict(entries) for index, entries in self._entries.items()}
         self.room, self.floor = budget - len(text), 0

@@ -147,7 +147,6 @@ class Container:
 
     @cached_property
     def keys(self) -> Sequence[Any]:
-        """Its keys or indices."""
         return list(self.value) if isinstance(self.value, dict) else range(len(self.value))
 
     def way(self) -> list[Container]:

@@ -33,7 +33,6 @@ SHARES = (RESULT_CHARS, 400, 260, 160, 100, 60, 30, 0)
 
 
 def format_json(value: Any, *, budget: int = RESULT_CHARS) -> str:
-    """Return a value as one line of JSON, within `budget` characters."""
     return cut(_encode(value), budget=budget)
 
 

@@ -190,7 +190,6 @@ def as_needs(replies: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def call_prefix(turn: int, attempt: int, question: int) -> str:
-    """Return the prefix of the call ids in a reply."""
     return f"call_{turn + 1}_{attempt}_{question}"
 
 

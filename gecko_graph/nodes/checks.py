@@ -182,7 +182,6 @@ def find_unsimulated(steps: Sequence[Step]) -> list[Note]:
 
 
 def _places(reads: Reads, states: Sequence[JsonObject]) -> set[StatePath]:
-    """Return the places that a check reads; for `'a' in place` the member a, if the place is an object."""
     return {
         (*place, member)
         if member is not None and any(isinstance(_at(state, place), dict) for state in states)

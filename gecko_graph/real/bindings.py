@@ -348,7 +348,6 @@ def fill(planned: PlannedCall, results: Mapping[str, Json]) -> tuple[PlannedCall
 
 
 def find_difference(planned: PlannedCall, sent: Call, results: Mapping[str, Json]) -> Departure | None:
-    """Return a departure if a call is not the planned one with the exact values of the results in its holes."""
     approved, _ = fill(planned, results)
     is_same = json_equal(sent, approved["call"])
     return None if is_same else {"code": "binding", "message": "it is not the call that was approved"}

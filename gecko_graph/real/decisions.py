@@ -205,7 +205,6 @@ def read_decisions(
 
 
 def read_decision(raw: object, call: Call, toolkit: Toolkit, allowed: Sequence[str]) -> tuple[Decision | None, str]:
-    """Return one decision, or None and its problem."""
     word = raw.get("type") if isinstance(raw, Mapping) else None
     if not isinstance(raw, Mapping) or word not in allowed:
         return None, f"expected a `type` of {', '.join(allowed)}, got {excerpt(raw if word is None else word)}"

@@ -30,7 +30,6 @@ class Names:
             self._read(value, noun(tool) if is_thing else "", "")
 
     def _read(self, value: Json, kind: str, key: str) -> None:
-        """Read the things in a value; `kind` is the noun of its container, `key` its key there."""
         self._left -= 1
         if self._left < 0 or not isinstance(value, dict | list):
             return

@@ -88,7 +88,6 @@ def find_sources(origins: Mapping[str, Sequence[Origin]], bound: Collection[str]
 
 
 def plan_call(step: Step, toolkit: Toolkit) -> PlannedCall:
-    """Return a simulated step as a planned call, without bindings."""
     call, about = step["call"], tell_tool(toolkit[step["call"]["name"]])
     planned: PlannedCall = {
         "call": call,
@@ -185,7 +184,6 @@ def apply_prediction(state: JsonObject, planned: PlannedCall) -> JsonObject:
 
 
 def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:
-    """Return the digest of the calls with their holes, and of the start state."""
     return digest([start, [[with_holes(each), *([each["answered"]] if "answered" in each else [])] for each in calls]])
 
 

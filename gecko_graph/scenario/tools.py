@@ -157,7 +157,6 @@ def check_calls(toolkit: Toolkit, entries: Sequence[MilestoneEntry], *, where: s
 
 
 def _find_file(name: str, key: str, *, folder: Path, where: str, allow_outside: bool) -> Path:
-    """Return the file that a scenario names. Raises ScenarioError if it is missing or outside the folder."""
     file = folder / name
     try:
         is_inside = file.resolve().is_relative_to(folder.resolve())

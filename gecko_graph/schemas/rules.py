@@ -283,7 +283,6 @@ def rules_of(schema: Any) -> Validator:
 
 @cache_by_identity(16_384)
 def rules_of_part(rules: Validator, schema: Any) -> Validator:
-    """Return the compiled rules of a part of a schema; cached as by `rules_of`."""
     made: Validator = rules.evolve(schema=schema)
     return made
 

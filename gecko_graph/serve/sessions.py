@@ -40,7 +40,6 @@ class HttpRefusal(GeckoError):
         self.status, self.headers, self.more = status, headers, more
 
     def respond(self) -> Response:
-        """Return the refusal as a response."""
         return JSONResponse(problem(self.status, str(self), **self.more), self.status, self.headers, PROBLEM)
 
 

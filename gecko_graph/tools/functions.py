@@ -246,7 +246,6 @@ def _langchain_result(tool: BaseTool, *, where: str) -> JsonObject | None:
 
 
 def _schema_of(annotation: Any, *, where: str) -> JsonObject | None:
-    """Return the JSON Schema of a return annotation; None if it is unspecific or not JSON."""
     # commands and messages are addressed to the framework; they are no result
     parts = typing.get_args(annotation) or (annotation,)
     if annotation in (Any, object) or any(map(is_from_framework, parts)):

@@ -124,7 +124,6 @@ def thin(variants: Sequence[tuple[str, str]], room: int) -> list[str]:
 
 
 def _some(ids: Sequence[str], size: int, rng: Random) -> list[str]:
-    """Return ids in order, or a random subset of `size` if there are more."""
     if len(ids) <= size:
         return list(ids)
     drawn = set(rng.sample(range(len(ids)), max(size, 0)))

@@ -81,7 +81,6 @@ class Shards:
         return found
 
     def write(self, at: int, rows: Iterable[Row], count: Callable[[int], Any], ids: Iterable[str] = ()) -> None:
-        """Write a shard; then its ids, and what `count` returns for the number of its rows."""
         counts = count(write_rows(self._file(at), rows))
         try:
             with self._base:
@@ -129,7 +128,6 @@ def forget(output: Path) -> None:
 
 
 def name_of(file: str, shards: int | None) -> str:
-    """Return the name of an output: a file, or the folder of its shards."""
     return file if shards is None else file.removesuffix(".jsonl")
 
 

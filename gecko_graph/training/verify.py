@@ -251,7 +251,6 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
 
 
 def _collect(shard: _Shard, results: Iterable[list[Item]], tell: Callable[[int], None]) -> Summary:
-    """Return the summary of results, with all rows."""
     made = shard.take(results, tell)
     shard.summary.rows = [json.loads(row) if isinstance(row, str) else dict(row) for row in made]
     shard.summary.written = len(shard.summary.rows)
@@ -287,7 +286,6 @@ class _Shard:
             tell(item.at)
 
     def count(self, written: int) -> JsonObject:
-        """Return the shard's counts."""
         self.summary.written = written
         return self.summary.to_json()
 

@@ -82,7 +82,6 @@ class Start:
 
 
 def value_at(value: Json, place: Place) -> Any:
-    """Return the value at a place, `NOTHING` if there is none."""
     try:
         for key in place:
             value = value[key]

@@ -87,7 +87,6 @@ def warning(rule: str) -> Note:
 
 
 def notes_of(record: Mapping[str, Any] | Sequence[Note], *kinds: NoteKind) -> list[Note]:
-    """Return the notes of a record or list: all, or those of the given kinds."""
     found = record.get("notes", ()) if isinstance(record, Mapping) else record
     return [each for each in found if each["kind"] in kinds] if kinds else [*found]
 

@@ -145,7 +145,6 @@ class OriginMap:
         return len(parent) if path[-1] == "-" else int(path[-1])
 
     def _open(self, path: Sequence[str]) -> _MarkNode:
-        """Return the node at a path, created if necessary."""
         node = self._root
         for depth in range(len(path)):
             key = self._key(path[: depth + 1])

@@ -146,7 +146,6 @@ def _clash(x: _PathUse, y: _PathUse, document: Json) -> bool:
 
 
 def _shifts(mover: _PathUse, other: _PathUse, depth: int, document: Json) -> bool:
-    """Return True if `mover` shifts the item of `other`; their paths are equal up to this depth."""
     here, there = mover.path[depth], other.path[depth]
     if not (mover.puts or mover.takes) or len(mover.path) != depth + 1 or not (_is_item(here) and _is_item(there)):
         return False
@@ -348,7 +347,6 @@ _STEPS: dict[str, Callable[[_Patching, list[str], Operation], None]] = {
 
 
 def apply_fitting(state: JsonObject, patch: Patch) -> JsonObject:
-    """Return the state with a patch applied, unchanged if the patch does not apply."""
     try:
         return fold_patches(state, [patch])
     except PatchConflict:

@@ -106,7 +106,6 @@ def place_at(value: Json, pointer: str) -> Place:
 
 
 def value_at(value: Json, pointer: str) -> Json:
-    """Return the value at a JSON Pointer, None if there is none."""
     for token in pointer_tokens(pointer):
         value = _member(value, int(token) if isinstance(value, list) and _INDEX.fullmatch(token) else token)
     return value

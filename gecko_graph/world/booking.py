@@ -224,7 +224,6 @@ def _see(request: RungRequest, outcome: Outcome, toolkit: Toolkit, effects: Sequ
 
 
 def _changed(request: RungRequest, expected: Patch, real: Patch) -> list[Drift]:
-    """Return the drift between the expected change and the real one."""
     return state_drift(apply_fitting(request.state, expected), apply_fitting(request.state, real))
 
 

@@ -327,7 +327,6 @@ def _meant(base: date, found: re.Match[str]) -> Iterator[date]:
 
 
 def list_lengths(result: Json) -> set[str]:
-    """Return the lengths of a result's lists, as text."""
     items = {place[: at + 1] for place, _ in scalars(result) for at, token in enumerate(place) if type(token) is int}
     return set(map(str, Counter(item[:-1] for item in items).values()))
 

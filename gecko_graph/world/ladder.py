@@ -130,7 +130,6 @@ def count_reads(tools: Sequence[ToolSpec], context: GeckoContext) -> int:
 
 
 def build_trace(steps: Sequence[Step], state: AttemptState, scope: NodeScope) -> list[ToolMessage]:
-    """Return the planner's messages for a node's steps; [] if there is no planner."""
     shown, budget = steps if scope.watched else (), scope.context.view_chars
     return [build_step_message(step, task=state["task"], budget=budget) for step in shown]
 

@@ -123,7 +123,6 @@ class _Guard:
 
 
 def _meet(one: _Path, other: _Path) -> bool:
-    """Return whether one of two paths is a prefix of the other."""
     shorter = min(len(one), len(other))
     return one[:shorter] == other[:shorter]
 

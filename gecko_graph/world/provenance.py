@@ -320,7 +320,6 @@ class _Trace:
         return self.made[whole] if whole in self.made and len(marks) < len(atoms) else marks
 
     def _source(self, atom: Atom, value: Json, about: ParameterField, args: JsonObject) -> list[Mark] | None:
-        """Return the marks of a part of a value: of sources that state it, or else of values it is derived from."""
         stated = next((self.real[form] for form in atom.wholes if form in self.real), None)
         if stated is None and any(form in self.made for form in atom.wholes):
             return self.known.repeat(atom.wholes[0], about.name)

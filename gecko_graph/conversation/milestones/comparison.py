@@ -264,7 +264,6 @@ class Comparison:
         return any(owner in self.words and thing not in own | {""} for owner, thing in owned)
 
     def _has_names(self, clause: SentenceClause) -> bool:
-        """Return whether a clause has all names of the part in order, or no names at all."""
         if self._names_another(clause) or not spelt_in(self.part, clause.text):
             return False
         names = self.part.names | (clause.names & self.words)

@@ -201,7 +201,6 @@ def _read_content(response: httpx.Response, deadline: float) -> bytes:
 
 
 def _follow_redirect(request: httpx.Request, answer: _Answer) -> httpx.Request | None:
-    """Return the redirected request; None if there is no redirect, or to another origin."""
     is_read, following = request.method in ("GET", "HEAD"), answer.following
     if following is None or answer.status not in ((301, 302, 303, 307, 308) if is_read else (303, 307, 308)):
         return None

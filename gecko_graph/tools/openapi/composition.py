@@ -168,7 +168,6 @@ class Composition:
     def _listed_values(
         self, schema: Any, place: Place, name: str, parent: Place | None, depth: int = _DEEPEST_LISTED
     ) -> list[Any] | None:
-        """Return a property's values that a schema lists, without the parent's list; None if it lists none."""
         if not isinstance(schema, dict) or not depth:
             return None
         members = schema.get("properties")

@@ -240,7 +240,6 @@ def read_pairs(
 
 
 def _join(values: list[Json]) -> Json:
-    """Return the only value, or the items of all values as one list."""
     if len(values) == 1:
         return values[0]
     return [one for each in values for one in (each if isinstance(each, list) else [each])]

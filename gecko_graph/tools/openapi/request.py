@@ -264,7 +264,6 @@ def is_text(kind: str) -> bool:
 
 
 def field_style(binding: HttpBinding, name: str, value: Json = None) -> JsonObject:
-    """Return the style of a form field; JSON for objects, or if its encoding names only a JSON content type."""
     encoding = binding.body.get("encoding")
     given = encoding.get(name) if isinstance(encoding, dict) else None
     rule: JsonObject = given if isinstance(given, dict) else {}

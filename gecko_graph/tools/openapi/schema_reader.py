@@ -275,7 +275,6 @@ class SchemaReader:
 
 
 def _is_reference(schema: Any, *, beside: Collection[str] = ("$ref",)) -> bool:
-    """Return whether a schema is a `$ref` with at most the keywords `beside` it."""
     return isinstance(schema, dict) and isinstance(schema.get("$ref"), str) and schema.keys() <= {*beside}
 
 

@@ -112,7 +112,6 @@ class Simplifier:
         return self._with_defs(as_object(_inline_refs(body, gone)), kept)
 
     def _fill(self, definition: Any, gone: JsonObject) -> Any:
-        """Return a definition with the `gone` definitions inlined."""
         bodies = {name: gone[name] for name in self._once(defs_of, definition) if name in gone}
         key = (tuple((name, id(one)) for name, one in bodies.items()), id(definition))
         if bodies and key not in self._done:

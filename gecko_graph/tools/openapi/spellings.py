@@ -52,7 +52,6 @@ class SpelledNode:
 
 
 def tokens_of(key: str, stem: str) -> list[str] | None:
-    """Return the tokens of a key below a stem; None if it is not below it."""
     rest = key[len(stem) :]
     found = [*_TOKEN.finditer(rest)]
     if not key.startswith(stem) or "".join(each[0] for each in found) != rest:
