@@ -121,6 +121,7 @@ class Models:
 
     @classmethod
     def of(cls, model: ModelsLike) -> Models:
+        """Return the models with other models for these roles. Raises as the class does."""
         return model if isinstance(model, Models) else cls(model)
 
     def replace(self, **roles: ModelLike | None) -> Models:
@@ -181,6 +182,7 @@ class Models:
         return client.model if client else None
 
     def has(self, role: Role) -> bool:
+        """Raise ModelError unless all of these roles have a model."""
         return role in self._clients
 
     def require(self, *roles: Role) -> None:

@@ -177,6 +177,7 @@ class Toolkit:
         return self._tools[name]
 
     def get(self, name: str) -> ToolSpec | None:
+        """Return the tool of that name, or None."""
         return self._tools.get(name)
 
     def is_read(self, name: str) -> bool:

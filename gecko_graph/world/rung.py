@@ -42,7 +42,6 @@ DECIDING = ("contract", "python")
 """Rungs that know a call's changes: by the tool's contract, or by its `simulate` function."""
 
 REASON_CHARS = 300
-"""Characters of one reason for closed tools."""
 
 _KEY_ERROR = re.compile(r"(?:KeyError[:(] ?)?(?P<key>'[^']{1,60}')\)?")
 
@@ -215,7 +214,6 @@ def runs_for_real(tool: ToolSpec, context: GeckoContext) -> bool:
 
 
 def is_real(step: Step) -> bool:
-    """Return whether a step's call was really made."""
     return "outcome" in step and not step["outcome"]["simulated"]
 
 
@@ -292,7 +290,6 @@ def _gate_learned(request: RungRequest, run: ContractRun, refusal: Refusal | Non
 
 
 def _is_made_again(request: RungRequest) -> bool:
-    """Return whether a learned rule has refused the same call in this attempt."""
     same = (step for step in request.steps if "outcome" in step and is_same_call(step["call"], request.call))
     found = (each for step in same if step["outcome"]["simulated"] for each in step["outcome"].get("violations", ()))
     return any("evidence" in each for each in found)
@@ -310,7 +307,6 @@ def standing(run: ContractRun, said: Refusal | ContractAnswer | None = None) -> 
 
 
 def unchecked(unclear: Sequence[str]) -> Answer:
-    """Return the error of a call whose preconditions cannot be evaluated."""
     more = {"notes": [note("unclear", each) for each in unclear], "category": "state_dependency"}
     return Answer("error", f"refused: a precondition could not be evaluated: {'; '.join(unclear[:3])}", [], more=more)
 

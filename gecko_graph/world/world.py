@@ -179,8 +179,7 @@ class World:
     def replay(self, records: Sequence[JsonObject], usage: Usage | None = None, *, own: bool = False) -> None:
         """Continue with calls that another world has answered, and with its models' usage.
 
-        A change that does not apply is left out and marked as refused; changes of this state's `own` are not checked
-        again.
+        A change that does not apply is left out and marked as refused; `own` ones of this state are not checked again.
         """
         with self._line.turn():
             self._usage = add_usage(self._usage, usage or {})
@@ -215,10 +214,7 @@ class World:
         return [pair for pair in pairs if pair[0] != pair[1]]
 
     def blame(self, path: str) -> Origin | None:
-        """Return the call that wrote a value, as `gecko_graph.blame`.
-
-        Raises StateError if `path` is no JSON Pointer.
-        """
+        """Return the call that wrote a value, as `gecko_graph.blame`. Raises StateError for no JSON Pointer."""
         return OriginMap(self._start).book(self._now.values["steps"]).origin_at(path)
 
     @property
@@ -305,8 +301,7 @@ class World:
     def resume(self, snapshot: Mapping[str, Any], *, own: bool = False) -> World:
         """Return a world at a snapshot with this one's tools, models and knobs; raises like `restore`.
 
-        With `own`, the snapshot is a graph's own: it is shared, since it is never mutated, and only its state is
-        checked.
+        With `own`, the snapshot is a graph's own: it is shared, as it is never mutated, and only its state is checked.
         """
         try:
             check = None if own else self._check_change
