@@ -121,7 +121,7 @@ class Models:
 
     @classmethod
     def of(cls, model: ModelsLike) -> Models:
-        """Return the models with other models for these roles. Raises as the class does."""
+        """Return the `model` argument of a factory as `Models`."""
         return model if isinstance(model, Models) else cls(model)
 
     def replace(self, **roles: ModelLike | None) -> Models:
@@ -182,7 +182,7 @@ class Models:
         return client.model if client else None
 
     def has(self, role: Role) -> bool:
-        """Raise ModelError unless all of these roles have a model."""
+        """Return whether a model, or a reply, is there for a role."""
         return role in self._clients
 
     def require(self, *roles: Role) -> None:
