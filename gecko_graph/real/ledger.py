@@ -159,7 +159,7 @@ def find_ledger(saver: Any, given: CallLedger | None) -> CallLedger:
 
 def has_checkpoint(saver: Any, config: Any) -> bool:
     """Return whether a checkpoint is saved; in a database nothing of it is read. Runs in a thread."""
-    home, _, is_async = type(saver).get_tuple.__module__.partition(".aio")  # of a saver that reads in its own way: none
+    home, is_async, _ = type(saver).get_tuple.__module__.partition(".aio")  # of a saver that reads in its own way: none
     if home not in DATABASES:
         return saver.get_tuple(config) is not None
     run, arun, _ = DATABASES[home]

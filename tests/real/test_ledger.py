@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
 from gecko_graph import GeckoError, Models, create_gecko_agent
-from gecko_graph.real.ledger import TABLE, find_ledger
+from gecko_graph.real.ledger import TABLE, find_ledger, has_checkpoint
 from gecko_graph.testing import recorded
 from tests.test_agent import APPROVE, PLAN, TASK, Shop, shop, thread
 from tests.test_agent_postgres import address
@@ -99,6 +99,31 @@ def test_two_connections_to_one_file_share_it_and_its_table_is_documented(tmp_pa
     columns = [row[1] for row in one.conn.execute(f"PRAGMA table_info({TABLE})")]
     assert columns == ["thread_id", "key", "scope", "rev", "type", "value"]
     one.conn.close(), other.conn.close()
+
+
+async def test_a_checkpoint_is_there_once_it_is_saved(saver):
+    def place(thread: str, namespace: str, checkpoint: str) -> Any:
+        return {"configurable": {"thread_id": thread, "checkpoint_ns": namespace, "checkpoint_id": checkpoint}}
+
+    saved = empty_checkpoint()
+    here = place("t", "", saved["id"])
+    assert not await in_thread(has_checkpoint, saver, here)
+    await in_thread(saver.put, {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}, saved, {"step": -1}, {})
+    assert await in_thread(has_checkpoint, saver, here)
+    for other in (place("u", "", saved["id"]), place("t", "a", saved["id"]), place("t", "", empty_checkpoint()["id"])):
+        assert not await in_thread(has_checkpoint, saver, other)
+
+
+def test_a_saver_that_reads_in_its_own_way_is_asked_itself(tmp_path):
+    class Blind(SqliteSaver):
+        def get_tuple(self, config: Any) -> Any:
+            return None
+
+    saver, saved = Blind(connect(tmp_path).conn), empty_checkpoint()
+    kept = saver.put({"configurable": {"thread_id": "t", "checkpoint_ns": ""}}, saved, {"step": -1}, {})
+    assert has_checkpoint(SqliteSaver(saver.conn), kept)
+    assert not has_checkpoint(saver, kept)
+    saver.conn.close()
 
 
 def test_a_deleted_thread_of_a_memory_saver_has_no_claims():
