@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from gecko_graph.errors import ContractError, ToolkitError
+from gecko_graph.errors import ContractError, GeckoError, ToolkitError
 from gecko_graph.tools import ToolExample, Toolkit
 from gecko_graph.values.documents import read_document
 from tests.every_place import every_place
@@ -306,6 +306,11 @@ def test_one_broken_reference_leaves_all_other_tools_as_they_are(shared_data, da
     assert changed <= broken(toolkit).keys()
     for tool in toolkit:
         assert "#/nowhere" not in json.dumps([tool.parameters, tool.result])
+
+
+def test_a_broken_contract_is_refused_and_not_left_out():
+    with pytest.raises(GeckoError, match="x-contract"):
+        Toolkit.from_openapi(document({"/x": {"get": FINE, "post": {"x-contract": {"requires": 3}}}}))
 
 
 def test_a_parameter_of_a_path_that_does_not_have_it_is_told():
