@@ -2,7 +2,9 @@
 
 import pytest
 
+from evals.truth.judging import MOST_QUESTIONS
 from evals.truth.marks import find_lost, mark_tables, plant, read_toolkit, read_turns
+from evals.truth.questions import read_questions
 
 
 @pytest.fixture
@@ -23,3 +25,9 @@ def test_all_that_the_suite_expects_of_the_marks_holds(folder):
     tables, expected = mark_tables(folder, most=20)
     assert len(tables) == 3
     assert [each.text for each in expected if not each.holds] == []
+
+
+def test_of_the_recorded_questions_few_are_left(read_jsonl):
+    questions = list(read_questions(read_jsonl("live_replies_3.jsonl.gz")))
+    assert len(questions) == 64
+    assert sum(bool(each.ask()) for each in questions) <= MOST_QUESTIONS
