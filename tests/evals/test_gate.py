@@ -34,7 +34,7 @@ def test_the_truth_is_refused_by_no_arm(run, tmp_path, official, shared_data, ca
 
 @pytest.mark.slow
 def test_a_lying_service_is_refused_by_q_and_believed_without(run, tmp_path, official, shared_data, capsys):
-    options = ("--service", "lying", "--arms", "toolgate,strict,without Q", "--limit", 12, "--data", shared_data)
+    options = ("--service", "lying", "--arms", "toolgate,strict,without Q", "--limit", 7, "--data", shared_data)
     assert run(Gate, *options) == 0
     lied = {arm: [0, 0] for arm in ("toolgate", "strict", "without Q")}
     for case in kept_cases(tmp_path):

@@ -69,14 +69,6 @@ def test_too_many_failures_and_a_broken_expectation_make_the_exit_code_1(run, ca
     assert "DOES NOT HOLD: three of four are small" in capsys.readouterr().out
 
 
-def test_processes_run_the_same_cases(run, tmp_path):
-    assert run(Tiny, "--fail", 3, "--workers", 2) == 0
-    made = cases_of(tmp_path / "out")
-    assert [each["id"] for each in made] == [f"{'odd' if at % 2 else 'even'}_{at}" for at in range(12)]
-    assert [each["status"] for each in made].count("failed") == 1
-    assert made[5]["values"]["square"] == 25
-
-
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 
