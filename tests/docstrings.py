@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.floors import statements_in
+
 SHARE = 0.5
 _COMMON = frozenset(
     """a an the of for to in on by as is are be it its this that from with and or not no if none return returns give
@@ -39,19 +41,18 @@ def stems(text: str) -> set[str]:
 def find_docstrings(folder: Path) -> Iterator[Docstring]:
     """Yield the docstrings of functions and classes, file by file."""
     for file in sorted(folder.rglob("*.py")):
-        for outer in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            for node in ast.iter_child_nodes(outer):
-                if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                    continue
-                if (text := ast.get_docstring(node)) is None:
-                    continue
-                known = [node.name, getattr(outer, "name", "")]
-                if not isinstance(node, ast.ClassDef):
-                    known += [ast.unparse(node.args), ast.unparse(node.returns) if node.returns else ""]
-                first = text.partition("\n\n")[0]
-                said = stems(first)
-                repeated = len(said & stems(" ".join(known))) / max(1, len(said))
-                yield Docstring(f"{file}:{node.lineno} {node.name}", node, first, repeated)
+        for outer, node in statements_in(file):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                continue
+            if (text := ast.get_docstring(node)) is None:
+                continue
+            known = [node.name, getattr(outer, "name", "")]
+            if not isinstance(node, ast.ClassDef):
+                known += [ast.unparse(node.args), ast.unparse(node.returns) if node.returns else ""]
+            first = text.partition("\n\n")[0]
+            said = stems(first)
+            repeated = len(said & stems(" ".join(known))) / max(1, len(said))
+            yield Docstring(f"{file}:{node.lineno} {node.name}", node, first, repeated)
 
 
 def main(folder: str = "gecko_graph", *options: str) -> None:

@@ -1,7 +1,10 @@
-"""The floors of the house: which room may import which."""
+"""The floors of the house: which room may import which; the statements of its files, each parsed once."""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1] / "gecko_graph"
@@ -30,3 +33,16 @@ LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 def room_of(path: Path) -> str:
     relative = path.relative_to(PACKAGE)
     return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+
+
+@cache
+def statements_in(path: Path) -> list[tuple[ast.AST, ast.AST]]:
+    """All statements of a file, wherever they stand, each with what it stands in."""
+    return list(_walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def _walk(outer: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    for node in ast.iter_child_nodes(outer):
+        if isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
+            yield outer, node
+            yield from _walk(node)

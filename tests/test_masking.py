@@ -108,25 +108,25 @@ def test_what_only_its_place_tells_from_a_hash_is_masked(text):
     assert HEX not in mask(text.format(w=HEX))
 
 
-@pytest.mark.parametrize("text", SECRETS)
-def test_an_errors_own_words_are_masked(text):
-    for error in (GeckoError(text), PatchConflict(text)):
-        assert WORD not in f"{error} {error!r} {error.args}"
-    assert WORD not in failure_of(RuntimeError("x" * 280 + " " + text)), "half a secret is one, too"
-    assert WORD not in failure(RuntimeError(text))
-    assert WORD[:8] not in failure_of(RuntimeError("x" * 270 + " " + text))
+def test_an_errors_own_words_are_masked():
+    for text in SECRETS:
+        for error in (GeckoError(text), PatchConflict(text)):
+            assert WORD not in f"{error} {error!r} {error.args}"
+        assert WORD not in failure_of(RuntimeError("x" * 280 + " " + text)), "half a secret is one, too"
+        assert WORD not in failure(RuntimeError(text))
+        assert WORD[:8] not in failure_of(RuntimeError("x" * 270 + " " + text))
 
 
-@pytest.mark.parametrize("text", SECRETS)
-def test_a_masked_text_stays_as_it_is(text):
-    assert mask(mask(text)) == mask(text) != text
-    assert mask(f"({text})").startswith("(")
+def test_a_masked_text_stays_as_it_is():
+    for text in SECRETS:
+        assert mask(mask(text)) == mask(text) != text
+        assert mask(f"({text})").startswith("(")
 
 
-@pytest.mark.parametrize("text", LOOK_ALIKES)
-def test_what_only_looks_like_a_secret_stays(text):
-    for whole in (text, f"cannot find {text}.", json.dumps({"id": text}), f"({text})"):
-        assert mask(whole) == whole
+def test_what_only_looks_like_a_secret_stays():
+    for text in LOOK_ALIKES:
+        for whole in (text, f"cannot find {text}.", json.dumps({"id": text}), f"({text})"):
+            assert mask(whole) == whole
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_a_pipe_that_closes_is_no_mistake(words):
 STRICT, PLAIN = {"PYTHONIOENCODING": "ascii:strict"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
 
 
-@pytest.mark.parametrize(("locale", "name", "code"), [(STRICT, "größe", 0), (PLAIN, "größe", 0), (PLAIN, "größer", 2)])
+@pytest.mark.parametrize(("locale", "name", "code"), [(STRICT, "größe", 0), (PLAIN, "größer", 2)])
 def test_an_ascii_locale_shows_what_it_can(tmp_path, locale, name, code):
     spec = tmp_path / "größe.yaml"
     shutil.copy(SHOP_API, spec)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from argparse import Namespace
 
 import pytest
@@ -92,18 +91,6 @@ def test_a_judge_that_is_fooled_disagrees_with_the_real_classes(tasks, tmp_path,
 
 
 # the command
-
-
-def test_the_command_tells_agreement_by_rung_and_by_class(official, shared_data, tmp_path, capsys):
-    words = ["--category", BASE, "--tools", "contract", "--only", f"{FILES_ONLY},multi_turn_base_31"]
-    assert start_bfcl(shared_data, tmp_path, *words) == 0
-    out = capsys.readouterr().out
-    for told in ("The verdict beside the official score", "rungs: contract", "class: GorillaFileSystem"):
-        assert told in out
-    assert "simulated tools" in out
-    assert "100.0 % [34.2, 100.0] 2/2" in out
-    lines = [json.loads(line) for line in (tmp_path / "out" / "cases.jsonl").read_text().splitlines()]
-    assert {line["tools"] for line in lines if line["kind"] == "case"} == {"simulated"}
 
 
 # each turn alone

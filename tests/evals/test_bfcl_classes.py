@@ -4,34 +4,17 @@ from __future__ import annotations
 
 import json
 import random
-from importlib import metadata
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evals.bfcl import package
 from evals.bfcl.classes import CountedRandom, decode, encode, words_drawn
 from evals.bfcl.oracle import public
 from evals.bfcl.tasks import NoCall, read_call, write_call
-from evals.harness.options import EvalError
 from tests.evals.kept import VALUES
 
 # the official package
-
-
-def test_a_missing_package_is_told_with_one_command(monkeypatch):
-    def missing(name):
-        raise metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(metadata, "version", missing)
-    package.version.cache_clear()
-    with pytest.raises(EvalError, match=r"pip install --no-deps bfcl-eval==2026\.3\.23 mpmath"):
-        package.load(package.CHECKER)
-    monkeypatch.setattr(metadata, "version", lambda name: "2025.1.1")
-    with pytest.raises(EvalError, match=r"bfcl-eval 2025\.1\.1 is installed"):
-        package.version()
-    package.version.cache_clear()
 
 
 # values and random sources

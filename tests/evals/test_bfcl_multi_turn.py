@@ -140,13 +140,6 @@ def test_the_command_leaves_plans_in_the_official_format(official, shared_data, 
     assert all(isinstance(call, str) for line in lines for turn in line["result"] for step in turn for call in step)
 
 
-def test_the_command_spoils_attempts(official, shared_data, tmp_path, capsys):
-    assert start_bfcl(shared_data, tmp_path, "--category", BASE, "--sabotage", "--limit", "3") == 0
-    out = capsys.readouterr().out
-    assert "sensitivity (failed, where wrong)" in out
-    assert "never an accuracy of the method" in out
-
-
 @pytest.mark.parametrize(("part", "retries", "hits"), [("", 0, 0), ("", 1, 3), ("feedback", 3, 0)])
 def test_retries_and_a_part_that_is_taken_out_show_in_what_is_valid(
     official, shared_data, tmp_path, part, retries, hits

@@ -13,9 +13,7 @@ from evals.bfcl.single import (
     CATEGORIES,
     IRRELEVANT,
     Checker,
-    Task,
     Words,
-    chosen,
     right_calls,
     tasks_of,
 )
@@ -52,37 +50,7 @@ def category_of(name: str) -> str:
     return name.rpartition("_")[0]
 
 
-def task(*functions, answers, category="simple_python"):
-    return Task(f"{category}_0", category, [{"role": "user", "content": "Do it."}], functions, answers)
-
-
-def function(name="f", **properties):
-    return {"name": name, "parameters": {"type": "dict", "properties": properties, "required": []}}
-
-
 # right answers as calls
-
-
-def test_of_right_values_the_first_is_taken_that_the_schema_allows():
-    tool = function(unit={"type": "string", "enum": ["metre"]}, n={"type": "integer"}, odd={"type": "integer"})
-    answer = {"f": {"unit": ["Metre", "metre"], "n": ["", 3], "odd": ["three", ""]}}
-    assert right_calls(task(tool, answers=[answer])) == [{"call": "f", "args": {"unit": "metre", "n": 3}}]
-
-
-def test_members_of_objects_are_lists_of_right_values():
-    tool = function(place={"type": "dict", "properties": {}}, legs={"type": "array", "items": {"type": "dict"}})
-    answer = {
-        "f": {"place": [{"city": ["Rome", "Roma"], "zip": ["", 1]}], "legs": [[{"a": [1]}, {"a": [2], "b": [""]}]]}
-    }
-    (call,) = right_calls(task(tool, answers=[answer]))
-    assert call["args"] == {"place": {"city": "Rome", "zip": 1}, "legs": [{"a": 1}, {"a": 2}]}
-
-
-def test_categories_are_official_names():
-    assert chosen("parallel,simple_python") == ("simple_python", "parallel")
-    assert chosen("") == chosen("single_turn") == CATEGORIES
-    with pytest.raises(EvalError, match="simple_cobol: the single-turn categories are simple_python"):
-        chosen("simple_cobol")
 
 
 # the official format
@@ -117,12 +85,6 @@ def test_some_tasks_take_no_answer(official):
     record = tasks["live_simple_112-68-0"]
     empty = {**right_calls(record)[0]["args"], **{name: [] for name in record.functions[0]["parameters"]["required"]}}
     assert not official.check("live_simple", record.id, Words([{"call": "record", "args": empty}], "").result).valid
-
-
-def test_where_no_tool_fits_any_call_is_wrong(official):
-    found = official.check("irrelevance", "irrelevance_0", [{"determine_body_mass_index": "{}"}])
-    assert (found.valid, found.error_type) == (False, "irrelevance_error:decoder_success")
-    assert official.check("irrelevance", "irrelevance_0", "There is no tool for that.").valid
 
 
 # whole runs

@@ -10,9 +10,8 @@ pytest.importorskip("scipy")
 pytest.importorskip("langchain")
 
 from evals.fair import suite
-from evals.fair.player import Player, find_failed
+from evals.fair.player import Player
 from gecko_graph.conversation.augment import augment, find_faces
-from gecko_graph.conversation.graph import create_conversation
 from gecko_graph.scenario.cases.batch import find_cases
 from gecko_graph.scenario.cases.run import run_case
 
@@ -35,28 +34,6 @@ def test_a_player_repeats_what_failed_for_a_fault(how, failed):
     result = play(file, good, how)
     assert (result.status, result.record["score"]["failed_calls"]) == ("passed", failed)
     assert play(file, good, how, fails=None).passed == (how == "plain")
-
-
-def test_a_player_repeats_no_call_that_fails_by_what_it_asks():
-    file = PHONE / "home-safely.gecko.yaml"
-    scenario, [(_, _, good), *_] = suite._load(file)
-    names = {name: name for name in scenario.tools.names}
-    output = create_conversation(Player(steps=good, names=names), scenario=scenario).invoke({})
-    assert find_failed(output["messages"]) == {"1.0", "2.0"} == suite._plain_failures(file, 0)
-    assert play(file, good, fails=suite._plain_failures(file, 0)).record["score"]["failed_calls"] == 2
-
-
-def test_a_player_knows_tools_by_other_names_and_leaves_out_what_it_is_not_offered():
-    file = PHONE / "wifi-off.gecko.yaml"
-    _, [_, (_, _, also), *_] = suite._load(file)
-    assert play_calls(file, also, suite.PLAIN) == ["get_settings", "set_wifi"]
-    assert play_calls(file, also, "tool_names_scrambled")[-1].startswith("settings_")
-    assert play_calls(file, also, "no_distraction_tools") == ["set_wifi"]
-
-
-def play_calls(file, steps, how):
-    messages = play(file, steps, how).record["messages"]
-    return [call.partition("(")[0].removeprefix("called ") for each in messages for call in each["calls"]]
 
 
 def test_each_case_has_good_agents_and_bad_ones_of_four_kinds():

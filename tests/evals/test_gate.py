@@ -6,7 +6,7 @@ import pytest
 
 from evals.bfcl.contracted import CLASSES, class_toolkit
 from evals.bfcl.forward import RIGHT
-from evals.suites.gate import ARMS, PAPER, Gate, lenient, without_q
+from evals.suites.gate import ARMS, PAPER, Gate, lenient
 from gecko_graph import GeckoContext
 from gecko_graph.models.node import NodeScope, silent
 from gecko_graph.values.notes import notes_of
@@ -34,7 +34,7 @@ def test_the_truth_is_refused_by_no_arm(run, tmp_path, official, shared_data, ca
 
 @pytest.mark.slow
 def test_a_lying_service_is_refused_by_q_and_believed_without(run, tmp_path, official, shared_data, capsys):
-    options = ("--service", "lying", "--arms", "toolgate,strict,without Q", "--limit", 12, "--data", shared_data)
+    options = ("--service", "lying", "--arms", "toolgate,strict,without Q", "--limit", 7, "--data", shared_data)
     assert run(Gate, *options) == 0
     lied = {arm: [0, 0] for arm in ("toolgate", "strict", "without Q")}
     for case in kept_cases(tmp_path):
@@ -59,10 +59,3 @@ def test_without_p_a_call_that_it_refuses_runs_into_the_tool_s_own_error(p, q, s
     (after,) = lenient(state, scope, toolkit=shop.toolkit(), p=p, q=q)["proposals"]
     assert after["outcome"]["status"] == status
     assert bool(notes_of(after["outcome"], "refused")) is refused
-
-
-def test_without_q_nothing_is_left_of_what_results_must_fulfil():
-    bare = without_q(shop.toolkit())
-    assert not bare.invariants
-    assert not any(tool.contract.data.get("ensures") for tool in bare)
-    assert bare["sell"].contract.data["requires"]

@@ -16,11 +16,6 @@ def test_two_thirds_of_published_operations_have_a_kind(capsys):
     assert len(told.splitlines()) > 100
 
 
-def test_without_documents_it_says_so(tmp_path, capsys):
-    assert living.run(["--documents", "--data", str(tmp_path)]) == 2
-    assert str(tmp_path) in capsys.readouterr().out
-
-
 def test_what_an_answer_marks_as_unknown_is_counted_beside_and_a_busy_service_not_at_all():
     def answer(request):
         marked = {"x-gecko-made-up": "true"} if request.url.path == "/pages" else {}

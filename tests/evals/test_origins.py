@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evals.suites.origins import KINDS, Origins, _first
+from evals.suites.origins import KINDS, Origins
 from tests.evals.kept import read_summary
 
 
@@ -14,10 +14,3 @@ def test_the_airlines_ground_truths_are_hardly_marked(run, shared_data, tmp_path
     assert (row[0], row[1]) == ("airline", 305)
     shares = dict(zip(KINDS, row[2:], strict=True))
     assert float(shares["stated"].rstrip("%")) > 95
-
-
-def test_of_possible_answers_the_first_counts_and_what_may_be_left_out_is():
-    assert _first({"city": ["Oslo", "oslo"], "unit": ["", "C"], "at": [{"day": [1, 2], "hour": [""]}]}) == {
-        "city": "Oslo",
-        "at": {"day": 1},
-    }

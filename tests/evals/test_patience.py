@@ -42,26 +42,3 @@ def test_a_run_that_is_begun_again_asks_no_question_twice(run, tmp_path, endpoin
     assert set(server.asked.values()) == {1}
     assert run(Talk, *words, "--fresh") == 0
     assert set(server.asked.values()) == {2}
-
-
-def test_an_endpoint_that_denies_all_is_the_users_mistake(run, endpoint, capsys):
-    server = endpoint(*[401] * 100)
-    assert run(Talk, "--model", "openai:m", "--base-url", server.url) == 2
-    assert "the model's endpoint denies every question" in capsys.readouterr().err
-    assert server.asked.total() <= 8
-
-
-def test_a_refused_question_of_a_case_that_goes_on_is_told(run, tmp_path, endpoint, capsys):
-    server = endpoint(400)
-    assert run(Insisting, "--model", "openai:m", "--base-url", server.url, "--limit", 2) == 0
-    assert "in 2 cases the model's endpoint refused a question" in capsys.readouterr().out
-
-
-class Insisting(Talk):
-    """Asks once more."""
-
-    async def run_case(self, case):
-        try:
-            return await super().run_case(case)
-        except Exception:  # noqa: BLE001 - whatever the client raises for a 400
-            return await super().run_case(case)

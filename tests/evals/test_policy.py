@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-import random
 from types import SimpleNamespace
-from xml.etree import ElementTree
-
-import pytest
 
 from evals.policy.gate import CONTRACTS, EXAMPLE, LOOK_UP, RULES, Gate, broken_clauses, read_violations, without_rules
-from evals.policy.risk import BANDS, ERRORS, Knowing, picture, word_of
-from evals.suites.policy import KINDS, Policy, expected, kind_of
+from evals.suites.policy import Policy, expected
 from gecko_graph.scenario import read_toolkit
 from gecko_graph.values.documents import read_document
 
@@ -79,12 +74,6 @@ def test_a_part_of_the_conversations(shared_data, run, capsys, tmp_path):
     )
 
 
-USER = {"role": "user", "content": [{"type": "text", "text": "Cancel it."}]}
-
-
-PARTS = [{"type": "text", "text": "Error: reservation not found"}]
-
-
 def test_each_clause_shows_a_call_that_it_stops_and_one_that_it_allows(shared_data, run, tmp_path):
     assert run(Policy, "--data", shared_data, "--only", "by hand:*") == 0
     report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
@@ -103,57 +92,9 @@ def test_what_cannot_be_evaluated_is_refused():
     assert "could not be evaluated" in str(refused["error"])
 
 
-@pytest.mark.parametrize(
-    ("writes", "missing", "kind"),
-    [
-        ([{"right": False, "clauses": ["trip"]}], [], 0),
-        ([{"right": True, "clauses": ["trip"]}, {"right": False, "clauses": []}], [], 1),
-        ([{"right": True, "clauses": []}], ["cancel_reservation(X)"], 2),
-        ([], [], 3),
-    ],
-)
-def test_what_a_gate_sees_of_a_failed_conversation(writes, missing, kind):
-    assert kind_of({"writes": writes, "missing": missing}) == KINDS[kind]
-
-
 def test_a_lawful_write_that_is_refused_is_no_success():
     values = {"writes": [{"right": True, "clauses": ["trip"]}], "differing": [], "errors": 0, "errors_same": 0}
     talk = SimpleNamespace(facts={"task": 5, "reward": 1.0}, values=values)
     first, *others = expected([talk], [], [])
     assert not first.holds
     assert all(one.holds for one in others)
-
-
-@pytest.mark.parametrize(
-    ("p", "word"), [(0.1, "made"), (0.2, "asked"), (0.5, "asked"), (0.8, "asked"), (0.9, "stopped")]
-)
-def test_the_band_of_the_curve(p, word):
-    assert word_of(p, (0.2, 0.8)) == word
-
-
-@pytest.mark.parametrize("is_wrong", [True, False])
-@pytest.mark.parametrize("errs", ERRORS)
-def test_the_fake_errs_at_its_rate(errs, is_wrong):
-    model = Knowing(is_wrong=is_wrong, errs=errs, dice=random.Random("a"))
-    wrong = sum((model.draw() > 0.5) is not is_wrong for _ in range(4_000))
-    assert wrong / 4_000 == pytest.approx(errs, abs=0.02)
-
-
-def test_the_curve_is_drawn_with_texts_and_a_point_for_each_band():
-    def write(p, *clauses):
-        return {"clauses": [*clauses], "risk": {"p": {str(errs): [p] for errs in ERRORS}}}
-
-    drawn = picture({"wrong": [write(0.9), write(0.5), write(0.1, "whole-trip")], "right": [write(0.3), write(0.1)]})
-    root = ElementTree.fromstring(drawn)
-    lines = [each.attrib for each in root.iter("{http://www.w3.org/2000/svg}polyline")]
-    assert len(lines) == 4 * len(ERRORS)
-    assert all(len(each["points"].split()) == len(BANDS) for each in lines)
-    named = {
-        each["class"].strip(): [*reversed(each["points"].split())] for each in lines
-    }  # the last panel, widest band
-    (left, stopped), (_, kept) = (map(float, named[each][0].split(",")) for each in ("evidence", "evidence asked"))
-    side = float(named["alone"][-1].split(",")[0])
-    assert left > side, "some right write is asked about"
-    assert stopped > kept, "refused, or asked about: higher in the picture"
-    assert "the model errs at 30%" in [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert {each.attrib.get("href") for each in root.iter()} == {None}, "it loads nothing"

@@ -15,12 +15,10 @@ from langchain_core.decisions import Noul
 from langchain_core.language_models import BaseChatModel
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from evals.harness.figures import Case, Record
-from evals.harness.options import EvalError, Options
+from evals.harness.figures import Record
+from evals.harness.options import Options
 from evals.real_model.flows import FLOWS
-from evals.real_model.heard import CLASSES, KINDS, as_message, find_kind, find_reason
-from evals.real_model.place import serving
-from evals.real_model.schemas import KEYWORDS
+from evals.real_model.heard import CLASSES, as_message, find_kind, find_reason
 from evals.suites.real_model import RealModel
 from gecko_graph import ChatDecisionModel, Models
 from gecko_graph.errors import RunFailure
@@ -156,30 +154,3 @@ def test_a_server_that_only_says_yes_ends_each_flow_with_data(group, tmp_path):
     assert [text for text, holds in held.items() if not holds] == ["every output has its real perplexity"] * (
         group == "probe"
     )
-
-
-def test_a_keyword_is_tried_and_a_case_that_raises_is_told(tmp_path):
-    with Endpoint([]) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        given = options(tmp_path)
-        given.own.address = server.url
-        suite = RealModel(given)
-        tried = suite.run_case(Case("schema: not", ("not", 0), group="schema"))
-        reply = suite.run_case(Case("schema: Judgement", ("Judgement", 0), group="schema"))
-        server.shutdown()
-    assert tried == reply == {"end": "taken and broken", "said": "yes"}
-    assert len([each for each in suite.cases() if each.group == "schema"]) == len(KEYWORDS) + len(CLASSES)
-    records = [Record(f"schema: {name}", "schema", {}, "done", "", 0.1, "none", tried) for name in ("not", "Judgement")]
-    (*_, table) = suite.summarise(records).figures
-    assert [*table.rows[0]][1:] == ["not", "Judgement"]
-    summary = suite.summarise([Record("a", "rehearsal", {}, "failed", "KeyError", 0.1, "none", {})])
-    assert not next(iter(summary.expectations)).holds
-
-
-def test_a_server_that_does_not_start_is_named(tmp_path):
-    with pytest.raises(EvalError, match="has not started"), serving(Path("/bin/false"), log=tmp_path / "log"):
-        pass
-
-
-def test_the_kinds_are_reasons_of_the_reader():
-    assert set(KINDS.values()) >= {row["kind"] for row in ROWS} - {"read", "words", "calls", "error"}

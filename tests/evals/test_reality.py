@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import pytest
-from langchain_core.messages import HumanMessage, ToolMessage
 
 pytest.importorskip("mcp.server.mcpserver", reason="the extra `mcp` (2.x) is not installed")
 
-from evals.reality.agents import Planner, message_of, words_of
-from evals.reality.bank import contract_of
-from evals.reality.draws import BEYOND, Draw
-from evals.reality.fates import Counted
+from evals.reality.draws import Draw
 from evals.reality.postgres import start_postgres
 from evals.reality.runs import Run, run_apart
-from gecko_graph import Tool, Toolkit, World
 
 WRONG = ("doubled", "let_through", "lost", "barred", "false_done", "unnamed")
 
@@ -64,38 +57,3 @@ def test_a_key_that_comes_again_is_answered_from_the_log(tmp_path):
     assert bank._make("pay", {"to": "ann", "amount": 11}, "key-1") == first
     assert bank._make("pay", {"to": "ann", "amount": 11}, "key-2") != first
     assert len(bank.log()) == 2
-
-
-def test_a_planner_counts_results_whatever_the_ids_of_its_calls():
-    draw = find_draw(extra="spent", plan="several", ids="repeated", batch=True)
-    planner, asked = Planner(draw=draw), HumanMessage(words_of(draw))
-    said = planner.say([asked])
-    assert [(each["id"], each["args"]["to"]) for each in said.tool_calls] == [
-        ("call_0", "ann"), ("call_0", "bob"), ("call_0", BEYOND[1])
-    ]  # fmt: skip
-    texts = [json.dumps({"payment_id": f"P-{to}", "to": to}) for to in ("ann", "bob")]
-    told = [ToolMessage(text, tool_call_id="call_0") for text in texts]
-    told.append(ToolMessage("only 5 left", tool_call_id="call_0", status="error"))
-    (cancel,) = planner.say([asked, said, *told]).tool_calls
-    assert (cancel["name"], cancel["args"]) == ("cancel", {"payment_id": "P-ann"})
-    cancelled = ToolMessage(json.dumps({**cancel["args"], "status": "cancelled"}), tool_call_id="call_0")
-    assert planner.say([asked, said, *told, message_of([]), cancelled]).text == "Done."
-
-
-@pytest.mark.parametrize("returns", ["all", "a part", "nothing"])
-def test_the_contract_refuses_what_the_balance_does_not_allow(returns):
-    draw = replace(find_draw(extra="spent"), returns=returns)
-
-    def pay(to: str, amount: int):
-        """Pay."""
-
-    toolkit = Toolkit.from_tools([Tool(pay, effect="write", contract=contract_of(draw))])
-    world = World(toolkit, state={"balance": 5, "payments": {}})
-    assert world.check({"name": "pay", "args": {"to": "ann", "amount": 6}})["error"] == "only 5 left"
-    assert not world.check({"name": "pay", "args": {"to": "ann", "amount": 5}})
-
-
-def test_writes_are_counted_over_all_processes_of_a_run(tmp_path):
-    first, second = (Counted(Draw.of(0), tmp_path) for _ in range(2))
-    assert [each.number("saver") for each in (first, second, first)] == [1, 2, 3]
-    assert first.number("service") == 1

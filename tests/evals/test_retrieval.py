@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("bm25s", reason="the extra `retrieval` is not installed")
 
-from evals.suites.retrieval import HELD_OUT, Retrieval, half_of, read_bfcl, read_turns
+from evals.suites.retrieval import HELD_OUT, Retrieval, half_of, read_turns
 
 
 def function(name, about):
@@ -49,18 +49,6 @@ def data(tmp_path):
     lines = "\n".join(json.dumps(task) for task in TASKS)
     (folder / "bfcl_tasks.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
     return folder
-
-
-def test_bfcl_s_tools_are_distinct_and_its_choices_are_the_queries(data):
-    catalogue = read_bfcl(data / "bfcl_tasks.jsonl.gz")
-    assert [tool.name for tool in catalogue.tools] == ["weather.getRain", "sell", "get_snow", "other"]
-    assert catalogue.tools[1].description == "Sell a house."
-    assert [(query.text, query.right) for query in catalogue.queries] == [
-        ("rain in the city today?", ("weather.getRain",)),
-        ("Sell the house, then get rain", ("sell", "weather.getRain")),
-    ]
-    assert catalogue.search("ours", "rain in the city today?")[0] == "weather.getRain"
-    assert catalogue.search("plain", "quantum") == []
 
 
 def test_the_run_has_recall_by_method(data, run, capsys):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -11,10 +10,10 @@ from hypothesis import strategies as st
 
 from evals import __main__ as main
 from evals.harness.figures import Case
-from evals.harness.options import EvalError, Options, Planner
+from evals.harness.options import EvalError
 from evals.harness.runner import select
 
-from .tiny import Mistaken, Threaded, Tiny
+from .tiny import Tiny
 
 TINY = "tests.evals.tiny:Tiny"
 
@@ -39,13 +38,6 @@ def test_a_smaller_limit_draws_from_a_larger_ones_cases_in_order(count, one, oth
     assert all(case in large.cases for case in small.cases)
     assert len(large.cases) == min(max(one, other), count)
     assert small.of == count
-
-
-def test_cases_of_one_unit_are_taken_together():
-    cases = [Case(f"{task}-{arm}", unit=task) for arm in ("with", "without") for task in "abcdefgh"]
-    chosen = [case.id for case in select(cases, limit=3).cases]
-    assert len(chosen) == 6
-    assert len({name[0] for name in chosen}) == 3
 
 
 def test_only_is_of_ids_and_of_groups():
@@ -77,21 +69,6 @@ def test_too_many_failures_and_a_broken_expectation_make_the_exit_code_1(run, ca
     assert "DOES NOT HOLD: three of four are small" in capsys.readouterr().out
 
 
-def test_a_plain_function_runs_in_threads_and_may_leave(run, tmp_path):
-    assert run(Threaded, "--fail", 5, "--at-once", 4) == 0
-    done = cases_of(tmp_path / "out")
-    assert Counter(line["status"] for line in done) == {"done": 11, "failed": 1}
-    assert {line["tools"] for line in done} == {"real"}
-
-
-def test_processes_run_the_same_cases(run, tmp_path):
-    assert run(Tiny, "--fail", 3, "--workers", 2) == 0
-    made = cases_of(tmp_path / "out")
-    assert [each["id"] for each in made] == [f"{'odd' if at % 2 else 'even'}_{at}" for at in range(12)]
-    assert [each["status"] for each in made].count("failed") == 1
-    assert made[5]["values"]["square"] == 25
-
-
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 
@@ -115,11 +92,6 @@ def test_a_users_mistake_is_told_before_anything_runs(run, tmp_path, capsys, wor
     assert not (tmp_path / "out" / "ran.txt").exists()
 
 
-def test_a_mistake_found_late_stops_the_run(run, capsys):
-    assert run(Mistaken, "--at-once", 3) == 2
-    assert "error: a package is missing: install it" in capsys.readouterr().err
-
-
 def test_help_teaches(capsys):
     assert main.main([]) == 0
     overview = capsys.readouterr().out
@@ -133,19 +105,3 @@ def test_help_teaches(capsys):
 
 
 # -- models ------------------------------------------------------------------------------------------------------------
-
-
-def test_who_speaks():
-    options = Options(
-        planner=Planner.parse("openai:p"),
-        model="openai:m",
-        role_models={"judge": "openai:j"},
-        base_url="http://localhost",
-    )
-    names = options.model_names()
-    assert (names["planner"], names["judge"], names["simulator"]) == ("openai:p", "openai:j", "openai:m")
-    speakers = options.speakers()
-    assert speakers["simulator"] is speakers["validator"]
-    assert speakers["judge"].model_name == "j"
-    ground = Options(planner=Planner.parse("ground-truth"), model="openai:m", base_url="http://localhost")
-    assert "planner" not in ground.model_names()

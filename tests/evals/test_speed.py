@@ -12,7 +12,6 @@ from itertools import islice
 import pytest
 
 from evals.costing import against, beside, case, costs, shop, world_calls
-from evals.suites import speed
 from evals.suites.speed import Speed
 from gecko_graph.testing import drive
 from gecko_graph.tools import Toolkit
@@ -89,10 +88,6 @@ def test_arguments_that_python_takes_for_equal_are_asked_about_again():
     assert len(driven.asks) == 1
 
 
-def test_the_exponent_is_named_with_its_interval():
-    assert speed.slope([(10, 100), (100, 10_000), (1000, 1_000_000)]).startswith("2.00 [")
-
-
 def test_the_suite_measures_and_judges(run, tmp_path):
     only = ["calls: 1 kB*", "steps: 10", "steps: 30"]
     words = [word for each in only for word in ("--only", each)]
@@ -135,11 +130,6 @@ def test_a_call_on_the_database_looks_at_its_own_part_only(shared_data, count_st
     assert max(steps[6:]) < 3_000  # the first ones compile
     assert len(world_calls.measure(lambda: world_calls.on_database(path), count=9)["ms"]) == 9
     assert [step["outcome"]["status"] for step in world.log] == ["ok"] * 30
-
-
-def test_what_a_long_attempt_costs_is_told_apart_from_its_prompts():
-    told = costs.by_steps(3)
-    assert 0 < told["model_seconds"] < told["seconds"]
 
 
 @pytest.mark.skipif(not shop.tasks(), reason="the shop (../shared/repros/exact/shop) is not on this machine")

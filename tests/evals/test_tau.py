@@ -7,7 +7,7 @@ import json
 import pytest
 
 from evals.harness.options import read_jsonl
-from evals.suites.tau import RealCall, Tau, conversation_of, record_place, replay, spoil
+from evals.suites.tau import Tau, conversation_of, replay, spoil
 from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.models.recorded import RecordedModel
 from tests.evals.kept import read_summary
@@ -61,16 +61,3 @@ def test_a_wrong_refusal_is_noticed(conversations, airline):
     told = replay(conversation, airline, models={"validator": model}, context=CONTEXT.model_copy(update={"seed": 1}))
     assert len(told["refused"]) + len(told["differing"]) >= 1
     assert told["usage"]["validator"]["calls"] >= 1
-
-
-@pytest.mark.parametrize(
-    ("name", "args", "result", "place"),
-    [
-        ("get_user_details", {"user_id": "a"}, {"email": "e"}, ("users", "a")),
-        ("cancel_reservation", {"reservation_id": "R"}, {"reservation_id": "R", "user_id": "a"}, ("reservations", "R")),
-        ("calculate", {"expression": "1"}, 1.0, None),
-        ("send_certificate", {"user_id": "a"}, {"amount": 3}, None),
-    ],
-)
-def test_where_a_record_is_booked(name, args, result, place):
-    assert record_place(RealCall(name, args, ""), result) == place

@@ -1,44 +1,33 @@
-"""The suite `truth`: its parts on recorded turns, and how questions are read back."""
-
-from __future__ import annotations
+"""The suite `truth`: its figures on recorded turns."""
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from evals.truth.judging import MOST_QUESTIONS
-from evals.truth.questions import _known_by, _read_messages, read_questions, replaced
+from evals.truth.marks import find_lost, mark_tables, plant, read_toolkit, read_turns
+from evals.truth.questions import read_questions
+
+
+@pytest.fixture
+def folder(shared_data):
+    return shared_data
+
+
+def test_values_are_planted_by_seed_in_arguments_that_need_a_source(folder):
+    toolkit, turns = read_toolkit(folder), read_turns(folder)
+    planted = plant(turns, toolkit, most=20)
+    assert [each.value for each in planted] == [each.value for each in plant(turns, toolkit, most=20)]
+    assert [each.value for each in planted] != [each.value for each in plant(turns, toolkit, most=20, seed=1)]
+    assert find_lost(planted, toolkit) == []
+    assert planted[0].turn.attempt["steps"] != planted[0].steps()
+
+
+def test_all_that_the_suite_expects_of_the_marks_holds(folder):
+    tables, expected = mark_tables(folder, most=20)
+    assert len(tables) == 3
+    assert [each.text for each in expected if not each.holds] == []
 
 
 def test_of_the_recorded_questions_few_are_left(read_jsonl):
     questions = list(read_questions(read_jsonl("live_replies_3.jsonl.gz")))
     assert len(questions) == 64
     assert sum(bool(each.ask()) for each in questions) <= MOST_QUESTIONS
-
-
-def test_a_recorded_conversation_is_read_as_the_planner_had_it():
-    messages = [
-        {"role": "system", "content": "Today is 1 May 2026.\n\nCarry out the user's latest request with your tools."},
-        {"role": "user", "content": "Find a room."},
-        {"role": "assistant", "content": None, "tool_calls": []},
-        {"role": "tool", "content": '["R1"]', "tool_call_id": "a"},
-        {"role": "user", "content": "Book it.\n\n(A note, not from the user.) R9"},
-        {"role": "tool", "content": '{"error": "no"}', "tool_call_id": "b"},
-    ]
-    known = _read_messages(messages, "Book it.")
-    assert [type(each) for each in known["conversation"]] == [SystemMessage, HumanMessage, ToolMessage, HumanMessage]
-    assert [each.text for each in known["conversation"]][::3] == ["Today is 1 May 2026.", "Book it."]
-    assert [step["outcome"]["status"] for step in known["steps"]] == ["error"]
-
-
-def test_where_the_planner_is_not_kept_the_question_itself_is_read():
-    said = "user: Hi\n    there\nassistant: Yes?\ntool: 3"
-    text = f"<task-00>\nGo.\n</task-00>\n<conversation-0a>\n{said}\n</conversation-0a>"
-    known = _known_by(text, ['1. look({}) -> ok: {"n": 1}', "2. look({}) -> error: no"])
-    assert [type(each) for each in known["conversation"]] == [HumanMessage, AIMessage, ToolMessage, HumanMessage]
-    assert [step["outcome"]["result"] for step in known["steps"]] == [{"n": 1}]
-
-
-def test_a_twin_is_another_value():
-    assert replaced({"a": [1, {"b": 2}]}, "/a/1/b", 3) == {"a": [1, {"b": 3}]}
-    with pytest.raises(AssertionError, match="is the value itself"):
-        replaced({"a": 1}, "/a", 1)

@@ -9,7 +9,7 @@ import pytest
 
 from evals.harness.figures import Case, Record
 from evals.harness.options import Options
-from evals.suites.validation import Row, Rules, Validation, cause_of, summary_of
+from evals.suites.validation import Row, Rules, Validation, summary_of
 from gecko_graph.models.recorded import RecordedModel
 
 from .kept import read_summary
@@ -33,30 +33,6 @@ def row(*calls, underscored=False, functions=(HYPOT,), label="CORRECT", sublabel
 
 
 RULES = Rules()
-
-
-@pytest.mark.parametrize(("underscored", "known"), [(True, "math_hypot"), (False, "math.hypot")])
-def test_tools_have_the_names_that_the_model_saw(underscored, known):
-    other = {"math_hypot": "math.hypot", "math.hypot": "math_hypot"}[known]
-    assert RULES.against(row((known, {"x": 1}), underscored=underscored)) == []
-    (found,) = RULES.against(row((other, {"x": 1}), underscored=underscored))
-    assert found["path"] == ""
-
-
-@pytest.mark.parametrize(
-    ("rule", "value", "cause"),
-    [
-        ({"type": "string", "enum": ["Marble"]}, "marble", "another letter case than the enum's"),
-        ({"type": "string", "enum": ["Marble"]}, ["Marble"], "an array, where the enum lists single values"),
-        ({"type": "string", "enum": ["Marble"]}, "oak", "officially right, and not listed by the enum"),
-        ({"type": "integer"}, "dontcare", "is officially right, and the schema wants an integer"),
-    ],
-)
-def test_causes(rule, value, cause):
-    tool = {"name": "order", "parameters": {"type": "dict", "properties": {"kind": rule}}}
-    one = row(("order", {"kind": value}), functions=[tool])
-    found, *_ = RULES.against(one)
-    assert cause in cause_of(found, one.answer["calls"], one.tools)
 
 
 def test_a_slice_without_a_model(run, shared_data, tmp_path):
@@ -94,21 +70,6 @@ def records(*pairs):
 def test_a_broken_rule_is_noticed_and_a_model_is_not_blamed_on_the_rules(pairs, holds):
     told = summary_of(list(records(*pairs)), asked=True, all_asked=True)
     assert [each.holds for each in told.expectations] == holds
-
-
-def test_rates_are_of_their_own_kind():
-    some = list(records(("CORRECT", ""), ("CORRECT", "model"), ("VALUE", "model"), ("VALUE", ""), ("VALUE", "model")))
-    (name, valid, _, semantic), *_ = summary_of(some, asked=True, all_asked=True).figures[0].rows
-    assert (name, valid.hits, valid.n) == ("simple", 1, 2)
-    assert (semantic.hits, semantic.n) == (2, 3)
-    assert summary_of(some, asked=False, all_asked=False).figures[0].rows[0][3] == "not measured"
-
-
-def test_the_official_verdict_alone_stands_beside_the_table():
-    some = list(records(*[("CORRECT", "")] * 398, ("CORRECT_SCHEMA_VIOLATION", "rule"), ("CORRECT", "rule")))
-    note = summary_of(some, asked=False, all_asked=False).figures[0].note
-    assert "rules refuse 0.50 % [0.14, 1.80] of the right answers (2 of 400); 1 of them break their own schema" in note
-    assert "jsonschema on the same schemas" in note
 
 
 def with_model(monkeypatch, *replies):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 from evals.harness.figures import Case, Table, mean, rate
-from evals.harness.options import EvalError
 from evals.harness.suite import Expectation, Suite, Summary, by_group
 
 
@@ -60,29 +58,6 @@ class Tiny(Suite):
             table.add(group, small, mean(some, lambda record: record.values["square"]), len(some))
         small = rate(records, lambda record: record.values["small"])
         return Summary([table], [Expectation("three of four are small", small.value >= 0.75)], ["a note & more"])
-
-
-class Threaded(Tiny):
-    """A suite whose function is a plain one."""
-
-    name = "threaded"
-
-    def cases(self):
-        return (replace(case, tools="real") for case in super().cases())
-
-    def run_case(self, case):
-        if case.data in self.options.own.fail:
-            raise SystemExit("a library that leaves")
-        return {"small": True, "square": case.data}
-
-
-class Mistaken(Tiny):
-    """A suite that finds out late that the user made a mistake."""
-
-    name = "mistaken"
-
-    async def run_case(self, case):
-        raise EvalError("a package is missing: install it")
 
 
 class Talk(Suite):

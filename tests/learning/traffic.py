@@ -99,7 +99,7 @@ HOST = "https://shop.example"
 def files_to_learn_from() -> dict[str, str]:
     """What docs/learning.md begins with: a document without contracts, and what a browser has saved."""
     keep: list[str] = []
-    text = json.dumps(har(150, keep=keep, users=shop)).replace(keep[0], HOST)
+    text = json.dumps(har(100, keep=keep, users=shop)).replace(keep[0], HOST)
     return {"api.yaml": json.dumps({**bare_spec(), "servers": [{"url": HOST}]}), "traffic.har": text}
 
 

@@ -218,14 +218,6 @@ def test_a_chat_model_is_sampled():
     )
 
 
-def test_it_judges_as_any_decision_model():
-    chat = Sampled(replies=["yes", "no"] * 2, model_name="gpt-5-mini")
-    one = reply_of(ChatDecisionModel(chat, samples=4), *FORMS[2])
-    assert (one.value.p, one.value.unsure) == (0.5, True)
-    assert one.usage["calls"] == 1
-    assert one.usage["input_tokens"] == 12
-
-
 def test_what_is_no_chat_model_and_no_yes_or_no_is_refused():
     with pytest.raises(ModelError, match="expected a chat model, got Decider"):
         ChatDecisionModel(Decider())

@@ -106,13 +106,6 @@ def test_another_provider_must_give_a_chat_model(monkeypatch, init, words):
         chat_model("odd:name")
 
 
-def test_roles_without_a_model_of_their_own_share_one():
-    common, own = recorded(), recorded()
-    models = Models(common, judge=own)
-    assert models.get("judge") is own
-    assert models.get("planner") is models.get("validator") is common
-
-
 def test_one_name_is_built_once(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "mine")
     models = Models("openai:gpt-4o", judge="openai:gpt-4o", planner="openai:gpt-4.1")

@@ -67,14 +67,6 @@ def test_lines_keep_their_budget_and_the_last_one_is_always_told(lines, budget):
         assert told == "\n".join(lines)
 
 
-def test_a_step_says_call_and_result():
-    assert (
-        line_of(step("add_tray", {"name": "a"}, {"added": "a"}))(RESULT_CHARS)
-        == 'add_tray({"name": "a"}) -> ok: {"added": "a"}'
-    )
-    assert line_of(step(result="no tray", status="error"))(RESULT_CHARS) == 'look({}) -> error: "no tray"'
-
-
 def test_what_a_model_wrote_instead_of_arguments_or_a_name_is_cut():
     call = {"id": "1", "name": "fly\nnow" * 9_000, "args": {}, "malformed": "{" * 100_000}
     complaint = {"tool": call["name"], "path": "", "expected": "JSON", "got": "x", "source": "rule"}

@@ -89,6 +89,6 @@ BOMBS += ["<a-00000000>", "<a-00000000>{}</a-00000000>", "<a-00000000>[1]", "<a"
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_however_much_of_it_is_read_or_refused(bomb):
     with suppress(Unreadable):
-        assert find_json(bomb * (250_000 // len(bomb)))
+        assert find_json(bomb * (60_000 // len(bomb)))
     with suppress(Unreadable):
-        assert find_json("<think>" * 999 + bomb * 20_000 + '"}]')
+        assert find_json("<think>" * 999 + bomb * 5_000 + '"}]')

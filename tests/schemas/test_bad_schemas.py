@@ -121,11 +121,11 @@ def test_what_was_not_checked_is_never_turned_into_a_pass(few_checks, leaf):
 
 def test_a_long_array_is_checked_to_its_end():
     items = {"type": "array", "items": {"type": "integer"}}
-    long = list(range(60_000))
+    long = list(range(20_000))
     assert find_faults(items, [*long, 1]) == []
-    assert find_faults(items, [*long, "wrong"]) == ['/60000: expected an integer, got "wrong"']
+    assert find_faults(items, [*long, "wrong"]) == ['/20000: expected an integer, got "wrong"']
     (complaint,) = find_complaints(taking(items), {"x": [*long, "wrong"]})
-    assert complaint["path"] == "/x/60000"
+    assert complaint["path"] == "/x/20000"
 
 
 def test_work_grows_no_faster_than_the_value(count_steps):

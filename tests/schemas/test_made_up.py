@@ -213,14 +213,6 @@ def test_a_success_tells_of_no_error():
     assert made == {"ok": True, "failed": False, "state": "open"}
 
 
-def test_examples_and_defaults_are_used():
-    schema = obj(title={**TEXT, "examples": ["Tea"]}, size={**WHOLE, "default": 7}, flight_number={"example": "HAT001"})
-    one, other = (result("get_flight", schema, {"n": number}) for number in (1, 2))
-    assert (one["title"], one["size"]) == ("Tea", 7)
-    assert one["flight_number"].startswith("HAT")
-    assert one["flight_number"] != other["flight_number"]
-
-
 def test_examples_and_defaults_are_used_whatever_their_kind():
     schema = obj(
         running={"type": "boolean", "examples": [False]},

@@ -86,15 +86,6 @@ def test_a_body_that_is_no_plain_object_is_one_argument(schema):
     assert tool.binding.places == {"body": ("body", "")}
 
 
-def test_api_keys_of_security_schemes_are_no_arguments():
-    schemes = {"key": {"type": "apiKey", "in": "query", "name": "token"}}
-    tool = read_one(
-        {"parameters": [{"name": "Token", "in": "query"}, {"name": "q", "in": "query"}]},
-        components={"securitySchemes": schemes},
-    )
-    assert set(tool.parameters["properties"]) == {"q"}
-
-
 def test_read_only_is_no_argument_and_write_only_no_result():
     schema = {
         "type": "object",

@@ -70,12 +70,6 @@ def test_children_are_taken_by_their_names(version, discriminator, value, refuse
     assert is_refused(listed, {"body": [value]}) == refused
 
 
-def test_arguments_of_a_body_are_those_of_its_children_too():
-    toolkit = load(VEHICLE, **family({"propertyName": "kind"}))
-    assert [*toolkit["add"].parameters["properties"]] == ["kind", "name", "gears", "axles"]
-    assert is_refused(toolkit, {"kind": "Bike", "name": "a", "gears": 3, "wheels": 2})
-
-
 def test_a_childs_member_of_the_name_of_another_argument_is_no_argument_of_its_own():
     path = {"name": "gears", "in": "path", "required": True, "schema": {"type": "string"}}
     toolkit = load(VEHICLE, path="/v/{gears}", parameters=[path], **family({"propertyName": "kind"}))

@@ -134,21 +134,6 @@ def test_what_three_or_more_begin_with_is_left_out_and_nothing_else():
     assert strip_boilerplate(told) == ["Buy a thing.", "Sell a thing.", "Look.", *told[3:]]
 
 
-def test_tools_of_the_multi_turn_tasks_lose_their_noise(read_jsonl):
-    before = after = 0
-    for reply in read_jsonl("live_replies.jsonl.gz"):
-        said = reply["request"]["messages"][1]["content"]
-        if reply["role"] != "checklist" or "This tool belongs" not in said:
-            continue
-        section = said.split("\n<tools-")[1].split("\n</tools-")[0]
-        listed = [line.partition(": ") for line in section.splitlines()[1:]]
-        short = format_tools([ToolSpec(name=name, description=text) for name, _, text in listed])
-        assert all(name in short for name, _, _ in listed)
-        assert "This tool belongs" not in short
-        before, after = before + len(section), after + len(short)
-    assert 0 < after < before / 4
-
-
 def test_what_has_no_description_is_shown_with_method_and_path():
     tools = Toolkit.from_openapi({"openapi": "3.1.0", "paths": {"/pens/{id}": {"get": {"operationId": "a"}}}})
     assert tools.as_openai()[0]["function"]["description"] == "GET /pens/{id}"

@@ -82,7 +82,7 @@ def test_bfcl_and_tau_tools_survive(shared_data, read_jsonl):
     rows = read_jsonl("bfcl_tasks.jsonl.gz")
     single = {one["name"]: one for row in rows for one in row["functions"]}
     assert len(single) > 1000
-    for tools in (multiturn, tau["airline"], tau["retail"], list(single.values())):
+    for tools in (multiturn, tau["airline"], tau["retail"], list(single.values())[::8]):
         words = own_words(check(Toolkit.from_tools(tools)))
         assert words["binding"] == len(tools)
         assert words.get("parameters", 0) <= len(tools) / 4
@@ -279,7 +279,7 @@ SPECS = st.builds(
 )
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     st.lists(SPECS, max_size=3, unique_by=lambda one: one.name), st.sampled_from([{}, LETS]), st.sampled_from(["", "T"])
 )
@@ -287,7 +287,7 @@ def test_any_tools_survive(specs, lets, title):
     check(Toolkit(specs, lets=lets, title=title), validate=False)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(SCHEMAS, max_size=3), st.none() | SCHEMAS, st.sampled_from([None, "read", "write"]), EXAMPLES, JSON)
 def test_any_tools_are_written_as_a_validator_wants_them(parts, result, effect, examples, default):
     properties = {name: {**one, "default": default} for name, one in zip("abc", parts, strict=False)}

@@ -146,15 +146,6 @@ def test_header_injection_is_refused(value):
 OBJECT = {"type": "object", "properties": {"a": {}, "b": {}}}
 
 
-@given(
-    st.dictionaries(st.sampled_from(["a", "b"]), st.recursive(st.none() | st.integers() | TEXT, st.lists), min_size=1)
-)
-def test_a_json_body_is_what_was_given(args):
-    request = send(body(OBJECT), args, method="post")
-    assert json.loads(request.content) == args
-    assert request.headers["content-type"] == "application/json"
-
-
 @given(st.dictionaries(st.sampled_from(["a", "b"]), TEXT | st.lists(TEXT, min_size=1), min_size=1))
 def test_a_form_is_decoded_to_what_was_sent(args):
     request = send(body(OBJECT, media="application/x-www-form-urlencoded"), args, method="post")

@@ -199,7 +199,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_damaged_document_loads_or_names_the_place(shared_data, data):
     names = [
@@ -296,7 +296,7 @@ def references(value):
         yield from references(one)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_one_broken_reference_leaves_all_other_tools_as_they_are(shared_data, data):
     name = data.draw(st.sampled_from(["microcks_v1.15.yaml", "schemathesis_petstore_v3.yaml"]))

@@ -38,14 +38,13 @@ def test_every_operation_of_real_documents_is_read_back(shared_data):
             toolkit = Toolkit.from_openapi(path, server=BASE)
             operations = Operations(toolkit, BASE)
             for tool in toolkit:
-                for seed in range(2):
-                    with suppress(Impossible, CannotSend):
-                        args = make_value(tool.parameters, seed=seed, key=tool.name)
-                        request = build_request(tool, BASE, args, extra={})
-                        found, again = operations.read(request)
-                        assert (found.name, kept(tool, again)) == (tool.name, kept(tool, args)), (path, request.url)
-                        seen += 1
-    assert seen > 500
+                with suppress(Impossible, CannotSend):
+                    args = make_value(tool.parameters, seed=0, key=tool.name)
+                    request = build_request(tool, BASE, args, extra={})
+                    found, again = operations.read(request)
+                    assert (found.name, kept(tool, again)) == (tool.name, kept(tool, args)), (path, request.url)
+                    seen += 1
+    assert seen > 250
 
 
 FORM = {

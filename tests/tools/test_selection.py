@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gecko_graph import World
 from gecko_graph.context import GeckoContext
@@ -59,13 +57,6 @@ def test_tools_are_chosen_in_their_order(chosen, names):
 def test_what_matches_nothing_is_an_error_with_near_names(chosen, message):
     with pytest.raises(ToolkitError, match=message):
         GITHUB.select(**chosen)
-
-
-@given(st.sets(st.sampled_from(GITHUB.names), min_size=1))
-def test_names_choose_exactly_themselves(names):
-    chosen = GITHUB.select(names=names)
-    assert {*chosen.names} == names
-    assert chosen.select(names=names).names == chosen.names
 
 
 # too many ------------------------------------------------------------------------------------------------------------

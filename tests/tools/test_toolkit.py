@@ -57,15 +57,6 @@ def test_opening_reads_and_nothing_else():
         toolkit.open(["look"])
 
 
-def test_names_for_providers_lead_back():
-    toolkit = Toolkit([read("math.hypot"), read("math_hypot"), read("über größe"), read("x" * 70)])
-    given_names = [one["function"]["name"] for one in toolkit.as_openai()]
-    assert given_names[:3] == ["math_hypot_2", "math_hypot", "ber_gr_e"]
-    assert [toolkit.resolve(name) for name in given_names] == list(toolkit.names)
-    assert toolkit.resolve("math.hypot") == "math.hypot"
-    assert toolkit.resolve("unknown") == "unknown"
-
-
 def test_state_keys_come_from_contracts():
     contracts = {
         "a": {"requires": [{"check": "state.tree.x == 1", "error": "no"}]},

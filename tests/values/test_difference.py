@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from gecko_graph.errors import PatchConflict
 from gecko_graph.values.difference import MANY, json_equal, make_patch, net_changes
 from gecko_graph.values.patch import apply_patch, overlap, tokens
-from gecko_graph.values.places import pointer
 from tests.values.any_patch import CONTAINERS, JSON, applied, patches
 
 
@@ -31,7 +30,7 @@ def test_types_count(a, b):
     assert json_equal(apply_patch({"x": a}, make_patch({"x": a}, {"x": b})), {"x": b})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(JSON, JSON)
 @example([0, 1, 2, 3], [0, 2, 3, 4])
 @example({"a": 1, "b": True}, {"a": 1.0, "b": 1})
@@ -45,7 +44,7 @@ def test_applying_the_difference_gives_the_other(before, after):
     assert (patch == []) == json_equal(before, after)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 5), max_size=30), st.lists(st.integers(0, 5), max_size=30))
 def test_difference_of_lists(before, after):
     patch = make_patch(before, after)
@@ -112,14 +111,6 @@ def test_old_values_are_true_and_only_equal_states_have_no_changes(before, after
             assert json_equal(at(before, change.path), change.old)
         if change.kind == "replace":
             assert not json_equal(change.old, change.new)
-
-
-@given(st.dictionaries(st.text(max_size=2), JSON, max_size=4), st.dictionaries(st.text(max_size=2), JSON, max_size=4))
-def test_whatever_is_gone_from_an_object_is_removed_by_name(before, after):
-    removed = {change.path for change in net_changes(before, after) if change.kind == "remove"}
-    assert {pointer([key]) for key in before.keys() - after.keys()} <= removed
-    added = {change.path for change in net_changes(before, after) if change.kind == "add"}
-    assert {pointer([key]) for key in after.keys() - before.keys()} <= added
 
 
 @given(st.integers(1, 60), st.data())
@@ -189,7 +180,7 @@ def operation(words):
     return {"op": name, "path": paths[-1], "value": 0} | ({"from": paths[0]} if len(paths) == 2 else {})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_patches_that_do_not_overlap_commute(data):
     document = data.draw(CONTAINERS)

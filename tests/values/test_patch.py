@@ -80,22 +80,6 @@ def test_garbage_is_a_conflict(patch):
     assert document == {"a": 1}
 
 
-@pytest.mark.parametrize(
-    ("patch", "words"),
-    [
-        ([{"op": "test", "path": "/a", "value": 1}, {"op": "remove", "path": "/b/c"}],
-         ["operation 1", "remove /b/c", '"b"']),
-        ([{"op": "move", "from": "/a", "path": "/a/x"}], ["operation 0", "move /a /a/x", "into itself"]),
-        ([{"op": "replace", "path": "/l/2", "value": 0}], ['"2"', "list of 2"]),
-        ([{"op": "add", "path": "/x"}], ['"value" is missing']),
-    ],
-)  # fmt: skip
-def test_a_conflict_says_which_operation_and_why(patch, words):
-    with pytest.raises(PatchConflict) as conflict:
-        apply_patch({"a": 1, "l": [1, 2]}, patch)
-    assert all(word in str(conflict.value) for word in words), str(conflict.value)
-
-
 # --- properties ---
 
 
@@ -105,7 +89,7 @@ SOUND_ORACLE = tuple(map(int, jsonpatch.__version__.split(".")[:2])) >= (1, 47)
 
 
 @pytest.mark.skipif(not SOUND_ORACLE, reason="jsonpatch before 1.47 departs from RFC 6902")
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(cases())
 @example(({"a": [1]}, [{"op": "copy", "from": "", "path": "/b"}, {"op": "add", "path": "/b/a/-", "value": 2}]))
 def test_agrees_with_the_oracle(case):
@@ -114,7 +98,7 @@ def test_agrees_with_the_oracle(case):
     assert result is expected or json_equal(result, expected)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(cases())
 def test_neither_document_nor_patch_is_changed(case):
     document, patch = case
@@ -130,17 +114,6 @@ def test_neither_document_nor_patch_is_changed(case):
         assert json_equal(patch, kept_patch)
 
 
-@settings(max_examples=80, deadline=None)
-@given(st.data())
-def test_whole_patch_is_its_operations_one_by_one(data):
-    document, patch = data.draw(cases())
-    result = document
-    for operation in patch:
-        result = applied(result, [operation]) if result is not PatchConflict else result
-    whole = applied(document, patch)
-    assert whole is result or json_equal(whole, result)
-
-
 @st.composite
 def histories(draw):
     """A state and a run of patches of which each applies to what the last one left."""
@@ -154,7 +127,7 @@ def histories(draw):
     return start, run, state
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(histories(), st.data())
 def test_folding_does_not_depend_on_the_batches(history, data):
     start, run, end = history

@@ -221,14 +221,6 @@ def test_a_long_text_is_cut_in_the_middle(reader):
 # --- words ---
 
 
-@settings(max_examples=50, deadline=None)
-@given(st.lists(JSON, max_size=3))
-def test_words_of_anything(parts):
-    words = focus_words(*parts)
-    assert all(word and word == word.lower() for word in words)
-    assert words == focus_words(*parts)
-
-
 MISSING = object()
 
 
