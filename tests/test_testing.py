@@ -6,12 +6,12 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from gecko_graph.context import GeckoContext
-from gecko_graph.models.ask import Ask, FunctionCall, PlannerAsk, Reply, Where
+from gecko_graph.models.ask import Ask, FunctionCall, PlannerAsk, QuestionId, Reply
 from gecko_graph.models.roles import SemanticVerdict
 from gecko_graph.testing import drive, failing, recorded
 
-ASK = Ask("validator", {}, SemanticVerdict, Where())
-PLAN = PlannerAsk([HumanMessage("hi")], [], Where())
+ASK = Ask("validator", {}, SemanticVerdict, QuestionId())
+PLAN = PlannerAsk([HumanMessage("hi")], [], QuestionId())
 
 
 def node(state, scope):

@@ -20,7 +20,7 @@ from langchain_core.messages import AnyMessage
 from gecko_graph import GeckoContext, Models, Toolkit, World
 from gecko_graph.middleware.pending import build_preview
 from gecko_graph.models.answer import AT_ONCE, answer, finish
-from gecko_graph.models.ask import Ask, Where
+from gecko_graph.models.ask import Ask, QuestionId
 from gecko_graph.models.formatting import format_json
 from gecko_graph.models.memory import recall_calls
 from gecko_graph.models.roles import RiskReply
@@ -82,7 +82,7 @@ class RiskGate:
         """Return a write's probabilities by error rate; for every eighth write also the size of the model's input."""
         shown = self._look(call, world, messages) if int(digest(seed)[:4], 16) % EVERY == 0 else None
         bare = dict.fromkeys(("policy", *EVIDENCE), "") | {"task": "", "call": format_json(call, budget=CALL_CHARS)}
-        asks = [Ask("risk", bare, RiskReply, Where()), *(shown[:1] if shown else ())]
+        asks = [Ask("risk", bare, RiskReply, QuestionId()), *(shown[:1] if shown else ())]
         judged: JsonObject = {"p": {str(errs): _draw(asks, is_wrong, errs, f"{seed} {errs}") for errs in ERRORS}}
         if shown:
             judged |= {"shown": {key: len(shown[0].variables[key]) for key in EVIDENCE}, "undo": shown[1]}

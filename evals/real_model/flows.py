@@ -16,7 +16,7 @@ from langchain_core.language_models import BaseChatModel
 from gecko_graph import ChatDecisionModel, GeckoContext, Models, Scenario, Tool, Toolkit, create_gecko, create_toolgate
 from gecko_graph.conversation.graph import create_conversation
 from gecko_graph.models.answer import answer
-from gecko_graph.models.ask import Ask, Where
+from gecko_graph.models.ask import Ask, QuestionId
 from gecko_graph.models.decisions import ROLES as DECIDED
 from gecko_graph.models.prompts import variables_of
 from gecko_graph.models.roles import REPLIES
@@ -104,7 +104,7 @@ def ask_role(turn: Turn, *, models: Models | None = None, ids: tuple[str, ...] =
     role = next(each for each in ROLES if each == turn.name.split()[0])
     variables = {name: VALUES.get(name, TASK) for name in variables_of(role)}
     ids = ids or (("item-1",) if role == "judge" else ())
-    asks = [Ask(role, variables, reply, Where(), ids=ids) for reply in REPLIES[role]]
+    asks = [Ask(role, variables, reply, QuestionId(), ids=ids) for reply in REPLIES[role]]
     return {"end": ", ".join("read" if each.value else "a reason" for each in answer(asks, models or turn.models))}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage
 
-from ..models.ask import AnyAsk, FunctionCall, PlannerAsk, Reply, Where
+from ..models.ask import AnyAsk, FunctionCall, PlannerAsk, QuestionId, Reply
 from ..models.conversation import build_call_messages, build_conversation, merge_neighbours
 from ..models.formatting import cut, text_of
 from ..models.memory import NAME, recall_calls, remember_calls
@@ -116,7 +116,7 @@ def ask_answer(state: AgentState, scope: NodeScope, prompts: Prompts, facts: Seq
     seen = build_conversation(prompt.system, conversation, budget=CONVERSATION_VIEWS * budget)
     made = build_call_messages(state["steps"], task=task, budget=budget)
     messages = merge_neighbours([*seen, *made, HumanMessage(prompt.user)])
-    return PlannerAsk(messages=messages, tools=[], where=Where(turn=state["turn"] - 1, attempt=0))
+    return PlannerAsk(messages=messages, tools=[], where=QuestionId(turn=state["turn"] - 1, attempt=0))
 
 
 def execution_of(state: AgentState, toolkit: Toolkit) -> Execution:

@@ -19,7 +19,7 @@ from .clauses import as_doubt
 from .language.examine import ANY, AnyShape, Plain, of_schema
 from .language.expression import Location, Missing, Origin, Scope, raise_error
 from .language.sandbox import Fault
-from .run import BASE, Admissibility, CheckedClauses, ContractRun, Shared, part_of, partly_shown
+from .run import BASE, Admissibility, CheckedClauses, ContractRun, Shared, partly_shown, subtree
 
 _ANSWERED = ("effects", "returns", "evidence")
 
@@ -291,7 +291,7 @@ class Contract:
 
     def _names(self, state: Json, now: str | None, calls: Sequence[JsonObject]) -> JsonObject:
         no_clock = "now (the state has no clock: a text under `now` or `runtime_state.now`)"
-        here = part_of(state, self._parts.at)
+        here = subtree(state, self._parts.at)
         known = {"before": here, "now": Missing(no_clock) if now is None else now, "state": here}
         return {**known, "calls": list(calls), "facts": self._known(calls)} if self.reads_calls else known
 

@@ -14,7 +14,7 @@ from .language.examine import ANY, AnyShape
 from .language.expression import Location, Origin, Scope, raise_error
 from .language.syntax import StatePath
 from .lets import LazyLets, Lets, find_used_lets, load_lets
-from .run import BASE, part_of, read_mount
+from .run import BASE, read_mount, subtree
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -79,7 +79,7 @@ class Invariant:
 
     def is_touched(self, before: Json, after: Json) -> bool:
         """Return whether a change may affect its value: not if the states share all that it reads."""
-        old, new = part_of(before, self._at), part_of(after, self._at)
+        old, new = subtree(before, self._at), subtree(after, self._at)
         return self._paths is None or not all(is_shared(old, new, path) for path in self._paths)
 
     def violation(self, before: Json, after: Json) -> str | None:
@@ -88,7 +88,7 @@ class Invariant:
         Raises:
             EvaluationFailed: It cannot be evaluated on this state.
         """
-        scope = Scope({"state": part_of(after, self._at), "before": part_of(before, self._at)})
+        scope = Scope({"state": subtree(after, self._at), "before": subtree(before, self._at)})
         LazyLets(self._lets, scope)
         return self._clause.error_text(scope) if self._clause.fails(scope) else None
 

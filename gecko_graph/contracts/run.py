@@ -309,7 +309,7 @@ class ContractRun:
         A postcondition that cannot be evaluated counts as violated.
         """
         found: list[Violation] = []
-        scope = self._begin(part_of(after, self._parts.at), result=result) if self._parts.ensures else self._scope
+        scope = self._begin(subtree(after, self._parts.at), result=result) if self._parts.ensures else self._scope
         for clause in self._parts.ensures:
             try:
                 if clause.fails(scope.start()):
@@ -382,14 +382,14 @@ def read_mount(at: Any, place: Location) -> tuple[str, ...]:
 
 def partly_shown(state: Json, at: tuple[str, ...] = ()) -> dict[str, list[JsonObject]]:
     """Return the partly shown collections below `at`, each with the common values of its parts."""
-    marks = part_of(state, (RUNTIME, SHOWN))
+    marks = subtree(state, (RUNTIME, SHOWN))
     if not marks or not isinstance(marks, dict):
         return {}
     above = pointer(at)
     return {tokens(path)[-1]: parts for path, parts in marks.items() if path.rpartition("/")[0] == above}
 
 
-def part_of(state: Json, at: tuple[str, ...]) -> Json:
+def subtree(state: Json, at: tuple[str, ...]) -> Json:
     """Return the value below these keys of the task state; {} if there is none."""
     for key in at:
         state = state.get(key, {}) if isinstance(state, dict) else {}

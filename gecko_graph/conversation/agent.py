@@ -14,7 +14,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tools import BaseTool
 
 from ..errors import GeckoError
-from ..models.ask import AnyAsk, FunctionCall, PlannerAsk, Reply, Where
+from ..models.ask import AnyAsk, FunctionCall, PlannerAsk, QuestionId, Reply
 from ..models.client import find_model
 from ..models.conversation import read_message, sanitize_message
 from ..models.factory import ModelLike, Models, chat_model
@@ -63,7 +63,7 @@ def model_agent(
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Ask a chat model for its next message, with the toolkit's tools bound."""
     view: list[BaseMessage] = [*select_view(state["messages"], "agent")]
-    where = Where(attempt=1, question=state.get("asked", {}).get("planner", 0))
+    where = QuestionId(attempt=1, question=state.get("asked", {}).get("planner", 0))
     (reply,) = yield [PlannerAsk(messages=view, tools=list(tools), where=where)]
     if not isinstance(reply.value, AIMessage):
         return {"end": "agent_failed", "reason": f"the agent did not answer: {reply.failure}"}

@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage, ToolMessage
 
-from ..models.ask import AnyAsk, Ask, Reply, Where
+from ..models.ask import AnyAsk, Ask, QuestionId, Reply
 from ..models.formatting import format_conversation, text_of
 from ..models.node import NodeScope
 from ..models.roles import AuditReply, ClaimReply
@@ -77,7 +77,7 @@ def score(
     if scope.has_model("auditor"):
         shown = format_conversation(select_view(state["messages"], "user"), budget=CONVERSATION_CHARS)
         variables = {**describe_user(spec), "conversation": shown}
-        (reply,) = yield [Ask("auditor", variables, AuditReply, Where())]
+        (reply,) = yield [Ask("auditor", variables, AuditReply, QuestionId())]
         result["usage"] = add_usage(result["usage"], {"auditor": reply.usage})
         if isinstance(reply.value, AuditReply):
             result["audit"] = reply.value.model_dump()
@@ -135,7 +135,7 @@ def ask_claim(claim: JsonObject, cell: JsonObject) -> Ask:
     ((kind, text),) = claim.items()
     variables = {"claim": f"{kind}: {text}", "answer": cell["answer"], "asked": "\n".join(cell["asked"])}
     variables |= {"now": cell["now"], "policy": cell["policy"]}
-    return Ask("claim_judge", variables, ClaimReply, Where())
+    return Ask("claim_judge", variables, ClaimReply, QuestionId())
 
 
 def find_status(found: Score, end: End, leaks: Sequence[Leak]) -> Status:

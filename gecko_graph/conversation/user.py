@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from ..context import GeckoContext
 from ..errors import GeckoError
-from ..models.ask import AnyAsk, PlannerAsk, Reply, Where
+from ..models.ask import AnyAsk, PlannerAsk, QuestionId, Reply
 from ..models.conversation import merge_neighbours
 from ..models.factory import ModelLike
 from ..models.formatting import cut, text_of
@@ -162,7 +162,7 @@ def ask_user(state: ConversationState, spec: UserEntry, prompts: Prompts) -> Pla
     prompt = prompts.render("user", {**describe_user(spec), "demonstration": manner})
     talk = _swap_sides(state.get("messages", []))
     messages = merge_neighbours([SystemMessage(prompt.system), HumanMessage(prompt.user), *talk])
-    where = Where(question=state.get("asked", {}).get("user", 0))
+    where = QuestionId(question=state.get("asked", {}).get("user", 0))
     return PlannerAsk(messages=messages, tools=[END_TOOL] if talk else [], where=where, role="user")
 
 

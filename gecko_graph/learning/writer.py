@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 from ..contracts.contract import Contract
 from ..contracts.language.things import marks_of
-from ..contracts.run import part_of
+from ..contracts.run import subtree
 from ..errors import ContractError
-from ..models.ask import Ask, Reply, Where
+from ..models.ask import Ask, QuestionId, Reply
 from ..models.formatting import cut
 from ..models.prompts import Prompts
 from ..models.recorded import CHARS_A_TOKEN
@@ -124,7 +124,7 @@ class ContractDraft:
             "mined": cut(json.dumps(mask_values(self.mined), ensure_ascii=False), budget=MINED_CHARS),
             "counter": "\n".join(self.counter[:COUNTER]),
         }
-        return Ask("contract_writer", variables, WrittenContract, Where(question=number))
+        return Ask("contract_writer", variables, WrittenContract, QuestionId(question=number))
 
     def take(self, reply: Reply) -> None:
         """Test a reply on the rows; an unusable reply changes nothing."""
@@ -220,7 +220,7 @@ def _documented_errors(tool: ToolSpec) -> list[str]:
 def _marked(state: JsonObject | None, places: Collection[str]) -> JsonObject | None:
     """Return a state in which values that a write may have changed after a read are marked as not known any more."""
     for way in [[place] for place in places] + [tokens(place) for place in marks_of(state or {})]:
-        things = part_of(state, tuple(way))
+        things = subtree(state, tuple(way))
         if state and things and isinstance(things, dict):
             known: Json = {key: FORGOTTEN if thing == {} else thing for key, thing in things.items()}
             state = apply_patch(state, [{"op": "replace", "path": pointer(way), "value": known}])

@@ -17,7 +17,7 @@ from .usage import no_usage
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class QuestionId:
     """The place of a question in a run, by which recorded replies are found.
 
     Args:
@@ -42,7 +42,7 @@ class Ask:
     role: Role
     variables: Mapping[str, str]
     reply: type[BaseModel]
-    where: Where
+    where: QuestionId
     schema: JsonObject | None = None
     ids: tuple[str, ...] = ()
     band: tuple[float, float] = BAND
@@ -57,7 +57,7 @@ class PlannerAsk:
 
     messages: list[BaseMessage]
     tools: list[JsonObject]
-    where: Where
+    where: QuestionId
     role: Role = "planner"
     uncached: bool = False
 

@@ -271,10 +271,10 @@ def _weigh_word(outline: Outline, word: str, weight: float) -> None:
     length = min(max(len(word), 2), 10) / 5
     for kind, places in kinds.items():
         spread = len(places) if kind == "field" else 1 + log2(len(places))
-        _mark(outline, places, weight * (max(length, 1.0) if kind == "name" else length) / spread)
+        _add_weight(outline, places, weight * (max(length, 1.0) if kind == "name" else length) / spread)
 
 
-def _mark(outline: Outline, places: Sequence[Occurrence], weight: float) -> None:
+def _add_weight(outline: Outline, places: Sequence[Occurrence], weight: float) -> None:
     """Add weights; repeated matches of a word in one container count once."""
     best: dict[int, float] = defaultdict(float)
     for place in places:
@@ -315,8 +315,8 @@ def _follow(outline: Outline, reference: str, weight: float) -> None:
     if len(places) <= _ALONE:
         keys = [place for place in places if place.in_key]
         values = [place for place in places if not place.in_key]
-        _mark(outline, keys, 0.75 * weight / (1 + log2(len(keys) or 1)))
-        _mark(outline, values, 0.2 * weight / (1 + log2(len(values) or 1)))
+        _add_weight(outline, keys, 0.75 * weight / (1 + log2(len(keys) or 1)))
+        _add_weight(outline, values, 0.2 * weight / (1 + log2(len(values) or 1)))
 
 
 def _relevance(node: Container, near: set[int]) -> float:

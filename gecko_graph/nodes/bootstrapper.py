@@ -13,7 +13,7 @@ from langgraph.types import Overwrite
 from ..context import GeckoContext
 from ..errors import StateError
 from ..events import event
-from ..models.ask import AnyAsk, Ask, Reply, Where
+from ..models.ask import AnyAsk, Ask, QuestionId, Reply
 from ..models.focus import focus_words
 from ..models.formatting import (
     cut,
@@ -162,7 +162,7 @@ def find_words(
     budget = scope.context.view_chars
     conversation = format_conversation(earlier(state["messages"]), budget=budget // 4)
     variables = {"task": cut(task, budget=budget), "conversation": conversation}
-    where = Where(turn=human_turns(state["messages"]) - 1, attempt=0, question=0)
+    where = QuestionId(turn=human_turns(state["messages"]) - 1, attempt=0, question=0)
     (reply,) = yield [Ask("searcher", variables, SearchWords, where)]
     return reply.value.words if isinstance(reply.value, SearchWords) else ""
 
@@ -280,7 +280,7 @@ def build_ask(state: GeckoState, task: str, toolkit: Toolkit, context: GeckoCont
             "problems": "",
         },
         reply=InitialState,
-        where=Where(turn=human_turns(messages) - 1, attempt=0, question=0),
+        where=QuestionId(turn=human_turns(messages) - 1, attempt=0, question=0),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from ..events import event
-from ..models.ask import Ask, Reply, Where
+from ..models.ask import Ask, QuestionId, Reply
 from ..models.focus import focus_words
 from ..models.formatting import cut, format_conversation, format_policy, format_steps, text_of
 from ..models.node import NodeScope
@@ -59,7 +59,7 @@ def build_ask(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) ->
             "real": format_steps(real, budget=budget // 2) if real else "",
         },
         reply=Checklist,
-        where=Where(turn=human_turns(messages) - 1, attempt=0, question=0),
+        where=QuestionId(turn=human_turns(messages) - 1, attempt=0, question=0),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from langchain_core.messages import AnyMessage
 
 from ..events import event
-from ..models.ask import Ask, Reply, Where
+from ..models.ask import Ask, QuestionId, Reply
 from ..models.focus import focus_words
 from ..models.formatting import cut, format_answer, format_change, format_conversation, format_policy, format_steps
 from ..models.memory import open_rules, recall_calls
@@ -221,7 +221,7 @@ def build_ask(evidence: Evidence, scope: NodeScope, *, toolkit: Iterable[ToolSpe
             "state": view_named(evidence.after, focus=words, named=focus_words(descriptions), budgets=rooms),
         },
         reply=Judgement,
-        where=Where(turn=human_turns(messages) - 1, attempt=attempt["number"], question=question),
+        where=QuestionId(turn=human_turns(messages) - 1, attempt=attempt["number"], question=question),
         ids=tuple(item["id"] for item in evidence.items if item["id"] not in evidence.ruled),
         band=scope.context.band,
     )

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from ..context import GeckoContext
 from ..errors import ModelError
 from ..events import event
-from ..models.ask import AnyAsk, PlannerAsk, Reply, Where
+from ..models.ask import AnyAsk, PlannerAsk, QuestionId, Reply
 from ..models.conversation import build_conversation, merge_neighbours, replace_calls
 from ..models.focus import focus_words
 from ..models.formatting import cut, text_of
@@ -80,7 +80,7 @@ def planner(
     search = None if shown is None else search
     # the trace has one message a step and a search, one with earlier calls, and those of the planner
     step = len(trace) - len(steps) - bool(state.get("replayed")) - searches
-    where = Where(turn=state["turn"], attempt=state["number"], question=step)
+    where = QuestionId(turn=state["turn"], attempt=state["number"], question=step)
     given = search.bind(shown or (), searches) if search else tools
     bound, note = bind_tools(state, scope.context, given, resolve, pick_tools(gated, shown))
     noted = {"gate_note": note} if note != state.get("gate_note", "") else {}

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from ..context import GeckoContext
-from ..models.ask import Ask, Reply, Where
+from ..models.ask import Ask, QuestionId, Reply
 from ..models.formatting import cut, format_json, format_policy, text_of
 from ..models.roles import RiskReply
 from ..state import JsonObject, Origins, Step
@@ -48,7 +48,7 @@ def judge_risks(
             "undo": "\n".join(known_of["undo"]),
             "origins": cut("\n".join(rests), budget=budget),
         }
-        where = Where(turn=human_turns(messages) - 1, question=len(known) + len(asks))
+        where = QuestionId(turn=human_turns(messages) - 1, question=len(known) + len(asks))
         asks[call["id"]] = Ask("risk", shown, RiskReply, where, band=context.band)
     keys = {id_: digest([*ask.variables.items()]) for id_, ask in asks.items()}
     open_ = {key: asks[id_] for id_, key in keys.items() if key not in known}

@@ -15,7 +15,7 @@ from ..context import GeckoContext
 from ..contracts.run import Admissibility
 from ..errors import StateError
 from ..events import event
-from ..models.ask import AnyAsk, Ask, PlannerAsk, Reply, Where
+from ..models.ask import AnyAsk, Ask, PlannerAsk, QuestionId, Reply
 from ..models.conversation import (
     build_call_messages,
     build_conversation,
@@ -120,9 +120,9 @@ def reasoner(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, gated: 
     return {"need": need}
 
 
-def where_of(state: ForwardState, role: Role) -> Where:
+def where_of(state: ForwardState, role: Role) -> QuestionId:
     """Return the turn, attempt and number of the next question to a role."""
-    return Where(turn=state["turn"], attempt=state["number"], question=state.get("asked", {}).get(role, 0))
+    return QuestionId(turn=state["turn"], attempt=state["number"], question=state.get("asked", {}).get(role, 0))
 
 
 def reranker(

@@ -19,7 +19,7 @@ from jsonschema import Draft202012Validator, FormatChecker, SchemaError
 
 from ..errors import ToolkitError
 from ..models import roles
-from ..models.ask import Ask, Reply, Where
+from ..models.ask import Ask, QuestionId, Reply
 from ..models.focus import split_term
 from ..models.formatting import cut, one_line
 from ..models.view import view
@@ -245,7 +245,7 @@ def convert(toolkit: Toolkit) -> Conversion:
             "converter",
             {"tool": describe_tool(tool)},
             CheckedToolSchema if tool.result is None else ToolEffect,
-            Where(question=number),
+            QuestionId(question=number),
         )
         for number, tool in enumerate(open_tools)
     ]

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import GeckoError, install
 from ..models.answer import answer
-from ..models.ask import Ask, Where
+from ..models.ask import Ask, QuestionId
 from ..models.factory import Models
 from ..models.formatting import format_json
 from ..models.roles import VariantReply
@@ -54,7 +54,7 @@ def write_variants(
 
     def write() -> Iterator[JsonObject]:
         for number, error in enumerate(errors):
-            asks = [_ask(error, at, Where(turn, 0, number * each + at)) for at in range(each)]
+            asks = [_ask(error, at, QuestionId(turn, 0, number * each + at)) for at in range(each)]
             replies = [reply.value for reply in answer(asks, models)]
             rows = [row for at, reply in enumerate(replies) if (row := _read(error, reply, at, turn))]
             counts.update(written=len(rows), unreadable=each - len(rows))
@@ -65,7 +65,7 @@ def write_variants(
     return counts
 
 
-def _ask(error: Mapping[str, Any], at: int, where: Where) -> Ask:
+def _ask(error: Mapping[str, Any], at: int, where: QuestionId) -> Ask:
     verdict = error["verdict"]
     variables = {
         **describe_row(error),

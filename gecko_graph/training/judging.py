@@ -11,7 +11,7 @@ from ..create import create_gecko
 from ..errors import GeckoError, RunFailure
 from ..graph import Gecko
 from ..models.answer import answer
-from ..models.ask import Ask, Where
+from ..models.ask import Ask, QuestionId
 from ..models.cache import of_item
 from ..models.factory import Models
 from ..models.formatting import cut, format_conversation, format_json
@@ -52,7 +52,7 @@ class Judge:
 
     def decide(self, items: Sequence[Item]) -> list[Item]:
         read = [(item.at, [json.loads(text) for _, _, text in item.rows]) for item in items]
-        rows = [(row, Where(0, number, at - 1)) for at, some in read for number, row in enumerate(some)]
+        rows = [(row, QuestionId(0, number, at - 1)) for at, some in read for number, row in enumerate(some)]
         open_ = [(row, where) for row, where in rows if self._is_asked(row)]
         asks = [self._ask(row, where) for row, where in open_]
         for (row, _), reply in zip(open_, answer(asks, self._models), strict=True):
@@ -73,7 +73,7 @@ class Judge:
         has_met = "goal" in row and verdict["by"] == "world"
         return verdict["status"] != "drop" and not has_met and self._models.has("label_judge")
 
-    def _ask(self, row: Mapping[str, Any], where: Where) -> Ask:
+    def _ask(self, row: Mapping[str, Any], where: QuestionId) -> Ask:
         doubts = [f"{each['path']}: {each['message']}" for each in row["verdict"]["reasons"]]
         label = describe_step(row["label"], row.get("text", ""))
         return ask_label(row, {"label": label}, where, cut("\n".join(doubts), budget=_LABEL))
@@ -119,7 +119,7 @@ def describe_row(row: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def ask_label(row: Mapping[str, Any], candidates: Mapping[str, str], where: Where, doubts: str = "") -> Ask:
+def ask_label(row: Mapping[str, Any], candidates: Mapping[str, str], where: QuestionId, doubts: str = "") -> Ask:
     """Return the question whether candidates for a row's next step are right, keyed by candidate id."""
     steps = "\n".join(f"{id_}: {step}" for id_, step in candidates.items())
     shown = {**describe_row(row), "candidates": steps, "doubts": doubts}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..models.answer import answer
-from ..models.ask import Ask, Where
+from ..models.ask import Ask, QuestionId
 from ..models.factory import Models
 from ..state import JsonObject
 from ..values.digest import digest
@@ -130,7 +130,7 @@ class Pairs:
         """Return the question in both orders, to detect a preference for a position."""
         steps = describe_step(sample["label"], sample.get("text", "")), describe_step(output["calls"], output["text"])
         return [
-            ask_label(sample, dict(zip(_BOTH, both, strict=True)), Where(self._turn, 0, at))
+            ask_label(sample, dict(zip(_BOTH, both, strict=True)), QuestionId(self._turn, 0, at))
             for at, both in enumerate((steps, steps[::-1]), 2 * number)
         ]
 

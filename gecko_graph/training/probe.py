@@ -18,7 +18,7 @@ from typing_extensions import TypedDict
 from ..errors import GeckoError
 from ..masking import mask
 from ..models.answer import answer
-from ..models.ask import PlannerAsk, Where
+from ..models.ask import PlannerAsk, QuestionId
 from ..models.client import bind_within
 from ..models.factory import Models, chat_model
 from ..state import JsonObject
@@ -233,7 +233,9 @@ def ask_policy(
     def ask() -> Iterator[JsonObject]:
         left = enumerate(samples)
         while some := list(islice(left, AT_ONCE)):
-            asks = [PlannerAsk([*to_langchain(one["messages"])], one["tools"], Where(question=at)) for at, one in some]
+            asks = [
+                PlannerAsk([*to_langchain(one["messages"])], one["tools"], QuestionId(question=at)) for at, one in some
+            ]
             for (at, one), reply in zip(some, answer(asks, policy), strict=True):
                 if not isinstance(reply.value, AIMessage):
                     raise GeckoError(

@@ -75,7 +75,7 @@ class Shards:
         """Return which of some ids complete shards have."""
         found = set[str]()
         for at in range(0, len(ids) if self.done else 0, _ASKED):
-            marks = {_mark(each): each for each in ids[at : at + _ASKED]}
+            marks = {_fingerprint(each): each for each in ids[at : at + _ASKED]}
             asked = f"SELECT id FROM ids WHERE id IN ({','.join('?' * len(marks))})"
             found |= {marks[mark] for (mark,) in self._base.execute(asked, [*marks])}
         return found
@@ -85,7 +85,7 @@ class Shards:
         try:
             with self._base:
                 self._base.execute("BEGIN")
-                self._base.executemany("INSERT OR IGNORE INTO ids VALUES (?)", ([_mark(each)] for each in ids))
+                self._base.executemany("INSERT OR IGNORE INTO ids VALUES (?)", ([_fingerprint(each)] for each in ids))
                 self._base.execute("INSERT INTO shards VALUES (?, ?)", (at, json.dumps(counts)))
         except sqlite3.Error as error:
             raise Unwritten(f"{self._folder}: cannot be written: {error}; rerun the same command to resume") from None
@@ -141,5 +141,5 @@ def read_manifest(folder: Path, setting: str) -> list[Any] | None:
     return None
 
 
-def _mark(id_: str) -> bytes:
+def _fingerprint(id_: str) -> bytes:
     return blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=12).digest()

@@ -22,7 +22,7 @@ from ..conversation.milestones.tables import REST
 from ..conversation.user import Case, UserEntry
 from ..errors import GeckoError
 from ..models.answer import answer
-from ..models.ask import Ask, Where
+from ..models.ask import Ask, QuestionId
 from ..models.factory import Models, ModelsLike
 from ..models.roles import WrittenWords
 from ..state import VERSION, Json, JsonObject
@@ -193,7 +193,7 @@ class Maker:
         missing: list[str] = []
         for again in range(ASKED if self._models.has("sample_writer") else 0):
             variables = {"task": plain, "missing": "\n".join(missing)}
-            ask = Ask("sample_writer", variables, WrittenWords, Where(question=ASKED * (at - 1) + again))
+            ask = Ask("sample_writer", variables, WrittenWords, QuestionId(question=ASKED * (at - 1) + again))
             (reply,) = answer([ask], self._models)
             if not isinstance(reply.value, WrittenWords):
                 break

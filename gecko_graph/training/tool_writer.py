@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from ..errors import GeckoError, did_you_mean
 from ..models.answer import answer
-from ..models.ask import Ask, Where
+from ..models.ask import Ask, QuestionId
 from ..models.factory import Models, ModelsLike
 from ..models.roles import WrittenTool
 from ..state import JsonObject, Role
@@ -254,7 +254,7 @@ def ask_twice(
     """Return a reply that passes the check, after at most one repair; else its faults, one per line."""
     draft = faults = ""
     for question in (2 * number, 2 * number + 1):
-        asked = Ask(role, {**variables, "draft": draft, "faults": faults}, kind, Where(question=question))
+        asked = Ask(role, {**variables, "draft": draft, "faults": faults}, kind, QuestionId(question=question))
         (reply,) = answer([asked], models)
         if not isinstance(reply.value, kind):
             faults = f"no reply that can be read: {reply.failure}"

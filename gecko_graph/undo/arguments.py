@@ -22,7 +22,7 @@ _VALUES, _BESIDE = 6, 300
 _LITERAL = re.compile(r"[!=]= \\?'([^'\\]*)\\?'")
 _NAMING = frozenset(("id", "key", "number", "identifier"))
 
-Where = tuple[Json, frozenset[str], int]
+QuestionId = tuple[Json, frozenset[str], int]
 """A value, the words of its name, and its distance from the changes to undo."""
 
 
@@ -43,7 +43,7 @@ def fixed_keys(tool: ToolSpec) -> Iterator[str]:
         yield from (str(each) for path in paths for each in path if "{{" not in str(each))
 
 
-def named(value: Json, far: int, owner: str = "") -> Iterator[Where]:
+def named(value: Json, far: int, owner: str = "") -> Iterator[QuestionId]:
     """Yield a value and all values inside it, with the words of their names."""
     yield value, _words(owner), far
     if isinstance(value, dict):
@@ -56,7 +56,7 @@ def named(value: Json, far: int, owner: str = "") -> Iterator[Where]:
             yield from named(each, far)
 
 
-def changed(patch: Patch, now: Json, goal: Json, fixed: Collection[str]) -> Iterator[Where]:
+def changed(patch: Patch, now: Json, goal: Json, fixed: Collection[str]) -> Iterator[QuestionId]:
     """Yield the values that differ, before and now, the keys in their paths, and their neighbours."""
     paths = [(tokens(each["path"]), each["op"] != "replace") for each in patch]
     for path, is_entity in sorted(paths, key=lambda each: each[1]):
@@ -74,7 +74,7 @@ def _words(name: str) -> frozenset[str]:
     return frozenset(map(singular, words(name)))
 
 
-def arguments(tool: ToolSpec, known: Sequence[Where]) -> list[JsonObject]:
+def arguments(tool: ToolSpec, known: Sequence[QuestionId]) -> list[JsonObject]:
     rules, required = tool.parameters.get("properties", {}), tool.parameters.get("required", [])
     options = {key: _values(key, rule, tool, known) for key, rule in rules.items()}
     few = _VALUES if len(required) < 4 else 3 if len(required) < 7 else 2
@@ -96,7 +96,7 @@ def _literals(tool: ToolSpec) -> list[str]:
     return [*dict.fromkeys(_LITERAL.findall(text))]
 
 
-def _values(name: str, rule: Any, tool: ToolSpec, known: Sequence[Where]) -> list[tuple[int, Json]]:
+def _values(name: str, rule: Any, tool: ToolSpec, known: Sequence[QuestionId]) -> list[tuple[int, Json]]:
     """Return possible values of an argument with their ranks, the most likely first."""
     wanted = _words(name)
     if len(wanted) == 1 and is_identifier(name):

@@ -18,7 +18,7 @@ from ..values.digest import clone
 from ..values.patch import apply_patch, find, tokens
 from ..values.places import pointer, scalars, scalars_of
 from .records import Drift
-from .rung import DECIDING, Answer, Pass, RungRequest, RungResult, open_contract, standing
+from .rung import DECIDING, Answer, Pass, RungRequest, RungResult, evidence_mark, open_contract
 from .shown import close_read, find_partly_known, note_shown
 
 ASSUMING = ("create", "upsert", "remove", "remove all", "update one", "remove one")
@@ -51,14 +51,14 @@ def _answer(request: RungRequest, run: ContractRun) -> RungResult:
     rules = request.tool.contract
     refusal = run.refusal(without=rules.refuted if rules else ())
     if refusal is not None:
-        return Answer("error", refusal.error, [], more=standing(run, refusal))
+        return Answer("error", refusal.error, [], more=evidence_mark(run, refusal))
     answer = None if run.unclear else run.answer_known()
     if answer is None or answer.holes:
         why = [*run.unclear, *(answer.holes.values() if answer else ())]
         return Pass(f"what was derived does not tell: {'; '.join(why)}")
     if rules and (filled := rules.data.get("evidence", {}).get("filled")):
         answer = _fill(answer, filled)
-    more = standing(run, answer)
+    more = evidence_mark(run, answer)
     found = find_partly_known(request.state, run.found)
     patch = answer.patch
     if found:

@@ -17,7 +17,7 @@ from langchain_core.messages import SystemMessage, ToolMessage
 
 from ..contracts.run import Admissibility
 from ..events import event
-from ..models.ask import Ask, Reply, Where
+from ..models.ask import Ask, QuestionId, Reply
 from ..models.formatting import format_conversation, format_json, format_policy, format_steps, text_of
 from ..models.node import NodeScope
 from ..models.prompts import is_secret
@@ -146,7 +146,9 @@ def _check_by_model(
         del questions[checked[0].key]
     records: list[SemanticRecord] = []
     if questions:
-        where = Where(turn=state["turn"], attempt=state["number"], question=state.get("asked", {}).get("validator", 0))
+        where = QuestionId(
+            turn=state["turn"], attempt=state["number"], question=state.get("asked", {}).get("validator", 0)
+        )
         replies = yield [
             _build_ask(each, state, replace(where, question=where.question + index), scope)
             for index, each in enumerate(questions.values())
@@ -213,7 +215,7 @@ def find_now(state: AttemptState) -> str:
     return clock(state.get("task_state")) or day_of(policies)
 
 
-def _build_ask(checked: _Checked, state: AttemptState, where: Where, scope: NodeScope) -> Ask:
+def _build_ask(checked: _Checked, state: AttemptState, where: QuestionId, scope: NodeScope) -> Ask:
     assert checked.tool is not None
     tool, args = checked.tool, checked.call["args"]
     answered = [step for step in state.get("steps", [])[-SHOWN_STEPS:] if "outcome" in step]

@@ -13,7 +13,7 @@ from ..schemas.reading import Said
 from ..schemas.rules import accepts, rules_of
 from ..state import Filled, Json, JsonObject, Outcome, Patch
 from ..values.patch import apply_patch, tokens
-from .rung import Answer, Pass, RungRequest, standing
+from .rung import Answer, Pass, RungRequest, evidence_mark
 
 NO_RESULT = "the contract does not say what it returns"
 NOWHERE = OpenPart("it is not in the real result")
@@ -21,7 +21,7 @@ _DEEPEST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PartialAnswer:
     """A contract's answer with an open result, for the rung that completes it.
 
     Args:
@@ -33,7 +33,7 @@ class Held:
     request: RungRequest
 
     @classmethod
-    def of(cls, request: RungRequest, known: ContractAnswer) -> Held:
+    def of(cls, request: RungRequest, known: ContractAnswer) -> PartialAnswer:
         """Return it for a contract's answer whose patch applies."""
         narrowed = _narrow(request.tool.result or {}, known.result, _written(known.patch))
         tool = replace(request.tool, effect="read", result=narrowed or None)
@@ -52,7 +52,7 @@ class Held:
         return Pass(f"it contradicts what the contract knows: {'; '.join(found[:3])}") if found else reply
 
 
-def complete(held: Held | None, outcome: Outcome) -> Outcome:
+def complete(held: PartialAnswer | None, outcome: Outcome) -> Outcome:
     """Return a call's outcome; for a partial answer the contract's outcome with another rung's result."""
     if held is None:
         return outcome
@@ -61,7 +61,7 @@ def complete(held: Held | None, outcome: Outcome) -> Outcome:
     known = held.known.result
     if isinstance(known, dict) and isinstance(outcome["result"], dict):
         filled["places"] |= {f"/{key}": "the schema requires it" for key in outcome["result"] if key not in known}
-    marks: Any = standing(held.request.contract) if held.request.contract else {}
+    marks: Any = evidence_mark(held.request.contract) if held.request.contract else {}
     outcome = {**outcome, "rung": "contract", "patch": held.known.patch, "filled": filled}
     return {**outcome, **marks}
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..contracts.contract import Contract
-from ..contracts.run import ContractRun, part_of
+from ..contracts.run import ContractRun, subtree
 from ..errors import EvaluationFailed, PatchConflict
 from ..state import Call, Json, JsonObject
 from ..tools import Toolkit, ToolSpec
@@ -64,7 +64,7 @@ def find_followed(toolkit: Toolkit, row: Observation) -> Iterator[Followed]:
         return
     (root, *above), key = place[:-1], place[-1]
     for there, part, things in _reads(toolkit, row):
-        held: Any = part_of(row.before, there)
+        held: Any = subtree(row.before, there)
         if there == place[:-1] or not isinstance(held, dict):
             continue
         if kind == "remove":

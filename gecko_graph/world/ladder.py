@@ -26,7 +26,7 @@ from ..values.media import set_media_aside
 from ..values.notes import join, note, notes_of, warning, with_notes
 from .by_document import derived_rung
 from .channels import AttemptState, Proposal
-from .filled import Held, complete
+from .filled import PartialAnswer, complete
 from .made import gated_request
 from .model import fact_key, model_rung
 from .rung import NO_ANSWER, Answer, Gated, Pass, Rung, RungGenerator, RungRequest, gate, runs_for_real
@@ -163,7 +163,7 @@ def climb(request: RungRequest, rungs: Rungs = RUNGS, gated: Gated | None = None
     request, refusal = gated or gate(request)
     if refusal is not None:
         return (yield from _word(outcome_of(refusal, CONTRACT, request, passed), request, ladder))
-    asked, held = request, cast("Held | None", None)
+    asked, held = request, cast("PartialAnswer | None", None)
     for rung in ladder:
         if rung.invents and (known := recall(request, rung, passed)) is not None:
             return complete(held, known)
@@ -176,7 +176,7 @@ def climb(request: RungRequest, rungs: Rungs = RUNGS, gated: Gated | None = None
             return complete(held, outcome)
         passed.append({"rung": rung.name, "reason": reply.reason})
         if reply.known is not None:
-            held = Held.of(request, reply.known)
+            held = PartialAnswer.of(request, reply.known)
             asked = held.request
         elif reply.final:
             return outcome_of(Answer("error", NO_ANSWER, []), rung, request, passed)
@@ -188,10 +188,10 @@ def _word(outcome: Outcome, request: RungRequest, ladder: Sequence[Rung]) -> Cli
     """Return a refusal; if its contract does not know the error's text, the next suitable rung words it."""
     filled = outcome.get("filled", {})
     why = "".join(filled.get("places", {}).values())
-    told = f"The call is refused: {why}. Give the tool's own error, with the status error."
+    hint = f"The call is refused: {why}. Give the tool's own error, with the status error."
     for rung in ladder if filled else ():
         if rung.simulated and rung.name not in ("contract", "derived", "example", "schema"):  # these word none
-            reply = yield from run_rung(rung, replace(request, told=told))
+            reply = yield from run_rung(rung, replace(request, hint=hint))
             if isinstance(reply, Answer) and reply.status == "error":
                 made: Filled = {**filled, "rung": rung.name, "invented": rung.invents}
                 return {**outcome, "result": reply.result, "filled": made}

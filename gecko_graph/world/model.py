@@ -68,7 +68,7 @@ def model_rung(request: RungRequest) -> Generator[list[Ask], list[Reply], RungRe
     if not request.has_simulator:
         return Pass("no model configured for role 'simulator'")
     kept: Answer | None = None
-    problem, last = "", request.told
+    problem, last = "", request.hint
     for _ in range(2):
         shown = view_for(request, kept.patch or [] if kept else [])
         (reply,) = yield [_ask_simulator(request, shown, last)]

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from ..context import GeckoContext
 from ..contracts.clauses import tell_rule
 from ..contracts.contract import Contract
-from ..contracts.run import Admissibility, ContractAnswer, ContractRun, Refusal, part_of
+from ..contracts.run import Admissibility, ContractAnswer, ContractRun, Refusal, subtree
 from ..errors import GeckoError
-from ..models.ask import AnyAsk, Reply, Where
+from ..models.ask import AnyAsk, QuestionId, Reply
 from ..models.formatting import cut, join_lines, one_line
 from ..models.memory import real_results
 from ..models.node import NodeScope
@@ -91,7 +91,7 @@ class RungRequest:
     state: JsonObject
     facts: Mapping[str, SupposedFact]
     context: GeckoContext
-    where: Where
+    where: QuestionId
     has_simulator: bool = False
     contract: ContractRun | None = None
     unclear: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ class RungRequest:
     before: JsonObject = field(default_factory=dict)
     warned: Sequence[str] = ()
     overruled: Sequence[str] = ()
-    told: str = ""
+    hint: str = ""
     unread: Sequence[tuple[str, ...]] = ()
     shows: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     made: Answer | None = None
@@ -127,7 +127,7 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
         state=state["task_state"],
         facts=state.get("facts", {}),
         context=scope.context,
-        where=Where(turn=state["turn"], attempt=state["number"]),
+        where=QuestionId(turn=state["turn"], attempt=state["number"]),
         has_simulator=scope.has_model("simulator"),
         reality=find_reality(state["before"], steps, toolkit) if is_real else None,
         steps=steps,
@@ -167,7 +167,7 @@ def _find_unread(state: JsonObject, toolkit: Toolkit, context: GeckoContext) -> 
     if not observing:
         return []
     places = {place for tool in observing if tool.contract for place in tool.contract.observed}
-    parts = ((place, part_of(state, place[:-1])) for place in sorted(places))
+    parts = ((place, subtree(state, place[:-1])) for place in sorted(places))
     return [place for place, part in parts if isinstance(part, dict) and place[-1] not in part]
 
 
@@ -266,7 +266,7 @@ def gate(request: RungRequest, *, overruled: bool = False) -> Gated:
     skipped = () if request.tool.reads else run.skipped
     request.contract, request.unclear = run, (*run.unclear, *skipped)
     if refusal is not None:
-        more: JsonObject = {"violations": [*refusal.violations], **standing(run, refusal)}
+        more: JsonObject = {"violations": [*refusal.violations], **evidence_mark(run, refusal)}
         if refusal.reason:
             more["filled"] = {"rung": "none", "invented": False, "places": {"": refusal.reason}}
         return request, Answer("error", refusal.error, refusal.patch, more=more)
@@ -282,7 +282,7 @@ def _gate_learned(request: RungRequest, run: ContractRun, refusal: Refusal | Non
     if refusal is not None:
         rules = [tell_rule(each) for each in refusal.violations]
         if not (overruled or _is_made_again(request)):
-            more: JsonObject = {"violations": [*refusal.violations], **standing(run)}
+            more: JsonObject = {"violations": [*refusal.violations], **evidence_mark(run)}
             return request, Answer("error", f"{rules[0]}. {AGAIN}", [], more=more)
         run.unknown = rules[0]
     request.warned, request.overruled = [] if request.tool.reads else warned, rules
@@ -295,7 +295,7 @@ def _is_made_again(request: RungRequest) -> bool:
     return any("evidence" in each for each in found)
 
 
-def standing(run: ContractRun, said: Refusal | ContractAnswer | None = None) -> JsonObject:
+def evidence_mark(run: ContractRun, said: Refusal | ContractAnswer | None = None) -> JsonObject:
     """Return the marks of an answer: the contract's evidence, its HTTP response, its blanks."""
     more: JsonObject = {} if run.status == "written" else {"evidence": run.status}
     if said is not None and said.http:

@@ -17,7 +17,7 @@ from langchain_core.messages import ToolMessage
 
 from ..contracts.contract import Contract
 from ..contracts.language.sandbox import OpenPart
-from ..contracts.run import ContractAnswer, part_of
+from ..contracts.run import ContractAnswer, subtree
 from ..errors import EvaluationFailed, NotKnown, PatchConflict, StateError
 from ..models.ask import FunctionCall, Reply
 from ..schemas.complaints import find_faults
@@ -38,10 +38,10 @@ from .rung import (
     RungGenerator,
     RungRequest,
     RungResult,
+    evidence_mark,
     gate,
     open_contract,
     runs_for_real,
-    standing,
     unchecked,
 )
 from .shown import close_read, find_partly_known, forget_shown, note_shown
@@ -70,7 +70,7 @@ def contract_rung(request: RungRequest) -> RungResult:
     if answer.holes:
         where = "; ".join(f"{place or 'all of it'}: {why}" for place, why in answer.holes.items())
         return Pass(f"the contract leaves its result open: {where}", known=answer)
-    return Answer("ok", answer.result, answer.patch, more=standing(run, answer))
+    return Answer("ok", answer.result, answer.patch, more=evidence_mark(run, answer))
 
 
 def _not_evaluated(request: RungRequest, failure: EvaluationFailed) -> RungResult:
@@ -192,19 +192,19 @@ def _run_real(request: RungRequest) -> RungGenerator:
     real, _ = yield from run_real(request.tool, request.call["args"], timeout_s, call_id=request.call["id"])
     reality = request.reality
     if reality is None or not reality.is_whole:
-        return mark(request, real, stale=reality is not None)
+        return with_observation(request, real, stale=reality is not None)
     shown = yield from decide(request)
     if shown is None:
-        return mark(request, real, stale=None)
+        return with_observation(request, real, stale=None)
     without = yield from decide(replace(request, state=reality.state))
     known = without.status if without else "error"  # if it cannot be evaluated there, it does not exist there
     if known != shown.status:
         only_here = "error" in (shown.status, real.status)  # deleted or created by the attempt only
-        return shown if only_here else mark(request, real, stale=True if without else None)
+        return shown if only_here else with_observation(request, real, stale=True if without else None)
     if without is None or json_equal(shown.result, without.result):
-        return mark(request, real, stale=False)
+        return with_observation(request, real, stale=False)
     laid = lay_over(real, without, shown)
-    return mark(request, real, stale=True) if laid is None else laid
+    return with_observation(request, real, stale=True) if laid is None else laid
 
 
 def decide(request: RungRequest) -> Generator[list[FunctionCall], list[Reply], Answer | None]:
@@ -284,7 +284,7 @@ def forget(request: RungRequest, toolkit: Toolkit) -> JsonObject:
     kept, given = clone(request.state), request.before
     whole = {place for tool in toolkit.observing if tool.contract for place in tool.contract.observed_whole}
     for path, value in (each for one in seen for each in _things(*one, whole)):
-        holder = part_of(kept, path[:-1])
+        holder = subtree(kept, path[:-1])
         if not isinstance(holder, dict) or path[-1] not in holder:
             continue
         left = _without_values({path[-1]: holder.pop(path[-1])})
@@ -316,7 +316,7 @@ def _without_values(value: JsonObject) -> JsonObject:
     return {key: _without_values(each) for key, each in value.items() if isinstance(each, dict)}
 
 
-def mark(request: RungRequest, real: Answer, *, stale: bool | None) -> Answer:
+def with_observation(request: RungRequest, real: Answer, *, stale: bool | None) -> Answer:
     """Return a real answer with its observation of the task state, and its mark.
 
     Changes by the attempt itself are not overwritten; a result that contradicts them is stale. `stale` tells whether

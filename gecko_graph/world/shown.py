@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from ..contracts.language.things import OPEN, look, marks_of
-from ..contracts.run import SHOWN, part_of
+from ..contracts.run import SHOWN, subtree
 from ..state import RUNTIME, JsonObject, Patch
 from ..values.patch import apply_patch, tokens
 from ..values.places import pointer
@@ -33,7 +33,7 @@ def note_shown(before: JsonObject, patch: Patch, found: Mapping[Place, JsonObjec
         The state; an empty result creates an empty collection, and things missing in a listed part are removed.
     """
     after: Any = apply_patch(before, patch)
-    marks: dict[str, Any] = {**(part_of(before, (RUNTIME, SHOWN)) or {})}
+    marks: dict[str, Any] = {**(subtree(before, (RUNTIME, SHOWN)) or {})}
     for place, part in found.items():
         key, there = pointer(place), _at(before, place)
         paths = [*map(_path, patch)]
@@ -70,7 +70,7 @@ def find_partly_known(state: JsonObject, found: Mapping[Place, JsonObject | None
 
 def forget_shown(state: JsonObject, more: Iterable[str] = ()) -> JsonObject:
     """Return a state whose collections, and `more`, are known only as far as their present things."""
-    marks = part_of(state, (RUNTIME, SHOWN))
+    marks = subtree(state, (RUNTIME, SHOWN))
     known = [*(marks if isinstance(marks, dict) else ()), *more]
     return _with_marks(state, {key: [] for key in known if _at(state, tuple(tokens(key))) is not None})
 
@@ -94,7 +94,7 @@ def _with_marks(state: JsonObject, marks: JsonObject) -> JsonObject:
 
 
 def _at(state: JsonObject, place: Place) -> Any:
-    holder = part_of(state, place[:-1])
+    holder = subtree(state, place[:-1])
     return holder.get(place[-1]) if isinstance(holder, dict) else None
 
 

@@ -23,7 +23,7 @@ from evals.suites.real_model import RealModel
 from gecko_graph import ChatDecisionModel, Models
 from gecko_graph.errors import RunFailure
 from gecko_graph.models.answer import answer
-from gecko_graph.models.ask import Ask, PlannerAsk, Where
+from gecko_graph.models.ask import Ask, PlannerAsk, QuestionId
 from gecko_graph.models.decisions import ROLES as DECIDED
 from gecko_graph.models.prompts import variables_of
 from gecko_graph.state import ROLES
@@ -92,9 +92,9 @@ def test_each_cut_off_at_other_places_is_read_or_refused_with_a_reason():
 def test_the_client_makes_a_value_or_a_reason_of_each():
     for row in ROWS:
         variables = dict.fromkeys(variables_of(row["role"]), "x")
-        ask = PlannerAsk([], [], Where(), role=row["role"])
+        ask = PlannerAsk([], [], QuestionId(), role=row["role"])
         if row["reply"]:
-            ask = Ask(row["role"], variables, CLASSES[row["reply"]], Where(), ids=tuple(row["ids"]))
+            ask = Ask(row["role"], variables, CLASSES[row["reply"]], QuestionId(), ids=tuple(row["ids"]))
         (reply,) = answer([ask], Models(**{row["role"]: Said(row=row)}))
         assert (reply.value is None) == bool(reply.failure)
 

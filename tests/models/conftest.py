@@ -9,7 +9,7 @@ import httpx
 import pytest
 from langchain_core.messages import HumanMessage
 
-from gecko_graph.models.ask import Ask, PlannerAsk, Where
+from gecko_graph.models.ask import Ask, PlannerAsk, QuestionId
 from gecko_graph.models.prompts import variables_of
 from gecko_graph.models.roles import REPLIES
 
@@ -78,7 +78,7 @@ def ask_for():
 
     def make(role, text="x", *, reply=None, where=None):
         variables = dict.fromkeys(variables_of(role), text)
-        return Ask(role, variables, reply or REPLIES[role][0], where or Where(attempt=1))
+        return Ask(role, variables, reply or REPLIES[role][0], where or QuestionId(attempt=1))
 
     return make
 
@@ -100,7 +100,7 @@ def plan_for():
     """`plan_for(attempt=1)`: an ask of the planner with one tool."""
 
     def make(*, tools=TOOLS, messages=None, **where):
-        return PlannerAsk(messages or [HumanMessage("file it")], tools, Where(**{"attempt": 1, **where}))
+        return PlannerAsk(messages or [HumanMessage("file it")], tools, QuestionId(**{"attempt": 1, **where}))
 
     return make
 

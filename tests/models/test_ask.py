@@ -19,7 +19,7 @@ from pydantic import PrivateAttr
 
 from gecko_graph import Models
 from gecko_graph.models.answer import aanswer, answer
-from gecko_graph.models.ask import FunctionCall, Where
+from gecko_graph.models.ask import FunctionCall, QuestionId
 from gecko_graph.models.roles import SemanticVerdict
 from gecko_graph.testing import failing, recorded
 
@@ -39,7 +39,7 @@ async def test_questions_carry_tags_and_metadata_beside_the_callers_own(ask_for,
     models = Models(recorded({}, {}, {"planner": [[], [], [{"say": "hi"}]], "validator": [FINE] * 3}))
     config = {"callbacks": [watcher], "tags": ["mine"], "metadata": {"user": "u"}}
     await answer_all([plan_for(turn=2, attempt=3)], models, config)
-    await answer_all([ask_for("validator", where=Where(turn=2, attempt=3, question=1))], models, config)
+    await answer_all([ask_for("validator", where=QuestionId(turn=2, attempt=3, question=1))], models, config)
     (name, tags, metadata), (_, helper_tags, helper) = watcher.seen
     assert name == "planner"
     assert sorted(tags) == ["gecko:planner", "mine"]

@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from gecko_graph.models.answer import aanswer, answer
-from gecko_graph.models.ask import PlannerAsk, Where
+from gecko_graph.models.ask import PlannerAsk, QuestionId
 from gecko_graph.models.cache import forget_replies, of_item
 from gecko_graph.models.factory import Models
 from gecko_graph.models.recorded import RecordedModel
@@ -23,7 +23,7 @@ class Counting(RecordedModel):
 
 
 def ask(models, *, attempt=1, uncached=False):
-    (reply,) = answer([PlannerAsk([HumanMessage("Hi")], [], Where(0, attempt, 0), uncached=uncached)], models)
+    (reply,) = answer([PlannerAsk([HumanMessage("Hi")], [], QuestionId(0, attempt, 0), uncached=uncached)], models)
     return reply.value.text, reply.usage["input_tokens"]
 
 
@@ -36,7 +36,7 @@ async def test_what_was_paid_for_is_not_asked_or_booked_again(file):
     first, second = (Models(Counting(asked=[])).caching(file) for _ in range(2))
     assert ask(first) == ("reply 1", 7)
     assert ask(second) == ("reply 1", 0)
-    (reply,) = await aanswer([PlannerAsk([HumanMessage("Hi")], [], Where(0, 1, 0))], second)
+    (reply,) = await aanswer([PlannerAsk([HumanMessage("Hi")], [], QuestionId(0, 1, 0))], second)
     assert (reply.value.text, reply.usage["calls"]) == ("reply 1", 0)
     assert second.get("planner").asked == []
     forget_replies(file)

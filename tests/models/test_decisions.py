@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage
 from gecko_graph import ChatDecisionModel, GeckoContext, GeckoError, ModelError, Models, Toolkit, create_gecko
 from gecko_graph.models import roles
 from gecko_graph.models.answer import aanswer, answer
-from gecko_graph.models.ask import Ask, Where
+from gecko_graph.models.ask import Ask, QuestionId
 from gecko_graph.models.chat_decisions import read_logprobs
 from gecko_graph.models.prompts import variables_of
 from gecko_graph.models.recorded import RecordedModel
@@ -29,7 +29,7 @@ FORMS = [
 
 def ask(role, reply, ids=(), band=(0.2, 0.8)):
     shown = {name: f"the {name}" for name in variables_of(role)}
-    return Ask(role, shown, reply, Where(), ids=ids, band=band)
+    return Ask(role, shown, reply, QuestionId(), ids=ids, band=band)
 
 
 def reply_of(model, *given, **more):
@@ -108,7 +108,7 @@ def test_wrapped_models_and_unknown_tokens():
 def test_secrets_are_not_shown():
     model = Decider()
     known = dict.fromkeys(variables_of("risk"), "") | {"call": "pay(password is hunter2-99)", "task": "pay"}
-    answer([Ask("risk", known, roles.RiskReply, Where())], Models(risk=model))
+    answer([Ask("risk", known, roles.RiskReply, QuestionId())], Models(risk=model))
     assert "hunter2" not in model.asked[0][0]
 
 

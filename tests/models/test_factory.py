@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableLambda
 from gecko_graph.errors import ModelError
 from gecko_graph.models import factory
 from gecko_graph.models.answer import answer
-from gecko_graph.models.ask import Ask, PlannerAsk, Where
+from gecko_graph.models.ask import Ask, PlannerAsk, QuestionId
 from gecko_graph.models.factory import Models, chat_model
 from gecko_graph.models.prompts import variables_of
 from gecko_graph.models.roles import SearchWords
@@ -136,7 +136,7 @@ def test_a_server_that_is_not_there_is_a_failure(monkeypatch):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-        (reply,) = answer([PlannerAsk([HumanMessage("hi")], [], Where())], Models("openai:local", base_url=url))
+        (reply,) = answer([PlannerAsk([HumanMessage("hi")], [], QuestionId())], Models("openai:local", base_url=url))
     assert reply.value is None
     assert "onnection" in reply.failure
 
@@ -154,6 +154,8 @@ def test_two_who_listen_hear_both():
         return led
 
     models = Models(recorded(searcher=[{"words": "a"}])).listening(listen("first")).listening(listen("second"))
-    (reply,) = answer([Ask("searcher", dict.fromkeys(variables_of("searcher"), "x"), SearchWords, Where())], models)
+    (reply,) = answer(
+        [Ask("searcher", dict.fromkeys(variables_of("searcher"), "x"), SearchWords, QuestionId())], models
+    )
     assert reply.value.words == "a"
     assert heard == [("first", "searcher"), ("second", "searcher")]

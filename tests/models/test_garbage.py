@@ -18,7 +18,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from gecko_graph import GeckoContext, Models, create_gecko
 from gecko_graph.models import conversation as planner_message
 from gecko_graph.models.answer import answer
-from gecko_graph.models.ask import PlannerAsk, Where
+from gecko_graph.models.ask import PlannerAsk, QuestionId
 from gecko_graph.models.conversation import sanitize_message
 from gecko_graph.models.failure import failure_of, is_refusal
 from gecko_graph.models.reply import raw_text
@@ -143,7 +143,7 @@ def test_what_no_rule_foresees_is_a_failure(error):
         def text(self):
             raise error
 
-    (reply,) = answer([PlannerAsk([HumanMessage("x")], [], Where())], Models(Saying(said=Odd("x"))))
+    (reply,) = answer([PlannerAsk([HumanMessage("x")], [], QuestionId())], Models(Saying(said=Odd("x"))))
     assert type(error).__name__ in reply.failure
 
 

@@ -11,7 +11,7 @@ from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
 from gecko_graph import Models
-from gecko_graph.models.ask import Where
+from gecko_graph.models.ask import QuestionId
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.testing import recorded
 
@@ -46,9 +46,9 @@ async def test_the_planner_has_one_list_an_attempt(models, plan_for, answer_all)
 async def test_the_judge_has_one_reply_an_attempt_and_other_roles_one_a_question(models, ask_for, answer_all):
     one, two, odd = await answer_all(
         [
-            ask_for("judge", where=Where(0, 1, 0)),
-            ask_for("judge", where=Where(0, 2, 0)),
-            ask_for("validator", where=Where(0, 2, 1)),
+            ask_for("judge", where=QuestionId(0, 1, 0)),
+            ask_for("judge", where=QuestionId(0, 2, 0)),
+            ask_for("validator", where=QuestionId(0, 2, 1)),
         ],
         models,
     )
@@ -59,11 +59,11 @@ async def test_the_judge_has_one_reply_an_attempt_and_other_roles_one_a_question
 @pytest.mark.parametrize(
     ("role", "where", "words"),
     [
-        ("planner", Where(0, 3, 0), "the planner's attempt 3 of turn 1: only 2 replies"),
-        ("planner", Where(0, 1, 2), "the planner's reply 3 in attempt 1 of turn 1: only 2 replies"),
-        ("planner", Where(2, 1, 0), "nothing recorded for turn 3: only 2 replies"),
-        ("judge", Where(0, 3, 0), "the judge's question 3 of turn 1: only 2 replies"),
-        ("simulator", Where(0, 1, 0), "the simulator's question 1 of turn 1: only 0 replies"),
+        ("planner", QuestionId(0, 3, 0), "the planner's attempt 3 of turn 1: only 2 replies"),
+        ("planner", QuestionId(0, 1, 2), "the planner's reply 3 in attempt 1 of turn 1: only 2 replies"),
+        ("planner", QuestionId(2, 1, 0), "nothing recorded for turn 3: only 2 replies"),
+        ("judge", QuestionId(0, 3, 0), "the judge's question 3 of turn 1: only 2 replies"),
+        ("simulator", QuestionId(0, 1, 0), "the simulator's question 1 of turn 1: only 0 replies"),
     ],
 )
 async def test_what_is_not_recorded_is_a_clear_failure(models, ask_for, plan_for, answer_all, role, where, words):

@@ -10,7 +10,7 @@ import pytest
 from gecko_graph import GeckoContext
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.models.answer import perform
-from gecko_graph.models.ask import FunctionCall, Reply, Where
+from gecko_graph.models.ask import FunctionCall, QuestionId, Reply
 from gecko_graph.testing import reply_to
 from gecko_graph.tools.spec import ToolSpec
 from gecko_graph.world.rung import RungRequest
@@ -40,7 +40,7 @@ def rung_request(*, state, args=None, facts=None, has_simulator=False, **more):
         state=state,
         facts=facts or {},
         context=GeckoContext(**knobs),
-        where=Where(turn=0, attempt=1),
+        where=QuestionId(turn=0, attempt=1),
         has_simulator=has_simulator,
     )
 

@@ -26,7 +26,7 @@ from .operators import (
     number,
     part,
 )
-from .sandbox import Fault, Missing, Scope, a_list, a_text, concatenate, given
+from .sandbox import Fault, Missing, Scope, a_list, a_text, concatenate, require
 from .syntax import Run, StatePath, SyntaxFault, check_arguments, names_of, paths_in
 
 Made = TypeVar("Made")
@@ -110,7 +110,7 @@ class _Compiler:
         args, named = self.each(nodes), {str(keyword.arg): self.build(keyword.value) for keyword in keywords}
         first, last = (args[0], args[-1]) if args else (constant(None), constant(None))
         known = nodes[-1].value if nodes and isinstance(nodes[-1], ast.Constant) else None
-        check: Callable[[Any], Any] = (lambda value: value) if is_lenient else given
+        check: Callable[[Any], Any] = (lambda value: value) if is_lenient else require
 
         def run(scope: Scope) -> Any:
             if perf_counter() > scope.deadline:  # inline: a call would cost as much as most operators
@@ -174,7 +174,7 @@ class _Compiler:
             )
         if not (isinstance(place, ast.Constant) and isinstance(place.value, str)):
             return self.apply(
-                lambda _, value, key: member(value, given(key), node), [node.value, place], is_lenient=True
+                lambda _, value, key: member(value, require(key), node), [node.value, place], is_lenient=True
             )
         owner, key = self.build(node.value), place.value
         name = node.value.id if isinstance(node.value, ast.Name) else None
@@ -221,7 +221,7 @@ class _Compiler:
         rounds, element = self._rounds(node.generators, lambda: self.build(node.elt))
 
         def run(scope: Scope) -> Any:
-            found = [given(element(scope)) for _ in rounds(scope)]
+            found = [require(element(scope)) for _ in rounds(scope)]
             scope.take_items(len(found))
             return found
 
@@ -231,7 +231,7 @@ class _Compiler:
         rounds, (key, value) = self._rounds(node.generators, lambda: self.each([node.key, node.value]))
 
         def run(scope: Scope) -> Any:
-            found = {a_text(key_of(key(scope)), "a key"): given(value(scope)) for _ in rounds(scope)}
+            found = {a_text(key_of(key(scope)), "a key"): require(value(scope)) for _ in rounds(scope)}
             scope.take_items(2 * len(found))
             return found
 
@@ -326,7 +326,7 @@ class _Compiler:
         rounds, value = self._rounds([clause], lambda: self.build(key.body))
 
         def choose(scope: Scope, values: Any, **more: Any) -> Any:
-            keys = [given(value(scope)) for _ in rounds(scope, a_list(values, name))]
+            keys = [require(value(scope)) for _ in rounds(scope, a_list(values, name))]
             return FUNCTIONS[name](scope, values, key=keys, **more)
 
         return self.apply(choose, node.args, others)

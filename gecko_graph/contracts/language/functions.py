@@ -18,7 +18,7 @@ from typing import Any, Final
 from ...state import Json
 from .builtin import BUILTINS, UNSET
 from .operators import equal, member, number
-from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, a_number, a_small_int, a_text, given, kind
+from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, a_number, a_small_int, a_text, kind, require
 from .things import build
 
 _SECONDS: Final = {"weeks": 604_800, "days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
@@ -101,7 +101,7 @@ def _between(_: Scope, a: Any, b: Any, unit: Any = "seconds") -> int | float:
     if (first.tzinfo is None) != (last.tzinfo is None):
         raise Fault(f"between: one of {a!r} and {b!r} has an offset from UTC and the other has none")
     if unit not in _UNITS:
-        raise Fault(f"between: expected one of {', '.join(_UNITS)} as unit, got {given(unit)!r:.40}")
+        raise Fault(f"between: expected one of {', '.join(_UNITS)} as unit, got {require(unit)!r:.40}")
     if unit in _SECONDS:
         length = (last - first).total_seconds() / _SECONDS[unit]
         return number(int(length) if length.is_integer() else length)
@@ -166,7 +166,7 @@ def splice(scope: Scope, path: Any, depth: int = 0) -> list[str | int]:
         elif isinstance(token, list) and depth < MAX_DEPTH:
             tokens += splice(scope, token, depth + 1)
         else:
-            raise Fault(f"a path needs texts and whole numbers, not {kind(given(token))}")
+            raise Fault(f"a path needs texts and whole numbers, not {kind(require(token))}")
         if len(tokens) > MAX_DEPTH:
             raise Fault(f"a path of more than {MAX_DEPTH} tokens")
     return tokens
@@ -191,7 +191,7 @@ def _at(scope: Scope, document: Any, path: Any, default: Any = UNSET) -> Any:
 def _walk(scope: Scope, document: Any) -> list[Json]:
     """Return every value below a document, parents first, as `{path, key, value}`. Raises Fault."""
     found: list[Json] = []
-    open_ends: list[tuple[list[str | int], Any]] = [([], given(document))]
+    open_ends: list[tuple[list[str | int], Any]] = [([], require(document))]
     while open_ends:
         path, value = open_ends.pop()
         if path:

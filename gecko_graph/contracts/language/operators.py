@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from ...state import Json
-from .sandbox import MAX_INT, Fault, Missing, Scope, a_list, a_number, a_text, given, kind, shown
+from .sandbox import MAX_INT, Fault, Missing, Scope, a_list, a_number, a_text, kind, require, shown
 from .syntax import Run
 
 Operator = Callable[[Scope, Any, Any], Any]
@@ -43,7 +43,7 @@ def add(scope: Scope, left: Any, right: Any) -> Json:
     if isinstance(left, list) and isinstance(right, list):
         scope.take_items(len(left) + len(right))
         return left + right
-    raise Fault(f"+ cannot add {kind(given(right))} to {kind(given(left))}")
+    raise Fault(f"+ cannot add {kind(require(right))} to {kind(require(left))}")
 
 
 def _arithmetic(sign: str, compute: Callable[[Any, Any], Any]) -> Operator:
@@ -59,7 +59,7 @@ def equal(scope: Scope, left: Any, right: Any) -> bool:
     if type(left) in SCALARS and type(right) in SCALARS:
         return bool(left == right)
     if left is right:
-        return given(left) is right
+        return require(left) is right
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(
             _equal_member(scope, ours, theirs) for ours, theirs in zip(left, right, strict=True)
@@ -68,8 +68,8 @@ def equal(scope: Scope, left: Any, right: Any) -> bool:
         return len(left) == len(right) and all(
             key in right and _equal_member(scope, member, right[key]) for key, member in left.items()
         )
-    given(left)
-    given(right)
+    require(left)
+    require(right)
     return False
 
 
@@ -82,7 +82,7 @@ def _ordering(sign: str, compare: Callable[[Any, Any], bool]) -> Operator:
     def apply(scope: Scope, left: Any, right: Any) -> bool:
         if (type(left) in NUMBERS and type(right) in NUMBERS) or (isinstance(left, str) and isinstance(right, str)):
             return compare(left, right)
-        raise Fault(f"{sign} cannot compare {kind(given(left))} with {kind(given(right))}")
+        raise Fault(f"{sign} cannot compare {kind(require(left))} with {kind(require(right))}")
 
     return apply
 
@@ -101,17 +101,17 @@ def contains(scope: Scope, member: Any, container: Any) -> bool:
     if type(member) is str and type(container) in (str, dict):  # the most frequent case
         return member in container
     if isinstance(container, dict):
-        key = key_of(given(member))
+        key = key_of(require(member))
         return isinstance(key, str) and key in container
     if isinstance(container, str):
         if isinstance(member, str):
             return member in container
-        raise Fault(f"the left side of `in` a text must be text, not {kind(given(member))}")
+        raise Fault(f"the left side of `in` a text must be text, not {kind(require(member))}")
     if isinstance(container, list):
         if type(member) in SCALARS and not (type(member) is str and len(member) > _LONG):
             return member in container
         return any(_equal_member(scope, member, item) for item in container)
-    raise Fault(f"`in` needs a text, a list or an object, not {kind(given(container))}")
+    raise Fault(f"`in` needs a text, a list or an object, not {kind(require(container))}")
 
 
 OPERATORS: dict[type, Callable[..., Any]] = {
@@ -123,7 +123,7 @@ OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Lt: _ordering("<", operator.lt), ast.LtE: _ordering("<=", operator.le),
     ast.Gt: _ordering(">", operator.gt), ast.GtE: _ordering(">=", operator.ge),
     ast.In: contains, ast.NotIn: lambda scope, member, container: not contains(scope, member, container),
-    ast.Is: lambda _, left, __: given(left) is None, ast.IsNot: lambda _, left, __: given(left) is not None,
+    ast.Is: lambda _, left, __: require(left) is None, ast.IsNot: lambda _, left, __: require(left) is not None,
 }  # fmt: skip
 
 
@@ -159,7 +159,7 @@ def part(scope: Scope, value: Any, bounds: slice, what: str | ast.expr) -> Any:
         return value
     for bound in (bounds.start, bounds.stop, bounds.step):
         if bound is not None and type(bound) is not int:
-            raise Fault(f"a slice needs whole numbers, not {kind(given(bound))}")
+            raise Fault(f"a slice needs whole numbers, not {kind(require(bound))}")
     if bounds.step == 0:
         raise Fault("a slice cannot have the step 0")
     if isinstance(value, str):

@@ -212,7 +212,7 @@ class Blank:
     value: Json
 
 
-def given(value: Any) -> Json:
+def require(value: Any) -> Json:
     """Return the value itself, unless it is missing. Raises Fault."""
     if type(value) is Missing:
         value.fail()
@@ -238,7 +238,7 @@ def _needs(name: str, wanted: type[Kind]) -> Callable[[Any, str], Kind]:
     def check(value: Any, what: str) -> Kind:
         if type(value) is wanted:
             return value
-        raise Fault(f"{what} needs {name}, not {kind(given(value))}")
+        raise Fault(f"{what} needs {name}, not {kind(require(value))}")
 
     return check
 
@@ -253,7 +253,7 @@ def a_number(value: Any, what: str) -> int | float:
     """Return `value` if it is a number. Raises Fault, naming `what`."""
     if type(value) is int or type(value) is float:
         return value
-    raise Fault(f"{what} needs a number, not {kind(given(value))}")
+    raise Fault(f"{what} needs a number, not {kind(require(value))}")
 
 
 def a_small_int(value: Any, what: str, limit: int) -> int:
@@ -282,7 +282,7 @@ def measure(scope: Scope, value: Json, depth: int = 0) -> None:
             measure(scope, member, depth + 1)
     else:
         scope.take(24)
-        given(value)
+        require(value)
 
 
 def _printed_size(value: str) -> int:
@@ -331,6 +331,6 @@ def copy_json(scope: Scope, value: Any, depth: int = 0) -> Json:
             made.append(member)
         scope.take(size)
         return made if is_list else dict(zip(value, made, strict=True))
-    if type(given(value)) in _PLAIN or type(value) in (OpenPart, Blank):
+    if type(require(value)) in _PLAIN or type(value) in (OpenPart, Blank):
         return value
     raise Fault(f"{type(value).__name__} is not a JSON value")

@@ -23,7 +23,7 @@ from .compiler import constant
 from .examine import ANY, LIST, TEXT, AnyShape, Plain, either, name_parts
 from .expression import Expression, Location, one_line
 from .operators import find_rounds, key_of
-from .sandbox import MAX_DEPTH, Blank, Fault, Missing, OpenPart, Scope, a_text, copy_json, given, kind, text
+from .sandbox import MAX_DEPTH, Blank, Fault, Missing, OpenPart, Scope, a_text, copy_json, kind, require, text
 from .syntax import is_name, is_template
 
 Raw = Callable[[Scope], Any]
@@ -181,7 +181,7 @@ class _Loader:
             is_whole = is_flat and isinstance(found, dict) and names <= found.keys()
             return found if is_whole else _fill(found, blank(scope))
 
-        return raw if "known" in data else lambda scope: Blank(given(blank(scope))), ANY
+        return raw if "known" in data else lambda scope: Blank(require(blank(scope))), ANY
 
     def _list(self, data: list[Any] | tuple[Any, ...], place: Location, depth: int) -> Loaded:
         places = [place.at(number) for number in range(len(data))]
@@ -262,7 +262,7 @@ def strip_blanks(value: Any, above: tuple[str, ...] = ()) -> tuple[Any, list[tup
 
 def _raise_not_known(reason: Raw) -> Raw:
     def raw(scope: Scope) -> Any:
-        raise NotKnown(text(scope, given(reason(scope))))
+        raise NotKnown(text(scope, require(reason(scope))))
 
     return raw
 

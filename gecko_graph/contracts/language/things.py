@@ -13,7 +13,7 @@ from typing import Any
 from ...errors import NotRead
 from ...state import RUNTIME, Json, JsonObject
 from ...values.places import pointer
-from .sandbox import Missing, Scope, a_list, a_text, an_object, given
+from .sandbox import Missing, Scope, a_list, a_text, an_object, require
 
 OPEN = "open"
 """Key of the runtime state: places that a write of unknown effect may have changed, with the write."""
@@ -216,7 +216,7 @@ def _page(
         at = (index for index, each in enumerate(found) if isinstance(each, dict) and each.get(after[0]) == after[1])
         first = next(at, -1) + 1
     page = found[first : None if size is None else first + size]
-    if page and len(page) < len(found) and not given(told):
+    if page and len(page) < len(found) and not require(told):
         scope.doubts.append("it is one page, and nothing tells the order of the list")
     return page
 
@@ -228,7 +228,7 @@ def _ordered(scope: Scope, items: Any, by: Any, direction: Any = None) -> list[J
         return reduce(lambda things, one: _ordered(scope, things, one, direction), reversed(by), found)
     named = _ORDER.fullmatch(a_text(by, "ordered")) if by is not None else None
     sign, field, way = named.groups() if named else ("", "", None)
-    is_down = sign == "-" or str(way or given(direction) or "").lower().startswith(("desc", "-1"))
+    is_down = sign == "-" or str(way or require(direction) or "").lower().startswith(("desc", "-1"))
     scope.take_items(len(found))
     word, members = field.lower(), (each for each in found if isinstance(each, dict) and field)
     names = {name for each in members for name in each if name.lower() == word}
