@@ -81,7 +81,7 @@ class RungRequest:
         before: The task state before the steps; must not be mutated.
         warned: Refusals that the call may meet; none is certain.
         overruled: Learned rules that refuse the call, which is made in spite of them.
-        told: A further hint for a model.
+        hint: A further hint for a model.
         unread: Places missing in the state that reads which run for real would show; `shows` names these reads.
         made: The real answer, which fills the open parts of a contract's answer; None before the call is made.
     """
