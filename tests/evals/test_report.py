@@ -61,7 +61,7 @@ def test_real_and_simulated_never_mix():
 
 
 def test_a_bare_number_is_no_figure():
-    with pytest.raises(TypeError, match=r"0\.97 says neither n nor interval"):
+    with pytest.raises(TypeError, match=r"0\.97 has neither n nor interval"):
         Table("T", ["", "rate"]).add("all", 0.97)
     with pytest.raises(ValueError, match="1 cells in a row of 2"):
         Table("T", ["", "rate"]).add("all")
