@@ -183,7 +183,7 @@ def test_mistakes_are_found_before_anything_is_held(folder, says, words, message
 def test_no_agent_and_a_file_that_exists(folder, says):
     assert "--agent is missing" in mistake(says(LINES, "new-case", "slot_tools:TOOLS"))
     (folder / "a.gecko.yaml").write_text("mine")
-    assert "exists already" in mistake(says(LINES, *NEW, "-o", "a.gecko.yaml"))
+    assert "the file exists" in mistake(says(LINES, *NEW, "-o", "a.gecko.yaml"))
     assert (folder / "a.gecko.yaml").read_text() == "mine"
     assert says(LINES, *NEW)[0] == says(LINES, *NEW)[0] == 0
     assert (folder / "book-me-monday-for-ana-2.gecko.yaml").exists()

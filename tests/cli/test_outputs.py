@@ -138,8 +138,8 @@ def test_a_recorded_task_plays_without_a_model(run, tmp_path):
         assert live_run["turns"][0]["rehearsal"][key] == played["turns"][0]["rehearsal"][key]
     assert live_run["turns"][0]["task_state"] == played["turns"][0]["task_state"]
     assert yaml.safe_load((tmp_path / "case1.yaml").read_text())["tools"] == "library.yaml"
-    assert "exists already" in mistake(run(*words))
-    assert "exists already" in mistake(run(*words[:-1], tmp_path / "library.yaml"))
+    assert "the file exists" in mistake(run(*words))
+    assert "the file exists" in mistake(run(*words[:-1], tmp_path / "library.yaml"))
 
 
 def test_nothing_is_written_where_the_model_does_not_answer(run, server, tmp_path):
