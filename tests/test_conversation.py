@@ -253,7 +253,7 @@ def test_mistakes_are_named(scenario, agent, given, message):
         ({"user": {"goal": "x", "scrpt": []}}, "user.scrpt: unknown key \\(did you mean script?"),
         ({"user": {"goal": "x", "script": [{"when": "1 +", "say": "a"}]}}, "script\\[0\\].when"),
         ({"milestone": []}, "milestone: unknown key \\(did you mean milestones?"),
-        ({"turns": [{"user": "Hi"}]}, "one of them"),
+        ({"turns": [{"user": "Hi"}]}, "either the turns"),
         ({"milestones": [{"call": {"name": "wether"}}]}, r"milestones\[0\].call.*wether.*did you mean weather"),
         ({"milestones": [{"id": "a", "after": ["a"], "call": {"name": "x"}}]}, "a cycle: a after a"),
         ({"milestones": [{"state": {"at": "settings", "update": [{"wfi": True}]}}]}, "did you mean wifi"),

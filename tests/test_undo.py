@@ -244,7 +244,7 @@ def test_what_was_changed_since_is_left_as_it_is(desk):
     edited = {"notes": {"n1": "soy milk"}, "sent": []}
     out = agent.invoke({"messages": [undo_message()], "task_state": edited}, THREAD)
     assert "__interrupt__" not in out
-    assert "was changed since" in out["messages"][-1].text
+    assert "has changed since" in out["messages"][-1].text
     assert desk.notes == {"n1": "oat milk"}
 
 
@@ -354,7 +354,7 @@ def test_a_state_that_was_edited_under_way_stops_no_turn(desk):
     run(agent)
     agent.update_state(THREAD, {"turn_start_state": {"sent": []}})
     out = agent.invoke({"messages": [undo_message()]}, THREAD)
-    assert "not known" in out["messages"][-1].text
+    assert "unknown" in out["messages"][-1].text
     assert desk.notes == {"n1": "oat milk"}
 
 

@@ -79,7 +79,7 @@ class Crossing:
         except _UNPACKED as error:
             for tool in self._tools:
                 _pack_alone(tool)
-            raise ToolkitError(f"the tools cannot go to another process: {error}") from None
+            raise ToolkitError(f"the tools cannot be sent to another process: {error}") from None
 
 
 _UNPACKED = (pickle.PicklingError, AttributeError, TypeError)
@@ -90,7 +90,7 @@ def _pack_alone(tool: ToolSpec) -> None:
         _pack([tool])
     except _UNPACKED as error:
         hint = "write its function with def at the top of a module that other processes can import"
-        raise ToolkitError(f"{tool.name}: it cannot go to another process: {hint} ({error})") from None
+        raise ToolkitError(f"{tool.name}: it cannot be sent to another process: {hint} ({error})") from None
 
 
 def _pack(tools: list[ToolSpec]) -> bytes:

@@ -55,7 +55,7 @@ def find_files(source: str | Path, endings: Sequence[str] = ENDINGS) -> list[Pat
     else:
         return [place]
     if not found:
-        raise GeckoError(f"{source}: no rows there: expected files {', '.join(endings)}")
+        raise GeckoError(f"{source}: no files of rows: expected {', '.join(endings)}")
     return sorted(found)
 
 

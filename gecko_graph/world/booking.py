@@ -233,7 +233,7 @@ def _find_unknown(request: RungRequest, expected: Outcome) -> list[str]:
     if contract is None or "effects" not in contract.data or request.tool.has_learned_answers:
         return []
     passed = [each["reason"] for each in expected["passed"] if each["rung"] == "contract"]
-    return [f"its changes are not known: {reason}" for reason in passed if expected["rung"] == "none"]
+    return [f"its changes are unknown: {reason}" for reason in passed if expected["rung"] == "none"]
 
 
 def _note_marks(request: RungRequest, outcome: Outcome, entry: ExecutedCall, unknown: Sequence[str]) -> Outcome:

@@ -43,7 +43,7 @@ def on_terminal(command, typed, **options):
                 shown += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", os.read(ours, 65536).decode(errors="replace"))
             except OSError:  # it has ended
                 break
-            if left and shown.rstrip().endswith("(not now):"):
+            if left and shown.rstrip().endswith("(decide later):"):
                 os.write(ours, f"{left.pop(0)}\n".encode())
     finally:
         os.close(ours)

@@ -163,7 +163,7 @@ def test_killed_in_a_call_the_same_command_makes_each_once(run, service, typed, 
     if not keys:
         assert (code, len(service.log())) == (4, 1 + after), "--yes does not say what became of it"
         assert "in doubt" in out
-        assert "it is unknown whether it took effect" in out
+        assert "it is not known whether it took effect" in out
         typed("what?", f"happened {json.dumps(service.log()[1]['result'])}" if after else "make_now")
         code, out, _ = run(*command)
     assert (code, done(service)) == (0, WRITES), out

@@ -69,7 +69,7 @@ def test_another_scenario_is_refused_with_what_differs(command, interrupt, part,
     interrupt(0)
     message = mistake(command("--resume", **changes))
     assert "case.yaml" in message
-    assert f"different: {part}." in message
+    assert f"sources: {part}." in message
     assert "same files" in message
     assert command("--resume")[0] == 1, "the run itself is as it was"
 

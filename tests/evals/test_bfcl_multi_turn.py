@@ -153,13 +153,13 @@ def test_retries_and_a_part_that_is_taken_out_show_in_what_is_valid(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--category", BASE, "--without", "state"], "it is for --sabotage"),
-        (["--category", BASE, "--sabotage", "--planner", "openai:x"], "spoils the ground truth"),
+        (["--category", BASE, "--without", "state"], "needs --sabotage"),
+        (["--category", BASE, "--sabotage", "--planner", "openai:x"], "corrupts the ground truth"),
         (["--category", "multi_turn_base,simple_python"], "two suites"),
         (["--category", "multi_turn_nothing"], "multi_turn_nothing: single-turn categories are simple_python"),
         (["--category", "all"], "multi-turn ones multi_turn_base, multi_turn_miss_func"),
         (["--category", BASE, "--alone"], "--alone is for --tools"),
-        (["--category", BASE, "--tools", "model"], "nobody simulates"),
+        (["--category", BASE, "--tools", "model"], "no simulator"),
     ],
 )
 def test_a_command_that_makes_no_sense_is_told(official, shared_data, tmp_path, capsys, monkeypatch, words, told):

@@ -38,7 +38,7 @@ def test_prompts_do_not_grow_with_the_state():
 def test_bytes_checkpointed_grow_with_the_steps_not_with_their_square():
     given = case.inputs(case.start_state(1, whole=True), checks=True)
     few, many = (
-        costs.checkpointed(lambda saver, steps=steps: costs.kept(costs.long_attempt(steps), saver), given)
+        costs.checkpointed(lambda saver, steps=steps: costs.long_attempt(steps)(checkpointer=saver), given)
         for steps in (5, 40)
     )
     assert many["supersteps"] > 5 * few["supersteps"]

@@ -292,7 +292,7 @@ def test_arguments_that_another_middleware_changes_behind_the_guard_are_not_sent
     agent = create_agent(chat(calls(pay("a", 30))), tools=hand(bank), middleware=[gecko, Changing()])
     out = run(agent, task())
     assert bank.calls == []
-    assert "behind the guard" in answers(out)[0].text
+    assert "after the guard had checked" in answers(out)[0].text
 
 
 def test_a_rejected_call_is_not_asked_about_again_in_its_turn(run):

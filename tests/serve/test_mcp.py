@@ -131,4 +131,4 @@ async def test_a_rehearsal_that_fails_or_takes_too_long_is_told(monkeypatch):
         assert done.is_error or done.structured_content["verdict"]["status"] != "accepted"
     monkeypatch.setattr("gecko_graph.serve.mcp.REHEARSE_S", 0.0)
     async with serving(own=True, model=recorded(**REPLIES)) as (address, _), Client(f"{address}/mcp") as client:
-        assert "not over in time" in (await client.call_tool("gecko_rehearse", {"task": "x"})).content[0].text
+        assert "timed out" in (await client.call_tool("gecko_rehearse", {"task": "x"})).content[0].text

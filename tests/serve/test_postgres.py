@@ -326,7 +326,7 @@ def test_several_processes_need_a_database(tmp_path):
     for more, why in (
         (["--workers", "2"], "--save postgresql://"),
         (["--workers", "2", "--save", "x.sqlite"], "--save postgresql://"),
-        (["--workers", "2", "--save", "postgresql://127.0.0.1:9/x", "--mcp"], "one process alone"),
+        (["--workers", "2", "--save", "postgresql://127.0.0.1:9/x", "--mcp"], "in one process"),
         (["--save", "postgresql://127.0.0.1:9/x"], "the database cannot be used"),
     ):
         process, said = start(tmp_path, *more)

@@ -161,7 +161,7 @@ def test_a_file_that_lost_its_end_opens_nothing(tmp_path, is_killed, lost):
     base.execute(f"DELETE FROM rows WHERE {lost}" if lost else "DROP TABLE rows")
     base.close()
     for _ in range(2):  # that it was refused is no reason to open it
-        with pytest.raises(GeckoError, match=r"gone|damaged"):
+        with pytest.raises(GeckoError, match=r"missing|damaged"):
             numbers(file)
 
 
@@ -183,7 +183,7 @@ def test_a_copy_of_a_served_file_needs_what_stands_beside_it(tmp_path):
     assert numbers(whole) == [*range(9)]
     wal = Path(f"{shorter}-wal")
     wal.write_bytes(wal.read_bytes()[:-5000])
-    with pytest.raises(GeckoError, match="gone"):
+    with pytest.raises(GeckoError, match="missing"):
         numbers(shorter)
     base = sqlite3.connect(shorter, isolation_level=None)  # as docs/serve.md says
     base.execute("UPDATE head SET end = (SELECT mark FROM rows ORDER BY n DESC)")

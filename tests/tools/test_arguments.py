@@ -230,7 +230,7 @@ def test_a_real_document(shared_data):
 
 
 def test_what_came_before_is_refused():
-    with pytest.raises(ToolkitError, match=r"#/swagger: this is Swagger 1\.2: 2\.0 and 3\.0 to 3\.2 are read"):
+    with pytest.raises(ToolkitError, match=r"#/swagger: this is Swagger 1\.2: supported are 2\.0 and 3\.0 to 3\.2"):
         Toolkit.from_openapi({"swagger": "1.2", "paths": {}})
 
 

@@ -107,5 +107,5 @@ def test_models_go_by_name(monkeypatch):
     assert other.get("planner").model_name == "gpt-5-mini"
     assert isinstance(other.get("judge"), RecordedModel)
     assert [other.has(role) for role in ("planner", "judge")] == [True, True]
-    with pytest.raises(GeckoError, match="planner: its ChatOpenAI cannot go to another process: give it as"):
+    with pytest.raises(GeckoError, match="planner: its ChatOpenAI cannot be sent to another process: give it as"):
         pickle.dumps(Models(planner=models.get("planner")))

@@ -142,7 +142,7 @@ def test_an_observation_never_breaks_an_invariant():
 
 def test_a_write_that_observes_is_a_problem_of_the_toolkit():
     toolkit = Toolkit.from_tools([Tool(Shop().cancel, effect="write", contract={"observes": []})])
-    assert any("only a read observes" in each.message for each in toolkit.problems)
+    assert any("only reads observe" in each.message for each in toolkit.problems)
 
 
 # a read after a simulated write --------------------------------------------------------------------------------------
