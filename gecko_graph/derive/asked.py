@@ -33,6 +33,23 @@ def arg(name: str) -> str:
     return f"args[{name!r}]"
 
 
+def sent_fields(one: Operation, fields: Mapping[str, SchemaShape], sent: Mapping[str, str]) -> str:
+    """Return an expression of the fields of a thing that a call sends, for `merged`; `sent` are they by argument.
+
+    A value that the thing's schema does not list, and the argument's does not refuse, is left out.
+    """
+    known = {name: fields[field].first("enum") for name, field in sent.items()}
+    listed = {
+        name: values for name, values in known.items() if values and not one.parameters.fields[name].first("enum")
+    }
+    plain = {name: field for name, field in sent.items() if name not in listed}
+    some = (
+        f"({{{sent[name]!r}: {arg(name)}}} if {arg(name)} is not None and {arg(name)} in {values!r} else {{}})"
+        for name, values in listed.items()
+    )
+    return ", ".join([f"sent_as({plain!r})", *some])
+
+
 class Asked:
     """Expressions for the parameters of a list or a count: the matching things (`found`), and the page shown."""
 

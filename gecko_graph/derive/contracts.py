@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from ..contracts.derived import DerivedContract
 from ..state import Json, JsonObject
 from ..tools import Toolkit
-from .asked import Asked, arg, is_newest_first
+from .asked import Asked, arg, is_newest_first, sent_fields
 from .blanks import YES, around, as_key, blank_of, blanks_of, new_key, with_blanks
 from .kinds import STATEFUL, Kind, counter_of, find_kinds
 from .paths import VAR, Operation, Paths, Things, either_of, name_of, names_item
@@ -228,7 +228,7 @@ class _ContractWriter:
         found = {one.sent[wire]: field for wire, field in pairs if one.body.fields[wire].may_be(fields[field])}
         about = {field: str(one.parameters.fields[arg].first("description")) for arg, field in found.items()}
         deep = [field for field, text in about.items() if _MERGES.search(text)]
-        return f"sent_as({found!r})", [*found.values()], f", {deep!r}" if deep else ""
+        return sent_fields(one, fields, found), [*found.values()], f", {deep!r}" if deep else ""
 
     def _defaults(self) -> JsonObject:
         pairs = matching(self.one.body.fields, self.things.fields).items()

@@ -222,6 +222,23 @@ def test_a_filter_by_a_part_of_a_text_is_one_if_the_document_says_so(living, tex
     assert len(ok(call("all", name="Flora"))) == 1
 
 
+def test_a_value_that_a_things_schema_does_not_list_is_not_kept(living):
+    states = {"type": "string", "enum": ["open", "sold"]}
+    pet = documents.thing(["id", "name"], id=documents.WHOLE, name=documents.TEXT, status=states)
+    given = described()
+    given["paths"]["/pets"]["post"] = documents.op("make", body=documents.thing(name=documents.TEXT), gives=pet)
+    given["paths"]["/pets/{id}"] = {
+        "get": documents.op("one", gives=pet),
+        "patch": documents.op("change", body=documents.thing(status=documents.TEXT), gives=pet),
+        "parameters": given["paths"]["/pets/{id}"]["parameters"],
+    }
+    call = living(given)
+    key = str(ok(call("make", name="Flo"))["id"])
+    for sent, kept in (("sold", "sold"), ("", "sold"), ("open", "open")):
+        ok(call("change", id=key, status=sent))
+        assert ok(call("one", id=key))["status"] == kept
+
+
 def test_an_object_of_things_by_their_keys_is_a_list(living):
     tag = documents.thing(["uuid", "title"], uuid=documents.TEXT, title=documents.TEXT)
     by_key, made = {"type": "object", "additionalProperties": tag}, documents.thing(uuid=documents.TEXT)
