@@ -45,7 +45,7 @@ def test_rows_may_be_a_folder_or_a_glob(run, tmp_path):
         made.append(target.read_text("utf-8"))
     assert made[0] == made[1] == made[2]
     code, _, err = run("learn", spec, tmp_path / "rows" / "*.har", "-o", target)
-    assert (code, "no rows there" in err) == (2, True)
+    assert (code, "no files of rows" in err) == (2, True)
 
 
 @pytest.mark.parametrize("packed", [("before", "change", "result"), ("args", "before", "change", "result")])
