@@ -34,9 +34,9 @@ def arg(name: str) -> str:
 
 
 def sent_fields(one: Operation, fields: Mapping[str, SchemaShape], sent: Mapping[str, str]) -> str:
-    """Return an expression of the fields of a thing that a call sends, for `merged`; `sent` are they by argument.
+    """Return an expression of the fields that a call sends, for `merged`; `sent` maps arguments to fields.
 
-    A value that the thing's schema does not list, and the argument's does not refuse, is left out.
+    A value that the argument's schema accepts and the field's `enum` does not list is left out.
     """
     known = {name: fields[field].first("enum") for name, field in sent.items()}
     listed = {

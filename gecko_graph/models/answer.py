@@ -85,7 +85,7 @@ class WaitingLine:
 
 
 class _Turn:
-    """One holder's turn; a class, since a generator takes three times as long, and each call of a world holds one."""
+    """One holder's turn; a class, as a generator costs more, and each call of a world holds one."""
 
     __slots__ = ("_held", "_line", "_ticket")
 

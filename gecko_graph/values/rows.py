@@ -63,6 +63,7 @@ def read_lines(file: str | Path) -> Iterator[FileRow]:
     """Yield the rows of a file, empty lines left out. Raises GeckoError if it cannot be read (any further)."""
     name = str(file)
     try:
+        Path(file).stat()  # a missing file is named before a missing pyarrow
         if name.endswith(".parquet"):
             yield from _read_parquet(file)
             return

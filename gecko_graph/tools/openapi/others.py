@@ -1,4 +1,4 @@
-"""Files of other formats that are given in the place of an OpenAPI document, and what to do with them."""
+"""Files of other formats that are given instead of an OpenAPI document, and what to do with them."""
 
 from __future__ import annotations
 
