@@ -119,10 +119,13 @@ class Claims(NamedTuple):
         return {"root": self.standing.root, "saved": bool(self.standing.root), "deleted": False}
 
     def _place(self) -> JsonObject:
-        """Return the checkpoint that a call begins from, and whether it is saved until the thread is deleted."""
-        if isinstance(self.ledger, MemoryLedger) or not self.standing.root:  # deleted with the thread, or none
-            return self.here | {"saved": False}
-        return self.here | {"saved": self.standing.durability == "sync" or is_saved_at(self.standing)}
+        """Return the checkpoint that a call begins from, and whether it is saved until the thread is deleted.
+
+        The call waits until it is saved: a run that continues without it would not know of the call.
+        """
+        is_saved = self.standing.durability == "sync" or is_saved_at(self.standing)
+        is_kept = bool(self.standing.root) and not isinstance(self.ledger, MemoryLedger)  # not deleted with the thread
+        return self.here | {"saved": is_kept and is_saved}
 
     def _find_deleted(self, rows: Sequence[JsonObject]) -> Steps:
         """Return the keys of calls made before the thread was deleted: the saver has no checkpoint of them."""

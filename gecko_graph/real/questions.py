@@ -30,7 +30,7 @@ from langgraph.types import Interrupt, Send
 from ..errors import GeckoError
 from .ledger import has_checkpoint
 
-SOON_S = 1.0
+SOON_S = 5.0
 """Longest wait of a call for the checkpoint that it begins from."""
 SAVED_S = 30.0
 """Longest wait for a parent's checkpoint that is still being written."""
@@ -86,17 +86,20 @@ class Standing(NamedTuple):
 
 
 def is_saved_at(standing: Standing) -> bool:
-    """Return whether the outermost graph's checkpoint is saved; it soon is, except with durability `exit`.
+    """Return whether the checkpoints of the task's graph and of the outermost one are saved.
 
-    Runs in a thread.
+    They soon are, except with durability `exit`. Runs in a thread.
     """
-    config = standing.config(min(standing.checkpoints, key=len))
+    graphs = {min(standing.checkpoints, key=len), standing.graph}
     deadline = time.monotonic() + SOON_S * (standing.durability != "exit")
     pause = 0.0005  # mostly the checkpoint is just being written, and every real call waits here
-    while not (is_saved := has_checkpoint(standing.saver, config)) and time.monotonic() < deadline:
+    left = [standing.config(each) for each in graphs.intersection(standing.checkpoints)]
+    while left := [each for each in left if not has_checkpoint(standing.saver, each)]:
+        if time.monotonic() >= deadline:
+            return False
         time.sleep(pause)
         pause = min(1.5 * pause, 0.01)
-    return is_saved
+    return True
 
 
 def find_begin(standing: Standing) -> str:

@@ -280,9 +280,10 @@ def test_what_was_interrupted_goes_on_with_an_equal_call(embedded):
     assert results(out) == ["success"] * 2
 
 
-def test_a_turn_that_summaries_have_cut_is_found_by_the_process_that_goes_on():
+@pytest.mark.parametrize("embedded", [False, True])
+def test_a_turn_that_summaries_have_cut_is_found_by_the_process_that_goes_on(embedded):
     bank, fate = Bank(), Fate()
-    saver = KillingSaver(fate)
+    saver = KillingSaver(fate)  # LangGraph saves a checkpoint beside the next step: the call waits for it
     transfer = bank.transfer
 
     def dies(to: str, amount: int) -> dict:
@@ -294,10 +295,10 @@ def test_a_turn_that_summaries_have_cut_is_found_by_the_process_that_goes_on():
     dies.__name__, bank.transfer = "transfer", dies
     said = calls(pay("call_0", 10)), calls(pay("call_0", 20))
     with contextlib.suppress(Killed, GeckoError):
-        agent_of(bank, saver, *said, beside=[summary()]).invoke(task(), THREAD)
+        agent_of(bank, saver, *said, beside=[summary()], embedded=embedded).invoke(task(), THREAD)
     fate.kill_at, bank.transfer = 0, transfer
     for given in (None, task()):
-        out = agent_of(bank, saver, "Paid.", beside=[summary()]).invoke(given, THREAD)
+        out = agent_of(bank, saver, "Paid.", beside=[summary()], embedded=embedded).invoke(given, THREAD)
         assert out["__interrupt__"][0].value["action_requests"][0]["args"] == {"to": "ann", "amount": 20}
     assert len(bank.calls) == 2
 
