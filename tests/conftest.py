@@ -96,6 +96,13 @@ def count_steps() -> Callable[[Callable[[], object]], int]:
 
 
 @pytest.fixture(autouse=True)
+def short_pauses(monkeypatch):
+    """Pauses before real calls are repeated are as many as ever, and short."""
+    for module in ("claims", "decisions"):
+        monkeypatch.setattr(f"gecko_graph.real.{module}.BACKOFF_S", 0.002)
+
+
+@pytest.fixture(autouse=True)
 def only_this_machine(monkeypatch):
     """Any connection that leaves this machine fails the test."""
     connect = socket.socket.connect

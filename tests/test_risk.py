@@ -332,7 +332,7 @@ def test_conversation_killed_at_each_write():
 def test_agent_killed_at_each_write(p, after):
     whole = Fate()
     Process(Desk(), KillingSaver(whole), p).run()
-    for number in range(1, whole.count + 1):
+    for number in range(1, whole.count + 1, 4 if p == 0.9 else 1):  # at 0.9 there is no real call
         desk, saver = Desk(), KillingSaver(Fate(number, after=after))
         one = Process(desk, saver, p)
         with contextlib.suppress(Killed, GeckoError):

@@ -39,6 +39,11 @@ class Fate:
             raise Killed
         return result
 
+    def read(self) -> None:
+        """Raise Killed if the process has ended."""
+        if self.kill_at and self.count >= self.kill_at:
+            raise Killed
+
 
 class KillingBlobs(dict[Any, Any]):
     """The saver's blobs, including the claims of real calls, whose writes count as the process's."""
@@ -59,6 +64,11 @@ class KillingSaver(InMemorySaver):
         super().__init__()
         self.fate, self.blobs = fate, KillingBlobs()
         self.blobs.fate = fate
+
+    def get_tuple(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a checkpoint. Raises Killed after the process has ended: it waits for nothing more."""
+        self.fate.read()
+        return super().get_tuple(*args, **kwargs)
 
     def put(self, *args: Any, **kwargs: Any) -> Any:
         """Save a checkpoint."""

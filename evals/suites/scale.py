@@ -93,21 +93,22 @@ def cpu() -> float:
 
 
 def measure_same(given: Given) -> Iterator[Told]:
-    """The same rows in the same order, and how fast; a cluster of Ray is there before, as `ray start` begins one."""
+    """The same rows in the same order, and how fast from the first result on, since workers take time to start."""
     file, marks, walls = write_rows(given.folder / "rows.jsonl", given.rows), dict[str, str](), dict[str, float]()
     for name, find in ways().items():
-        begun = time.perf_counter()
-        how = find()
-        out, wall, used = given.folder / f"{name}.jsonl", time.perf_counter(), cpu()
-        if wall - begun > 1:
-            yield Told(f"{name}: ready after {wall - begun:.1f} s")
-        verify_samples(file, out, toolkit=TOOLKIT, map=how)
-        walls[name], marks[name] = time.perf_counter() - wall, mark(out)
-        rate = given.rows / walls[name]
-        beside = f"{cpu() - used:.1f} s of processor time here and in ended children"
-        yield Told(f"{name}: {given.rows} rows, {rate:.0f} a second, {beside}", marks[name] == marks["map"])
+        begun, first, out = time.perf_counter(), list[float](), given.folder / f"{name}.jsonl"
+
+        def tell(done: int, first: list[float] = first) -> None:
+            if not first:
+                first.append(time.perf_counter())
+
+        verify_samples(file, out, toolkit=TOOLKIT, map=find(), tell=tell)
+        walls[name], marks[name] = time.perf_counter() - first[0], mark(out)
+        rate, ready = given.rows / walls[name], first[0] - begun
+        told = f"{name}: {given.rows} rows, {rate:.0f} a second after {ready:.1f} s until the first result"
+        yield Told(told, marks[name] == marks["map"])
     idle = os.cpu_count() or 1
-    is_free = os.getloadavg()[0] < idle / 2
+    is_free = os.getloadavg()[0] < 2 * idle
     told = "" if is_free else f" (no claim: the machine is loaded, {os.getloadavg()[0]:.1f} on {idle} processors)"
     faster = walls["map"] / walls["processes"]
     yield Told(f"processes(2) is {faster:.2f} times map{told}", faster >= SPEED_UP if is_free else None)

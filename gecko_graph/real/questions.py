@@ -30,7 +30,7 @@ from langgraph.types import Interrupt, Send
 from ..errors import GeckoError
 from .ledger import has_checkpoint
 
-SOON_S = 5.0
+SOON_S = 2.0
 """Longest wait of a call for the checkpoint that it begins from."""
 SAVED_S = 30.0
 """Longest wait for a parent's checkpoint that is still being written."""
