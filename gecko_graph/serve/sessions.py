@@ -6,9 +6,10 @@ import asyncio
 import re
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, TypeAlias
 from uuid import uuid4
 
@@ -69,14 +70,14 @@ class Session:
     def begin(self, world: World) -> None:
         self.world, self.steps, self.drifts, self.is_there = world, world.count, {}, True
 
-    def book(self, record: JsonObject) -> None:
-        """Apply a call that was answered in this state."""
+    def book(self, records: Sequence[JsonObject]) -> None:
+        """Apply calls that were answered in this state."""
         if not self.is_there:
             raise StateError("the session does not exist")
-        self.world.replay([record], own=True)
-        self.steps += 1
-        if "drift" in record:
-            self.drifts[self.steps] = record["drift"]
+        self.world.replay(records, own=True)
+        numbered = enumerate(records, self.steps + 1)
+        self.drifts |= {number: record["drift"] for number, record in numbered if "drift" in record}
+        self.steps += len(records)
 
     def reset(self, step: int) -> None:
         """Go back to the state after the given number of steps; later ones are dropped. Raises HttpRefusal."""
@@ -330,8 +331,12 @@ class Sessions:
         if found.anew:
             session.forget()
         try:
-            for row in found.rows:
-                self._apply(session, row)
+            for kind, rows in groupby(found.rows, key=lambda row: row.kind):
+                if kind == "call":  # at once: a state is built for all of them, not for each
+                    session.book([row.data for row in rows])
+                else:
+                    for row in rows:
+                        self._apply(session, row)
         except (GeckoError, LookupError, TypeError) as error:
             session.forget()
             raise HttpRefusal(500, f"--save: a row of session {session.name} cannot be replayed: {error}") from None
@@ -362,9 +367,7 @@ class Sessions:
 
     def _apply(self, session: Session, row: Row) -> None:
         kind, data = row.kind, row.data
-        if kind == "call":
-            session.book(data)
-        elif kind == "reset":
+        if kind == "reset":
             session.reset(data["step"])
         elif kind == "close":
             session.forget()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain, cycle, islice
 from typing import Any, NamedTuple
 
-from ..errors import StateError
+from ..errors import PatchConflict, StateError
 from ..models.ask import AnyAsk, Reply
 from ..models.node import NodeScope, Update
 from ..state import VERSION, Call, Complaint, JsonObject, Step
 from ..tools import Toolkit
 from ..values.digest import check_json, clone
+from ..values.notes import without_change
 from ..values.patch import booked_patch, fold_patches
 from .channels import AttemptState, apply_update
 from .check import validator
@@ -114,13 +115,35 @@ class Point(NamedTuple):
 
         `check` gets the states before and after each simulated call, and may raise.
         """
+        if check is None:
+            return self._extend(steps, notes, [booked_patch(step["outcome"]) for step in steps if "outcome" in step])
         point = self
         for step, note in zip(steps, notes, strict=True):
-            outcome = step.get("outcome")
-            patch = booked_patch(outcome) if outcome else []
-            before, point = point, point.after({"steps": [step], "task_state": patch, **note})
-            if check and outcome and outcome["simulated"]:
+            before, point = point, point.through([step], [note])
+            if "outcome" in step and step["outcome"]["simulated"]:
                 check(before.values["task_state"], point.values["task_state"])
+        return point
+
+    def _extend(self, steps: Sequence[Step], notes: Collection[JsonObject], patches: Iterable[Any]) -> Point:
+        values = apply_update(self.values, {"task_state": [*chain.from_iterable(patches)], "steps": steps})
+        for note in filter(None, notes):
+            values = apply_update(values, note)
+        known = self.notes.grow(notes)
+        return Point(values, known, self._keep(len(known), values["task_state"]))
+
+    def replayed(self, records: Sequence[JsonObject], check: Callable[[JsonObject, JsonObject], None] | None) -> Point:
+        """Return the point after these calls; a change that does not apply is left out and marked as refused."""
+        steps: list[Any] = [record["step"] for record in records]
+        notes = [record["note"] for record in records]
+        try:
+            return self.through(steps, notes, check=check)
+        except PatchConflict as conflict:
+            if len(records) == 1:
+                steps[0]["outcome"] = without_change(steps[0]["outcome"], f"the change does not apply: {conflict}")
+                return self.through(steps, notes)
+        point = self
+        for record in records:
+            point = point.replayed([record], check)
         return point
 
     def back_to(self, count: int) -> Point:

@@ -21,7 +21,6 @@ from ..tools.check import LONGEST_ID, Rejection, read_call
 from ..tools.own_data import starting_state
 from ..tools.real import is_undecided
 from ..values.digest import check_json, clone, digest, shallow
-from ..values.notes import without_change
 from ..values.observation import Observe, Observer
 from ..values.origins import OriginMap
 from ..values.places import excerpt
@@ -183,12 +182,7 @@ class World:
         """
         with self._line.turn():
             self._usage = add_usage(self._usage, usage or {})
-            for step, note in ((record["step"], record["note"]) for record in clone(list(records))):
-                try:
-                    self._now = self._now.through([step], [note], check=None if own else self._check_change)
-                except PatchConflict as conflict:
-                    step["outcome"] = without_change(step["outcome"], f"the change does not apply: {conflict}")
-                    self._now = self._now.through([step], [note])
+            self._now = self._now.replayed(clone(list(records)), None if own else self._check_change)
 
     def check(self, call: Mapping[str, Any]) -> Rejection | None:
         """Return why a call must not be made for real in this state, as `Toolkit.check`; None if it may."""
