@@ -1,8 +1,9 @@
 """The database of `--save postgresql://...`: sessions shared by several servers.
 
 A server claims a session by an advisory lock of its only connection, which ends with the process. It reads rows added
-by others, and adds its own row before it acknowledges the call and releases the lock: two round trips. If the
-connection is lost in between, so is the claim: the call is refused, and nothing is stored.
+by others, and adds its own row before it acknowledges the call and releases the lock: two round trips. What several
+calls want of the database at once is sent together: one round trip, one transaction. If the connection is lost in
+between, so are the claims: the calls are refused, and nothing is stored.
 
 The rows of a session are numbered from a number that no earlier session of the name has used, so that a process sees
 from its last known number whether the session was closed or recreated. An idle session counts as closed.
@@ -15,8 +16,8 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import dropwhile
-from typing import Any, TypeAlias
+from itertools import dropwhile, islice
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from ..errors import GeckoError
 from ..state import JsonObject
@@ -62,13 +63,25 @@ PREPARE gecko_add (text, bigint, text, integer, text) AS INSERT INTO {_ROWS} (se
 PREPARE gecko_claim (text) AS SELECT pg_try_advisory_lock(hashtextextended($1, 0));
 PREPARE gecko_free (text) AS SELECT pg_advisory_unlock(hashtextextended($1, 0))
 """
-_READ, _FREE = "EXECUTE gecko_read(%s, %s)", "EXECUTE gecko_free(%s)"
+_READ, _ADD = "EXECUTE gecko_read(%s, %s)", "EXECUTE gecko_add(%s, %s, %s, %s, %s)"
+_CLAIM, _FREE = "EXECUTE gecko_claim(%s)", "EXECUTE gecko_free(%s)"
 _LAST = f"""
 SELECT session, steps, idle_s FROM (SELECT DISTINCT session FROM {_ROWS} WHERE {_BEGINS}) AS begun CROSS JOIN LATERAL (
   SELECT steps, {_AGE} AS idle_s FROM {_ROWS} WHERE session = begun.session ORDER BY n DESC LIMIT 1) AS last
 """
 
 Table: TypeAlias = list[tuple[Any, ...]]
+Statement: TypeAlias = tuple[Any, ...]
+"""A statement with `%s` for its values, and these."""
+
+
+class _Asked(NamedTuple):
+    """Statements of one caller, and its answer."""
+
+    connection: psycopg.AsyncConnection[Any]
+    writes: Sequence[Statement]
+    reads: Sequence[Statement]
+    ended: asyncio.Future[Sequence[Table]]
 
 
 class Postgres(Store):
@@ -83,7 +96,8 @@ class Postgres(Store):
     def __init__(self, address: str, *, identity: str, idle_s: float = 3600, wait_s: float = 30) -> None:
         self._address, self._idle_s, self._wait_s = address, idle_s, wait_s
         self._connection: psycopg.AsyncConnection[Any] | None = None
-        self._opening, self._asking, self._again = asyncio.Lock(), asyncio.Lock(), 0.0
+        self._opening, self._again = asyncio.Lock(), 0.0
+        self._queue, self._sending = list[_Asked](), cast("asyncio.Task[None] | None", None)
         self._claimed: dict[str, psycopg.AsyncConnection[Any]] = {}
         try:
             with psycopg.connect(address, cursor_factory=psycopg.ClientCursor, **_OPTIONS) as connection:
@@ -104,7 +118,7 @@ class Postgres(Store):
         end, pause = time.monotonic() + self._wait_s, 0.002
         while True:
             connection = await self._have()
-            ((is_mine,),), found = await self._ask(f"EXECUTE gecko_claim(%s); {_READ}", name, seen, name, on=connection)
+            ((is_mine,),), found = await self._ask((_CLAIM, name), (_READ, seen, name), on=connection)
             if is_mine == "t":
                 break
             if time.monotonic() > end:
@@ -113,7 +127,7 @@ class Postgres(Store):
             pause = min(pause * 1.5, 0.05)
         self._claimed[name] = connection
         if anew := bool(seen) and (not found or int(found[0][0]) != seen):
-            (found,) = await self._ask(_READ, 0, name, on=connection)
+            (found,) = await self._ask((_READ, 0, name), on=connection)
         if not found or float(found[-1][3]) > self._idle_s:
             return Found(0, (), anew=True)
         last = int(found[-1][0])
@@ -126,56 +140,70 @@ class Postgres(Store):
         claimed = self._claimed.pop(name, None)
         if not rows:
             with suppress(HttpRefusal):  # a claim ends with its connection
-                await self._ask(_FREE, name, on=claimed)
+                await self._ask((_FREE, name), on=claimed)
             return seen
         if rows[-1].kind == "close":
-            await self._ask(f"DELETE FROM {_ROWS} WHERE session = %s; {_FREE}", name, name)
+            await self._ask((_FREE, name), writes=[(f"DELETE FROM {_ROWS} WHERE session = %s", name)])
             return 0
-        first, adding, given = seen + 1 if seen else time.time_ns(), "", list[Any]()
-        for number, row in enumerate(rows, first):
-            adding += "EXECUTE gecko_add(%s, %s, %s, %s, %s); "
-            given += [name, number, row.kind, steps, json.dumps(row.data, separators=(",", ":"))]
+        first = seen + 1 if seen else time.time_ns()
+        writes: list[Statement] = [
+            (_ADD, name, number, row.kind, steps, json.dumps(row.data, separators=(",", ":")))
+            for number, row in enumerate(rows, first)
+        ]
+        number = first + len(rows) - 1
         if rows[-1].kind == "state" or rows[-1].data == {"step": 0}:  # earlier rows no longer count
-            adding += f"DELETE FROM {_ROWS} WHERE session = %s AND n < %s AND (NOT {_BEGINS} OR %s); "
-            given += [name, number, rows[-1].kind == "state"]
-        await self._ask(f"BEGIN; {adding}COMMIT; {_FREE}", *given, name, on=claimed)
+            earlier = f"DELETE FROM {_ROWS} WHERE session = %s AND n < %s AND (NOT {_BEGINS} OR %s)"
+            writes.append((earlier, name, number, rows[-1].kind == "state"))
+        await self._ask((_FREE, name), writes=writes, on=claimed)
         return number
 
     async def list(self) -> list[JsonObject]:
         """Return the sessions, the last changed one last."""
-        (found,) = await self._ask(f"{_LAST} WHERE idle_s <= %s ORDER BY idle_s DESC", self._idle_s)
+        (found,) = await self._ask((f"{_LAST} WHERE idle_s <= %s ORDER BY idle_s DESC", self._idle_s))
         return [{"id": each[0], "steps": int(each[1]), "idle_s": round(float(each[2]), 1)} for each in found]
 
     async def count(self) -> int:
         """Return the number of sessions, including idle ones that are not deleted yet."""
-        (((count,),),) = await self._ask(f"SELECT count(DISTINCT session) FROM {_ROWS} WHERE {_BEGINS}")
+        (((count,),),) = await self._ask((f"SELECT count(DISTINCT session) FROM {_ROWS} WHERE {_BEGINS}",))
         return int(count)
 
     async def sweep(self) -> None:
         """Delete sessions that have been idle for so long that nobody claims them any more."""
         idle = f"SELECT session FROM ({_LAST}) AS each WHERE idle_s > %s"
-        await self._ask(f"DELETE FROM {_ROWS} WHERE session IN ({idle})", self._idle_s + _MARGIN_S)
+        await self._ask(writes=[(f"DELETE FROM {_ROWS} WHERE session IN ({idle})", self._idle_s + _MARGIN_S)])
 
     def close(self) -> None:
         """Close the connection, which ends all claims."""
         if self._connection is not None:
             self._connection.pgconn.finish()
 
-    async def _ask(self, query: str, *given: Any, on: psycopg.AsyncConnection[Any] | None = None) -> Sequence[Table]:
-        """Return the rows of each statement, with values as text; `on` is the connection of a claim.
+    async def _ask(
+        self, *reads: Statement, writes: Sequence[Statement] = (), on: psycopg.AsyncConnection[Any] | None = None
+    ) -> Sequence[Table]:
+        """Return the rows of each statement, with values as text, after the writes; `on` is the connection of a claim.
 
-        Any error closes the connection, and ends all claims.
+        What was asked while an answer was awaited is sent together. Any error closes the connection, and ends all
+        claims.
         """
         connection = on or await self._have()
+        ended: asyncio.Future[Sequence[Table]] = asyncio.get_running_loop().create_future()
+        self._queue.append(_Asked(connection, writes, reads, ended))
+        if self._sending is None:
+            self._sending = asyncio.ensure_future(self._send_queue())
         try:
-            async with asyncio.timeout(_ANSWER_S), self._asking:
-                return await _send(connection.pgconn, query, given)
-        except (psycopg.Error, TimeoutError) as error:
-            connection.pgconn.finish()
-            raise HttpRefusal(503, f"the database of --save does not answer: {_reason(error)}") from None
-        except BaseException:  # a cancelled caller does not know whether it has a claim
+            return await ended
+        except asyncio.CancelledError:  # a cancelled caller does not know whether it has a claim
             connection.pgconn.finish()
             raise
+
+    async def _send_queue(self) -> None:
+        try:
+            while self._queue:
+                batch, self._queue = self._queue, []
+                for connection in {each.connection: None for each in batch}:  # one, unless it was lost
+                    await _answer_all([each for each in batch if each.connection is connection])
+        finally:
+            self._sending = None
 
     async def _have(self) -> psycopg.AsyncConnection[Any]:
         async with self._opening:
@@ -194,10 +222,32 @@ class Postgres(Store):
             return self._connection
 
 
-async def _send(connection: PGconn, query: str, given: Sequence[Any]) -> list[Table]:
-    """Send statements in one round trip, and return their rows. A cursor would take four times the processor time."""
-    quote, loop = Escaping(connection).escape_literal, asyncio.get_running_loop()
-    texts = (quote(each.encode()).decode() if isinstance(each, str) else str(each) for each in given)
+async def _answer_all(asked: Sequence[_Asked]) -> None:
+    """Send statements in one round trip: the writes as one transaction, then the reads."""
+    pgconn, begin, commit = asked[0].connection.pgconn, [("BEGIN",)], [("COMMIT",)]
+    writes = [statement for each in asked for statement in each.writes]
+    reads = [statement for each in asked for statement in each.reads]
+    try:
+        async with asyncio.timeout(_ANSWER_S):
+            tables = iter(await _send(pgconn, [*begin, *writes, *commit, *reads] if writes else reads))
+    except BaseException as error:  # a task that ends is no answer either
+        pgconn.finish()
+        refused = f"the database of --save does not answer: {_reason(error)}"
+        for each in asked:
+            if not each.ended.done():
+                each.ended.set_exception(HttpRefusal(503, refused))
+        if not isinstance(error, psycopg.Error | TimeoutError):
+            raise
+    else:
+        for each in asked:
+            found = [*islice(tables, len(each.reads))]
+            if not each.ended.done():
+                each.ended.set_result(found)
+
+
+async def _send(connection: PGconn, statements: Sequence[Statement]) -> list[Table]:
+    """Send statements, and return the rows of those that have some. A cursor would take four times the CPU time."""
+    loop = asyncio.get_running_loop()
     ended, found, file, is_sent = loop.create_future(), list[PGresult](), connection.socket, True
 
     def go_on() -> None:
@@ -212,7 +262,7 @@ async def _send(connection: PGconn, query: str, given: Sequence[Any]) -> list[Ta
             if not ended.done():
                 ended.set_exception(error)
 
-    connection.send_query((query % tuple(texts)).encode())
+    connection.send_query(_write(connection, statements))
     is_sent = not connection.flush()
     loop.add_reader(file, go_on)
     if not is_sent:
@@ -224,6 +274,15 @@ async def _send(connection: PGconn, query: str, given: Sequence[Any]) -> list[Ta
         if not is_sent:
             loop.remove_writer(file)
     return [*_tables_of(found)]
+
+
+def _write(connection: PGconn, statements: Sequence[Statement]) -> bytes:
+    """Return the statements as one query, their values as literals."""
+    quote = Escaping(connection).escape_literal
+    texts = (
+        [quote(each.encode()).decode() if isinstance(each, str) else each for each in rest] for _, *rest in statements
+    )
+    return "; ".join(one[0] % tuple(given) for one, given in zip(statements, texts, strict=True)).encode()
 
 
 def _take(connection: PGconn, found: list[PGresult]) -> bool:

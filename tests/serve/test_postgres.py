@@ -213,11 +213,11 @@ async def test_a_connection_that_ends_at_any_moment_of_a_call(address, monkeypat
     store = one.sessions.store
     ask, trips = store._ask, iter(["claim", "keep"])
 
-    async def end(query, *given, on=None):
+    async def end(*reads, writes=(), on=None):
         is_now = next(trips, None) == trip
         if is_now and not is_done:
             store.close()
-        answer = await ask(query, *given, on=on)
+        answer = await ask(*reads, writes=writes, on=on)
         if is_now and is_done:
             store.close()
         return answer
