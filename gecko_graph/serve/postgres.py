@@ -194,6 +194,8 @@ class Postgres(Store):
             return await ended
         except asyncio.CancelledError:  # a cancelled caller does not know whether it has a claim
             connection.pgconn.finish()
+            if self._sending is not None:
+                self._sending.cancel()
             raise
 
     async def _send_queue(self) -> None:
@@ -203,7 +205,7 @@ class Postgres(Store):
                 for connection in {each.connection: None for each in batch}:  # one, unless it was lost
                     await _answer_all([each for each in batch if each.connection is connection])
         finally:
-            self._sending = None
+            self._sending = asyncio.ensure_future(self._send_queue()) if self._queue else None
 
     async def _have(self) -> psycopg.AsyncConnection[Any]:
         async with self._opening:

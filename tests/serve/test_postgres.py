@@ -20,8 +20,10 @@ from evals.reality.postgres import start_postgres
 from evals.services.many_servers import TOOLS, Size, run_with_kills
 from gecko_graph import Toolkit
 from gecko_graph.errors import GeckoError
+from gecko_graph.serve import postgres
 from gecko_graph.serve.postgres import Postgres
 from gecko_graph.serve.sessions import HttpRefusal
+from gecko_graph.serve.store import Row
 from tests.serve.test_save import start
 
 from .conftest import EXAMPLES, client_of, shop, world_of
@@ -233,6 +235,37 @@ async def test_a_connection_that_ends_at_any_moment_of_a_call(address, monkeypat
     assert (await two.post("/note", json={"id": "third"})).json()["at"] == len(made) + 1
     for client in (one, two):
         client.sessions.store.close()
+
+
+async def test_a_caller_that_is_cancelled_ends_the_claims_and_holds_up_nobody(address):
+    store = Postgres(address, identity="x")
+    began = time.monotonic()
+    slow = [asyncio.ensure_future(store._ask(("SELECT pg_sleep(%s)", 9))) for _ in range(2)]
+    await asyncio.sleep(0.2)
+    waiting = asyncio.ensure_future(store.claim("a", 0))
+    await asyncio.sleep(0.1)
+    slow[0].cancel()
+    with pytest.raises(HttpRefusal, match="does not answer"):
+        await slow[1]
+    with pytest.raises(HttpRefusal, match="does not answer"):
+        await waiting
+    assert (await store.claim("a", 0)).seen == 0
+    assert time.monotonic() - began < 5
+    store.close()
+
+
+async def test_what_several_calls_want_at_once_is_sent_together(address, monkeypatch):
+    store, trips, send = Postgres(address, identity="x"), [], postgres._send
+    monkeypatch.setattr(postgres, "_send", lambda *given: trips.append(given) or send(*given))
+    names = [f"s{number}" for number in range(20)]
+    await asyncio.gather(*(store.claim(name, 0) for name in names))
+    seen = await asyncio.gather(*(store.keep(name, 0, [Row(name, "new", {"at": name})], 0) for name in names))
+    assert len(trips) <= 4
+    found = await asyncio.gather(*(store.claim(name, 0) for name in names))
+    assert [(each.seen, [*each.rows]) for each in found] == [
+        (number, [Row(name, "new", {"at": name})]) for name, number in zip(names, seen, strict=True)
+    ]
+    store.close()
 
 
 async def test_what_is_large_or_has_quotes_comes_back_as_it_was(address):
