@@ -132,7 +132,9 @@ def nearest_tests(file: str) -> list[str]:
     fits = [path for path in files if path.stem.startswith(room) or word.search(path.read_text("utf-8"))]
     named = [path.relative_to(ROOT).as_posix() for path in fits if path.parent.name != "evals"]
     above = (path for path in PACKAGE.rglob("*.py") if re.search(rf"from \.+{parts[0]} ", path.read_text("utf-8")))
-    return named[:MOST_FILES] or nearest_tests(next(above).relative_to(ROOT).as_posix())
+    if named or not (user := next(above, None)):
+        return named[:MOST_FILES] or ["tests/test_graph.py", "tests/test_agent.py"]  # public names are imported late
+    return nearest_tests(user.relative_to(ROOT).as_posix())
 
 
 def first_failure(tree: Path, tests: Sequence[str], known: Iterable[str] = ()) -> str:
