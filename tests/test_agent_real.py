@@ -207,6 +207,21 @@ def test_after_a_rejection_the_log_has_the_calls_that_were_not_made_and_no_read_
     assert desk.calls == ["find"]
 
 
+def test_of_plans_that_are_always_rejected_three_are_made():
+    desk = Desk()
+    orders = [{**ORDER, "args": {"item": "pen-1", "quantity": number}} for number in range(2, 9)]
+    plans = [[LOOK, order, {"say": "Ordered."}] for order in orders]
+    agent, _ = agent_of(desk, turn(*plans, judge=[HOLDS] * 9, simulator=[ADDED] * 9))
+    out, asked = agent.invoke(say("Order two pens."), THREAD), []
+    while "__interrupt__" in out and len(asked) < 9:
+        question = out["__interrupt__"][0].value
+        asked.append(question["action_requests"][0]["args"]["quantity"])
+        rejected = {"id": question["id"], "decisions": [{"type": "reject", "message": "too dear"}]}
+        out = agent.invoke(Command(resume=rejected), THREAD)
+    assert asked == [2, 3, 4]
+    assert desk.calls == ["find"]
+
+
 @pytest.mark.parametrize(("given", "state"), [({"task_state": {}}, {}), ({}, {"items": {"x": 1}, "runtime_state": {}})])
 def test_an_empty_state_that_is_given_is_not_made_up(given, state):
     made = {"domain": {"items": {"x": 1}}, "runtime_state": {}}
