@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -211,7 +212,7 @@ def test_of_plans_that_are_always_rejected_three_are_made():
     desk = Desk()
     orders = [{**ORDER, "args": {"item": "pen-1", "quantity": number}} for number in range(2, 9)]
     plans = [[LOOK, order, {"say": "Ordered."}] for order in orders]
-    agent, _ = agent_of(desk, turn(*plans, judge=[HOLDS] * 9, simulator=[ADDED] * 9))
+    agent, model = agent_of(desk, turn(*plans, judge=[HOLDS] * 9, simulator=[ADDED] * 9))
     out, asked = agent.invoke(say("Order two pens."), THREAD), []
     while "__interrupt__" in out and len(asked) < 9:
         question = out["__interrupt__"][0].value
@@ -219,7 +220,10 @@ def test_of_plans_that_are_always_rejected_three_are_made():
         rejected = {"id": question["id"], "decisions": [{"type": "reject", "message": "too dear"}]}
         out = agent.invoke(Command(resume=rejected), THREAD)
     assert asked == [2, 3, 4]
-    assert desk.calls == ["find"]
+    assert "order" not in desk.calls
+    told = [text.partition("must not have these calls")[2].partition("Plan again")[0] for _, text in model.seen]
+    lessons = {json.loads(each[each.index("{") : each.index("}") + 1])["quantity"] for each in told if each}
+    assert lessons == {2, 3}
 
 
 @pytest.mark.parametrize(("given", "state"), [({"task_state": {}}, {}), ({}, {"items": {"x": 1}, "runtime_state": {}})])

@@ -6,6 +6,7 @@ import asyncio
 import copy
 import time
 
+import pytest
 from langchain_core.caches import InMemoryCache
 from langchain_core.globals import set_llm_cache
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
@@ -66,7 +67,8 @@ async def test_64_tasks_whose_tools_are_functions_do_not_wait_for_each_other():
         check_world(number, run)
 
 
-def test_attempts_at_once_are_not_made_equal_by_a_cache():
+@pytest.mark.parametrize("count", [2, 3])
+def test_attempts_at_once_are_not_made_equal_by_a_cache(count):
     class Cycling(GenericFakeChatModel):
         def bind_tools(self, tools, **kwargs):
             return self
@@ -75,9 +77,9 @@ def test_attempts_at_once_are_not_made_equal_by_a_cache():
     try:
         model = Cycling(messages=(AIMessage(f"answer {number}") for number in range(9)))
         gecko = create_gecko(
-            desk.toolkit(), model=Models(planner=model), context=GeckoContext(parallel_attempts=3, max_retries=0)
+            desk.toolkit(), model=Models(planner=model), context=GeckoContext(parallel_attempts=count, max_retries=0)
         )
         attempts = gecko.invoke(desk.inputs())["rehearsal"]["attempts"]
-        assert len({each["answer"] for each in attempts}) == 3
+        assert len({each["answer"] for each in attempts}) == count
     finally:
         set_llm_cache(None)

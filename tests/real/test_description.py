@@ -80,6 +80,7 @@ def test_a_hole_is_one_line_that_names_its_place(argument, path, line):
 def test_it_speaks_of_things_by_the_names_that_state_and_real_reads_have():
     text, data = asked(rung="contract", notes=[warning("The vet may be away.")])
     assert data["about"] == ["Flocke (pet_id P7)", "Dr. Lund (vet_id V1)"]
+    assert "About: Flocke (pet_id P7), Dr. Lund (vet_id V1)" in text.splitlines()
     assert data["changes"] == ['visits: new {"A1": {"pet_id": "P7"}} (Flocke)']
     lines = text.splitlines()
     assert lines[1] == "Book a visit."
