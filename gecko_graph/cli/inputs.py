@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
 
-from ..context import GeckoContext
+from ..context import LADDER, GeckoContext
 from ..derive.contracts import with_derived
 from ..display.text import hang
 from ..errors import GeckoError, ModelError, ScenarioError, StateError, ToolkitError, did_you_mean
@@ -44,7 +44,7 @@ from .options import HERE
 CONNECT_S = 10.0
 OUTPUTS = ("json", "html", "log", "write_state")
 NEEDS = {"base_url": "model", "timeout": "model", "resume": "save", "thread": "save"}
-RULES = ("real", "contract", "python", "derived", "example", "schema")
+RULES = tuple(rung for rung in LADDER if rung != "model")
 UNRECORDED = ("resume", "server", "auth", "yes")
 
 
