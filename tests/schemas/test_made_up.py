@@ -15,10 +15,17 @@ from hypothesis import strategies as st
 from gecko_graph import Toolkit
 from gecko_graph.errors import ToolkitError
 from gecko_graph.schemas.complaints import find_complaints, find_faults
+from gecko_graph.schemas.formats import EXPECTED, FORMATS
 from gecko_graph.schemas.made_up import Impossible, make_value
 from tests.any_schema import PATTERNS, SCHEMAS
 
 TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_value_of_each_format_is_made_up_and_described(name):
+    assert FORMATS[name](make_value(obj(a={**TEXT, "format": name}), seed=1, key="a")["a"])
+    assert name in EXPECTED
 
 
 def obj(**properties):
