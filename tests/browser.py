@@ -99,13 +99,14 @@ class Browser:
     def look(self, url, widths=(420, 1000, 1600), themes=("light", "dark")):
         """Return what cannot be read well, at each width in each theme, with everything unfolded."""
         found = []
+        self.open(url)
+        self.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
         for theme in themes:
             self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
             for width in widths:
                 size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
                 self.ask("Emulation.setDeviceMetricsOverride", **size)
-                self.open(url)
-                self.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+                self.until(f"innerWidth === {width} && matchMedia('(prefers-color-scheme: {theme})').matches")
                 found += [(theme, width, each) for each in self.run(FAINT)]
         return found
 
@@ -144,9 +145,9 @@ class Browser:
         self.process.wait(20)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    """A browser of its own for a test."""
+    """A browser for the tests of a file."""
     made = Browser(tmp_path_factory.mktemp("browser"))
     yield made
     made.close()

@@ -7,46 +7,29 @@ import copy
 PUT = {"call": "put", "args": {"item": "pen"}}
 SAY = {"say": "Done."}
 CHECK = {"id": "pen", "description": "the pen is in the box", "check": "'pen' in state.box"}
-OPENAPI = {
-    "openapi": "3.1.0",
-    "info": {"title": "Box", "version": "1"},
-    "paths": {
-        "/box": {
-            "post": {
-                "operationId": "put",
-                "description": "Put an item into the box.",
-                "requestBody": {
-                    "required": True,
-                    "content": {
-                        "application/json": {
-                            "schema": {
-                                "type": "object",
-                                "properties": {"item": {"type": "string", "minLength": 1}},
-                                "required": ["item"],
-                                "additionalProperties": False,
-                            }
-                        }
-                    },
-                },
-                "responses": {
-                    "200": {"description": "ok", "content": {"application/json": {"schema": {"type": "integer"}}}}
-                },
-                "x-contract": {
-                    "requires": [{"check": "args.item not in state.box", "error": "it is in the box"}],
-                    "effects": [{"op": "add", "path": ["box", "-"], "value": "{{ args.item }}"}],
-                    "returns": "{{ len(state.box) }}",
-                },
-            }
-        }
-    },
+TEXT = {"type": "string", "minLength": 1}
+BODY = {"type": "object", "properties": {"item": TEXT}, "required": ["item"], "additionalProperties": False}
+CONTRACT = {
+    "requires": [{"check": "args.item not in state.box", "error": "it is in the box"}],
+    "effects": [{"op": "add", "path": ["box", "-"], "value": "{{ args.item }}"}],
+    "returns": "{{ len(state.box) }}",
 }
-FUNCTIONS = [
-    {
-        "name": "put",
-        "description": "Put an item into the box.",
-        "parameters": {"type": "object", "properties": {"item": {"type": "string"}}, "required": ["item"]},
-    }
-]
+
+
+def json_of(schema):
+    return {"content": {"application/json": {"schema": schema}}}
+
+
+OPERATION = {
+    "operationId": "put",
+    "description": "Put an item into the box.",
+    "requestBody": {"required": True, **json_of(BODY)},
+    "responses": {"200": {"description": "ok", **json_of({"type": "integer"})}},
+    "x-contract": CONTRACT,
+}
+OPENAPI = {"openapi": "3.1.0", "info": {"title": "Box", "version": "1"}, "paths": {"/box": {"post": OPERATION}}}
+PARAMETERS = {"type": "object", "properties": {"item": {"type": "string"}}, "required": ["item"]}
+FUNCTIONS = [{"name": "put", "description": "Put an item into the box.", "parameters": PARAMETERS}]
 
 
 def case(**changes):

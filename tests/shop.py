@@ -106,4 +106,9 @@ def one_need(need: str = "Sell a pen for 2") -> list[Any]:
     return [{"need": need}, {"answer": "Done."}]
 
 
+def one(*ranked: str, tools: Toolkit | None = None, **more: Any):
+    """One need, and the tools that come first for it."""
+    return act(tools or toolkit(), **{"reasoner": one_need(), "reranker": by_rank(*ranked), **more})
+
+
 SELL = {"call": "sell", "args": {"item": "pen", "price": 2}}

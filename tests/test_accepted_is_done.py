@@ -6,6 +6,7 @@ import pytest
 
 from gecko_graph import GeckoContext, Models, Tool, Toolkit, World, create_gecko, format_run
 from gecko_graph.testing import recorded
+from tests.agents import call
 from tests.doubts import texts
 
 QUIET = GeckoContext(semantic_validation=False)
@@ -32,36 +33,22 @@ def note(text: str) -> dict:
     return {}
 
 
-TOOLS = Toolkit.from_tools(
-    [
-        Tool(find_invoice, effect="read"),
-        Tool(pay, effect="write"),
-        Tool(settle_invoice, effect="write"),
-        Tool(note, effect="write"),
-    ]
-)
-
-
-def call(name, **args):
-    return {"call": name, "args": args}
+WRITES = (Tool(each, effect="write") for each in (pay, settle_invoice, note))
+TOOLS = Toolkit.from_tools([Tool(find_invoice, effect="read"), *WRITES])
 
 
 def sim(patch=(), status="ok", **more):
-    return {
-        "status": status,
-        "result": {"ok": True} if status == "ok" else "no such invoice",
-        "patch": [*patch],
-        **more,
-    }
+    result = {"ok": True} if status == "ok" else "no such invoice"
+    return {"status": status, "result": result, "patch": [*patch], **more}
 
 
-def run(task, plan, sims=(), items=("done",), judge=None, say="It is all done.", rounds=0):
-    said = {"items": [{"id": f"item-{n}", "status": "success"} for n in range(1, len(items) + 1)], **(judge or {})}
-    model = recorded(planner=[[*plan, {"say": say}]] * (rounds + 1), simulator=[*sims] * (rounds + 1), judge=[said] * 4)
+def run(task, plan, sims=(), items=("done",), judge=None, say="It is all done.", rounds=0, tools=TOOLS):
+    said = {"items": [{"id": f"item-{n}", "status": "success"} for n in range(1, len(items) + 1)]}
+    said = judge if isinstance(judge, str) else said | (judge or {})
+    model = recorded(planner=[[*plan, {"say": say}]] * (rounds + 1), simulator=[*sims] * (rounds + 1), judge=[said] * 8)
     context = QUIET.model_copy(update={"max_retries": rounds})
-    gecko = create_gecko(
-        TOOLS, model=Models(**dict.fromkeys(("planner", "simulator", "judge"), model)), context=context
-    )
+    models = Models(**dict.fromkeys(("planner", "simulator", "judge"), model))
+    gecko = create_gecko(tools, model=models, context=context)
     state = {"paid": False, "runtime_state": {}}
     return gecko.invoke({"messages": [("user", task)], "task_state": state, "checklist": [*items]})
 
@@ -80,13 +67,10 @@ FAILED = sim(status="error")
         ([], [], "no call was made: pay"),
         ([call("pay", number="A-77")], [FAILED], "no write has succeeded: pay"),
         ([call("pay")], [], "no write has succeeded: pay"),
-        (
-            [call("find_invoice", customer="A"), call("pay", number="A-77")],
-            [sim(), FAILED],
-            "no write has succeeded: pay",
-        ),
+        ([call("find_invoice", customer="A"), call("pay", number="A-77")], [sim(), FAILED],
+         "no write has succeeded: pay"),
     ],
-)
+)  # fmt: skip
 def test_without_a_successful_write_no_item_is_accepted_that_one_must_meet(plan, sims, why):
     verdict = verdict_of(TASK, plan, sims, items=["A-77 is paid"])
     assert (verdict["status"], verdict["items"][0]["reason"]) == ("failed", why)
@@ -162,11 +146,8 @@ def test_a_condition_that_did_not_hold_is_told_as_such():
 
 
 def test_a_judge_that_cannot_be_read_costs_one_attempt_and_is_told_once():
-    model = recorded(planner=[[call("pay", number="A-77"), {"say": "Paid."}]] * 4, simulator=[sim(PAID)] * 4,
-                     judge=["I think it is fine!"] * 8)  # fmt: skip
-    gecko = create_gecko(TOOLS, model=Models(**dict.fromkeys(("planner", "simulator", "judge"), model)), context=QUIET)
-    given = {"messages": [("user", TASK)], "task_state": {"paid": False, "runtime_state": {}}}
-    out = gecko.invoke({**given, "checklist": ["A-77 is paid", "nothing else is paid"]})["rehearsal"]
+    items, plan = ["A-77 is paid", "nothing else is paid"], [call("pay", number="A-77")]
+    out = run(TASK, plan, [sim(PAID)], items, "I think it is fine!", rounds=3)["rehearsal"]
     assert (len(out["attempts"]), out["verdict"]["status"]) == (1, "failed")
     assert out["verdict"]["feedback"].count("holds no JSON") == 1
     assert texts(out["verdict"], "unanswered")[0].startswith("the judge did not answer")
@@ -187,13 +168,6 @@ def test_a_contract_that_cannot_be_evaluated_invents_no_number():
 def test_what_changes_nothing_is_an_answer_and_no_mark():
     for effect in (None, "read", "write"):
         tools = Toolkit.from_tools([Tool(note, effect=effect)])
-        model = recorded(planner=[[call("note", text="x"), {"say": "Done."}]], simulator=[sim(unchanged=True)],
-                         judge=[{"items": [{"id": "item-1", "status": "success"}]}])  # fmt: skip
-        gecko = create_gecko(
-            tools, model=Models(**dict.fromkeys(("planner", "simulator", "judge"), model)), context=QUIET
-        )
-        out = gecko.invoke(
-            {"messages": [("user", "x")], "task_state": {"a": 1, "runtime_state": {}}, "checklist": ["x"]}
-        )
+        out = run("x", [call("note", text="x")], [sim(unchanged=True)], ["x"], tools=tools)
         assert texts(out["rehearsal"]["verdict"], "unclear") == []
         assert "could not be checked" not in str(format_run(out))

@@ -11,21 +11,17 @@ from gecko_graph import GeckoError, Models, Refused, Tool, Toolkit, create_gecko
 from gecko_graph.agent.execute import MOST_DEPARTURES
 from gecko_graph.errors import ToolkitError
 from gecko_graph.testing import recorded
+from tests.agents import APPROVE, call, make_agent, thread
 from tests.doubts import texts
 
-APPROVE = {"type": "approve"}
 ITEMS = [{"description": "one order is left", "check": "len(state.orders) == 1"}]
 TASK = {
     "messages": [("user", "Order 3 pens, cancel that, order ink")],
     "task_state": {"orders": {}},
     "checklist": ITEMS,
 }
-PLAN = [
-    {"call": "order", "args": {"item": "pen", "quantity": 3}},
-    {"call": "cancel", "args": {"id": "sim-5000"}},
-    {"call": "order", "args": {"item": "ink", "quantity": 1}},
-    {"say": "Ordered."},
-]
+INK = [call("order", item="ink", quantity=1), {"say": "Ordered."}]
+PLAN = [call("order", item="pen", quantity=3), call("cancel", id="sim-5000"), *INK]
 
 
 class Shop:
@@ -73,17 +69,8 @@ def shop() -> Shop:
     return Shop()
 
 
-def agent_of(shop: Shop, *attempts: list[dict], interrupt_on="writes", checkpointer=None):
-    return create_gecko_agent(
-        shop.toolkit(),
-        model=Models(planner=recorded(planner=[*attempts])),
-        interrupt_on=interrupt_on,
-        checkpointer=checkpointer or InMemorySaver(),
-    )
-
-
-def thread(name: str = "1") -> dict:
-    return {"configurable": {"thread_id": name}}
+def agent_of(shop: Shop, *plans: list[dict], interrupt_on="writes", **more):
+    return make_agent(shop.toolkit(), *plans, interrupt_on=interrupt_on, **more)
 
 
 def answer(agent, *decisions, name: str = "1") -> Command:
@@ -104,27 +91,21 @@ def test_an_approved_plan_is_carried_out_with_the_values_that_reality_gives(shop
 
 
 def test_without_a_saver_a_review_is_refused_before_anything_is_asked(shop):
-    agent = create_gecko_agent(shop.toolkit(), model=Models(planner=recorded(planner=[PLAN])))
     with pytest.raises(GeckoError, match="checkpointer"):
-        agent.invoke(TASK)
+        agent_of(shop, PLAN, checkpointer=None).invoke(TASK)
 
 
 @pytest.mark.parametrize("durability", ["exit", None])
 def test_without_a_durable_mark_nothing_that_changes_something_is_called(shop, durability):
-    saver = InMemorySaver() if durability else None
-    agent = create_gecko_agent(
-        shop.toolkit(), model=Models(planner=recorded(planner=[PLAN])), interrupt_on="none", checkpointer=saver
-    )
+    agent = agent_of(shop, PLAN, interrupt_on="none", checkpointer=InMemorySaver() if durability else None)
     with pytest.raises(GeckoError, match="durability"):
         agent.invoke(TASK, thread(), durability=durability)
     assert not shop.calls
 
 
 def test_what_is_left_after_an_error_is_rehearsed_again_from_the_real_state(shop):
-    again = [{"call": "order", "args": {"item": "ink", "quantity": 1}}, {"say": "Ordered."}]
     shop.failing = [Refused("no pens")]
-    agent = agent_of(shop, PLAN, again, interrupt_on="none")
-    out = agent.invoke(TASK, thread())
+    out = agent_of(shop, PLAN, INK, interrupt_on="none").invoke(TASK, thread())
     assert shop.calls == ["order pen", "order ink"]
     assert out["execution"]["rehearsals"] == 2
     assert [call["status"] for call in out["execution"]["calls"]] == ["error", "ok"]
@@ -173,13 +154,8 @@ def test_a_result_that_differs_is_booked_as_drift_and_the_plan_goes_on(shop):
 
 
 def test_the_next_turn_is_rehearsed_from_the_state_that_reality_left(shop):
-    plans = [
-        {"planner": [PLAN]},
-        {"planner": [[{"call": "cancel", "args": {"id": "real-1003"}}, {"say": "Cancelled."}]]},
-    ]
-    agent = create_gecko_agent(
-        shop.toolkit(), model=Models(planner=recorded(*plans)), interrupt_on="none", checkpointer=InMemorySaver()
-    )
+    then = [call("cancel", id="real-1003"), {"say": "Cancelled."}]
+    agent = agent_of(shop, turns=[PLAN, then], interrupt_on="none")
     agent.invoke(TASK, thread())
     empty = [{"description": "no order is left", "check": "not state.orders"}]
     out = agent.invoke({"messages": [("user", "Cancel the ink")], "checklist": empty}, thread())
@@ -205,13 +181,7 @@ def test_a_wrong_answer_to_a_doubt_is_asked_again_and_nothing_is_lost(shop):
 
 def test_a_doubt_that_a_new_turn_finds_is_settled_first(shop):
     shop.failing = [TimeoutError()]
-    then = [{"call": "order", "args": {"item": "ink", "quantity": 1}}, {"say": "Ordered."}]
-    agent = create_gecko_agent(
-        shop.toolkit(),
-        model=Models(planner=recorded({"planner": [PLAN]}, {"planner": [then]})),
-        interrupt_on="none",
-        checkpointer=InMemorySaver(),
-    )
+    agent = agent_of(shop, turns=[PLAN, INK], interrupt_on="none")
     agent.invoke(TASK, thread())
     more = {"messages": [("user", "Just order ink")], "checklist": ITEMS}
     (asked,) = agent.invoke(more, thread())["__interrupt__"]
@@ -238,9 +208,6 @@ def test_a_write_is_made_again_only_where_the_service_did_not_take_it(shop, stat
     assert len(made) == tries
 
 
-INK = [{"call": "order", "args": {"item": "ink", "quantity": 1}}, {"say": "Ordered."}]
-
-
 def adding(number: str) -> list[dict]:
     return [{"op": "add", "path": f"/orders/{number}", "value": "ink"}]
 
@@ -251,7 +218,7 @@ def test_where_no_rule_knows_the_change_a_model_reads_it_from_the_real_result():
     model = recorded(planner=[INK], simulator=[predicted], state_updater=[{"patch": adding("real-1001")}])
     models = dict.fromkeys(("planner", "simulator", "state_updater"), model)
     tools = Toolkit.from_tools([Tool(shop.order, effect="write")])
-    agent = create_gecko_agent(tools, model=Models(**models), interrupt_on="none", checkpointer=InMemorySaver())
+    agent = make_agent(tools, model=Models(**models))
     out = agent.invoke(TASK, thread())
     assert out["task_state"] == {"orders": {"real-1001": "ink"}}
     (step,) = agent.get_state(thread()).values["bookkeeping"]["steps"]
@@ -262,7 +229,7 @@ def test_where_no_rule_knows_the_change_a_model_reads_it_from_the_real_result():
 def test_a_plan_that_departs_again_and_again_is_given_up():
     shop = Shop()
     shop.failing = [Refused("no ink")] * 20
-    others = [[{**INK[0], "args": {"item": "ink", "quantity": count}}, INK[1]] for count in range(1, 9)]
+    others = [[call("order", item="ink", quantity=count), INK[1]] for count in range(1, 9)]
     task = {**TASK, "messages": [("user", "Order ink: 1 of it, or 2, 3, 4, 5, 6, 7 or 8")]}
     out = agent_of(shop, *others, interrupt_on="none").invoke(task, thread())
     assert shop.calls == ["order ink"] * (1 + MOST_DEPARTURES) == ["order ink"] * 4
@@ -290,7 +257,7 @@ def test_an_answer_that_breaks_its_documented_schema_is_named_in_record_verdict_
         checklist=[{"items": [{"description": "ink is ordered"}]}],
         judge=[{"items": [{"id": "item-1", "status": "success"}]}] * 2,
     )
-    agent = create_gecko_agent(tools, model=model, interrupt_on="none", checkpointer=InMemorySaver())
+    agent = make_agent(tools, model=model)
     out = agent.invoke({**TASK, "checklist": ["ink is ordered"]}, thread())
     why = 'the result breaks its schema: /id: expected an integer, got "real-1001"'
     (step,) = agent.get_state(thread()).values["bookkeeping"]["steps"]

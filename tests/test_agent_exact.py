@@ -6,16 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import Models, Tool, Toolkit, create_gecko_agent
+from gecko_graph import Models, Tool, Toolkit
 from gecko_graph.agent import execute
 from gecko_graph.real.bindings import resolve
 from gecko_graph.testing import recorded
+from tests.agents import APPROVE, call, make_agent, thread
 from tests.test_agent import answer
-
-APPROVE = {"type": "approve"}
 
 
 class Post:
@@ -56,27 +54,23 @@ class Post:
             {"status": "ok", "result": self.predicted[name], "patch": [{"op": "add", "path": f"/{name}", "value": 1}]}
             for name in calls
         ]
-        return create_gecko_agent(
-            tools,
-            model=Models(planner=recorded(planner=[*plans]), simulator=recorded(simulator=answers)),
-            checkpointer=InMemorySaver(),
-        )
+        models = Models(planner=recorded(planner=[*plans]), simulator=recorded(simulator=answers))
+        return make_agent(tools, model=models, interrupt_on="writes")
 
 
 def plan(order_id: Any, subject: str, text: str) -> list[dict]:
-    ship = [{"call": "place_order", "args": {"sku": "ST"}}, {"call": "ship", "args": {"order_id": order_id}}]
-    return [*ship, mail(subject, text), {"say": "Done."}]
+    return [call("place_order", sku="ST"), call("ship", order_id=order_id), mail(subject, text), {"say": "Done."}]
 
 
 def mail(subject: str, text: str) -> dict:
-    return {"call": "send_email", "args": {"subject": subject, "text": text}}
+    return call("send_email", subject=subject, text=text)
 
 
 def run(agent: Any, given: Any = None) -> tuple[list[dict], dict]:
     """Return the questions of a run, and what came of it."""
     items = [{"description": "shipped", "check": "defined(state.ship)"}]
     task = {"messages": [("user", "Order ST, ship it, mail the customer")], "task_state": {}, "checklist": items}
-    out = agent.invoke(given or task, {"configurable": {"thread_id": "1"}})
+    out = agent.invoke(given or task, thread())
     return [action for each in out.get("__interrupt__", ()) for action in each.value["action_requests"]], out
 
 
@@ -136,7 +130,7 @@ def test_a_text_whose_values_reality_confirms_is_sent_as_it_was_shown() -> None:
 def test_an_argument_of_uncertain_source_is_never_filled() -> None:
     post = Post("REAL-77", "sim-5001")
     post.predicted["place_order"]["number"] = "sim-5001"
-    late = [{"call": "ship", "args": {"order_id": "REAL-77"}}, mail("Yours", "Order REAL-77"), {"say": "Done."}]
+    late = [call("ship", order_id="REAL-77"), mail("Yours", "Order REAL-77"), {"say": "Done."}]
     agent = post.agent(plan("sim-5001", "Yours", "Order sim-5001"), late)
     asked, _ = run(agent)
     assert "order_id: its source is not certain: order_id" in asked[1]["description"]

@@ -7,20 +7,14 @@ import sqlite3
 from typing import Any
 
 import pytest
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
-from langgraph.graph import START, StateGraph
+from langchain_core.messages import HumanMessage, RemoveMessage, ToolMessage
 from langgraph.types import Command
 
-from gecko_graph import Models, Tool, Toolkit, create_gecko_agent
-from gecko_graph.testing import recorded
-
-from .test_agent_answers import Parent
+from gecko_graph import Models, Tool, Toolkit
+from tests.agents import Saying, call, embed, make_agent, thread
 
 sqlite = pytest.importorskip("langgraph.checkpoint.sqlite")
-THREAD: Any = {"configurable": {"thread_id": "1"}}
-CALL = {"call": "pay", "args": {"to": "ann"}}
+THREAD = thread()
 
 
 class Till:
@@ -44,15 +38,9 @@ def saver():
 
 
 def agent_of(till: Till, saver: Any, *, embedded: bool = False, about: str = "Pay.", **more: Any) -> Any:
-    planner = recorded(planner=[[CALL, {"say": "Paid."}]] * 3)
-    options: Any = {"interrupt_on": "none", "checkpointer": None if embedded else saver, **more}
-    agent = create_gecko_agent(till.toolkit(about), model=Models(planner=planner), **options)
-    if not embedded:
-        return agent
-    builder = StateGraph(Parent)
-    builder.add_node("agent", agent)
-    builder.add_edge(START, "agent")
-    return builder.compile(checkpointer=saver)
+    plans = [[call("pay", to="ann"), {"say": "Paid."}]] * 3
+    agent = make_agent(till.toolkit(about), *plans, checkpointer=None if embedded else saver, **more)
+    return embed(agent, saver) if embedded else agent
 
 
 def task(calls: int = 1, identifier: str = "m1") -> dict:
@@ -87,31 +75,16 @@ def test_a_message_that_was_answered_and_trimmed_away_is_not_carried_out_again(s
     assert [each.type for each in out["messages"]] == ["ai", "human"]
 
 
-class Planner(BaseChatModel):
-    """Makes the calls of each message under its ids, as its provider would."""
-
-    ids: Any
-
-    @property
-    def _llm_type(self) -> str:
-        return "planner"
-
-    def bind_tools(self, *args: Any, **kwargs: Any) -> Any:
-        return self
-
-    def _generate(self, messages: Any, *args: Any, **kwargs: Any) -> ChatResult:
-        done = sum(isinstance(each, ToolMessage) for each in messages)
-        ids = next((ids for at, ids in enumerate(self.ids) if sum(map(len, self.ids[:at])) == done), None)
-        made = [{"id": each, "name": "pay", "args": {"to": "ann"}} for each in ids or ()]
-        return ChatResult(generations=[ChatGeneration(message=AIMessage("" if made else "Paid.", tool_calls=made))])
-
-
 @pytest.mark.parametrize("ids", [(["a"], ["a"]), (["a", "a"],), ([""], [""]), ([None], [None]), ([None, None],)])
 def test_calls_of_a_plan_are_told_apart_whatever_their_ids_are(saver, ids):
+    def say(messages: list) -> Any:
+        """The calls of each message under its ids, as a provider would."""
+        done = sum(isinstance(each, ToolMessage) for each in messages)
+        now = next((each for at, each in enumerate(ids) if sum(map(len, ids[:at])) == done), ())
+        return [{"id": each, "name": "pay", "args": {"to": "ann"}} for each in now] or "Paid."
+
     till = Till()
-    agent = create_gecko_agent(
-        till.toolkit(), model=Models(planner=Planner(ids=ids)), interrupt_on="none", checkpointer=saver
-    )
+    agent = make_agent(till.toolkit(), model=Models(planner=Saying(say=say)), checkpointer=saver)
     out = agent.invoke(task(2), THREAD)
     assert till.paid == ["ann"] * 2
     assert out["execution"]["status"] == "done"

@@ -6,37 +6,28 @@ import json
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
-from pydantic import Field
 
 from gecko_graph import GeckoContext, Refused, Tool, Toolkit, create_gecko, create_gecko_agent
-from gecko_graph.models.recorded import RecordedModel
+from tests.agents import APPROVE, call, thread
+from tests.test_prompts_in_runs import Listener
 
-THREAD: Any = {"configurable": {"thread_id": "1"}}
-LOOK = {"call": "find", "args": {"name": "pen"}}
-ORDER = {"call": "order", "args": {"item": "pen-1", "quantity": 2}}
+THREAD = thread()
+LOOK, ORDER = call("find", name="pen"), call("order", item="pen-1", quantity=2)
 MADE = {"id": "SIM-5000", "item": "pen-1", "total": 3.0}
 ADDED = {"status": "ok", "result": MADE, "patch": [{"op": "add", "path": "/orders", "value": {"SIM-5000": "pen-1"}}]}
 ITEMS = {"items": [{"description": "two pens are ordered"}]}
 FAILS = {"items": [{"id": "item-1", "status": "failed", "reason": "there is no answer"}]}
 HOLDS = {"items": [{"id": "item-1", "status": "success"}]}
-APPROVE = {"type": "approve"}
 
 
-class Noting(RecordedModel):
-    """A recorded model; `seen` has the role and the text of each question."""
+def asked_of(model: Listener, *but: str) -> list[str]:
+    return [role for role, _ in model.heard if role not in but]
 
-    seen: list[tuple[str, str]] = Field(default_factory=list)
 
-    def _reply(self, messages: list[BaseMessage], run_manager: Any, kwargs: Any) -> AIMessage:
-        text = "\n".join(str(each.text) for each in messages if each.type != "system")
-        self.seen.append((run_manager.metadata["gecko_role"], text))
-        return super()._reply(messages, run_manager, kwargs)
-
-    def asked(self, *but: str) -> list[str]:
-        return [role for role, _ in self.seen if role not in but]
+def last_to_planner(model: Listener) -> str:
+    return "\n".join(each.text for each in model.told("planner")[-1] if each.type != "system")
 
 
 class Desk:
@@ -74,8 +65,8 @@ def turn(*attempts: list[dict], **more: Any) -> dict:
     return {"planner": [*attempts], **replies, **more}
 
 
-def agent_of(desk: Desk, *turns: dict, **more: Any) -> tuple[Any, Noting]:
-    model = Noting(turns=turns)
+def agent_of(desk: Desk, *turns: dict, **more: Any) -> tuple[Any, Listener]:
+    model = Listener(turns=turns)
     given = {"context": GeckoContext(reads="real"), "checkpointer": InMemorySaver(), **more}
     return create_gecko_agent(desk.toolkit(), model=model, **given), model
 
@@ -95,7 +86,7 @@ def test_a_turn_that_only_reads_asks_the_planner_alone_and_reads_once():
     assert out["messages"][-1].text == "pen-1 costs 1.50."
     assert (out["rehearsal"]["verdict"]["status"], out["execution"]["status"]) == ("accepted", "done")
     assert "nothing to check" in out["rehearsal"]["verdict"]["feedback"]
-    assert (desk.calls, model.asked()) == (["find"], ["planner", "planner"])
+    assert (desk.calls, asked_of(model)) == (["find"], ["planner", "planner"])
     assert out["task_state"] == {}
 
 
@@ -106,7 +97,7 @@ def test_a_question_after_reads_reaches_the_user_and_the_next_turn_knows_what_wa
     assert out["messages"][-1].text == "Two of pen-1?"
     assert (out["rehearsal"]["verdict"]["status"], out["execution"]["status"]) == ("needs_user", "nothing")
     agent.invoke(say("No."), THREAD)
-    assert '"price": 1.5' in model.seen[-1][1]
+    assert '"price": 1.5' in last_to_planner(model)
 
 
 @pytest.mark.parametrize(
@@ -117,14 +108,14 @@ def test_a_task_that_names_a_write_is_not_accepted_by_rule_without_one(plan, hol
     agent, model = agent_of(Desk(), replies)
     out = agent.invoke(say("Order two pens if they cost less than 2."), THREAD)
     assert out["rehearsal"]["verdict"]["status"] == word
-    assert {*model.asked("planner", "validator")} == {"checklist", "judge"}
+    assert {*asked_of(model, "planner", "validator")} == {"checklist", "judge"}
     assert ("Nothing was done: " in out["messages"][-1].text) == (word == "failed")
 
 
 def test_the_caller_s_checklist_is_judged_also_where_nothing_is_written():
     agent, model = agent_of(Desk(), turn([LOOK, {"say": "1.50"}]))
     out = agent.invoke({**say("What does it cost?"), "checklist": ["the price was looked up"]}, THREAD)
-    assert model.asked("planner", "validator") == ["judge"]
+    assert asked_of(model, "planner", "validator") == ["judge"]
     assert out["rehearsal"]["verdict"]["status"] == "accepted"
 
 
@@ -139,7 +130,7 @@ def test_what_was_approved_and_came_as_rehearsed_is_told_and_booked_by_rule():
     assert out["execution"]["status"] == "done"
     assert desk.calls == ["find", "order"]
     assert out["task_state"] == {"orders": {"REAL-702": "pen-1"}}
-    assert model.asked("validator") == ["planner", "planner", "simulator", "planner", "checklist", "judge"]
+    assert asked_of(model, "validator") == ["planner", "planner", "simulator", "planner", "checklist", "judge"]
 
 
 def test_an_approval_names_what_nothing_real_supports_of_the_answer_but_not_what_the_plan_will_give():
@@ -157,7 +148,7 @@ def test_what_came_otherwise_is_told_and_booked_by_a_model():
     agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered for 3.00."}], state_updater=[booked]))
     agent.invoke(say("Order two pens."), THREAD)
     decide(agent, APPROVE)
-    assert model.asked()[-2:] == ["state_updater", "planner"]
+    assert asked_of(model)[-2:] == ["state_updater", "planner"]
     (entry,) = agent.get_state(THREAD).values["journal"]
     assert [each["path"] for each in entry["drift"]] == ["/total"]
 
@@ -173,8 +164,8 @@ def test_after_a_refusal_there_is_one_note_and_the_planner_s_own_question():
         "Not done: order (item pen-1, quantity 2): only 1 left",
     ]
     assert (out["rehearsal"]["verdict"]["status"], out["execution"]["status"]) == ("needs_user", "nothing")
-    assert model.asked("validator")[-3:] == ["checklist", "judge", "planner"]
-    last = model.seen[-1][1]
+    assert asked_of(model, "validator")[-3:] == ["checklist", "judge", "planner"]
+    last = last_to_planner(model)
     assert "Your first calls below were really made" in last
     assert "undone" not in last
     assert "above" not in last
@@ -192,7 +183,7 @@ def test_what_was_only_simulated_at_last_is_not_told_as_done():
     )
     assert out["rehearsal"]["verdict"]["status"] == "failed"
     assert out["messages"][-1].text.splitlines()[0] == "It was refused."
-    assert model.asked()[-1] == "planner"
+    assert asked_of(model)[-1] == "planner"
 
 
 def test_after_a_rejection_the_log_has_the_calls_that_were_not_made_and_no_read_twice():
@@ -202,7 +193,7 @@ def test_after_a_rejection_the_log_has_the_calls_that_were_not_made_and_no_read_
     out = decide(agent, {"type": "reject", "message": "too dear"})
     assert out["messages"][-1].text.splitlines()[0] == "Then not."
     assert "rejected by the user: too dear" in out["messages"][-1].text
-    lesson = [text for role, text in model.seen if role == "planner"][-1]
+    lesson = last_to_planner(model)
     assert "too dear" in lesson
     assert "order(" in lesson
     assert desk.calls == ["find"]
@@ -229,7 +220,7 @@ def test_of_plans_that_are_always_rejected_three_are_made():
 @pytest.mark.parametrize(("given", "state"), [({"task_state": {}}, {}), ({}, {"items": {"x": 1}, "runtime_state": {}})])
 def test_an_empty_state_that_is_given_is_not_made_up(given, state):
     made = {"domain": {"items": {"x": 1}}, "runtime_state": {}}
-    model = Noting(turns=[turn([{"say": "Hello."}], bootstrapper=[made])])
+    model = Listener(turns=[turn([{"say": "Hello."}], bootstrapper=[made])])
     assert create_gecko(Desk().toolkit(), model=model).invoke(say("Hello") | given)["task_state"] == state
     agent = create_gecko_agent(Desk().toolkit(), model=model, checkpointer=InMemorySaver())
     assert agent.invoke(say("Hello") | given, THREAD)["task_state"].keys() == state.keys() - {"runtime_state"}

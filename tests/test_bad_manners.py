@@ -6,13 +6,13 @@ import datetime
 import time
 
 import pytest
-from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import tool_call
 from pydantic import BaseModel
 
 from gecko_graph import GeckoContext, Models, create_gecko
 from tests import desk
+from tests.middleware.bank import Chat
 
 
 class Receipt(BaseModel):
@@ -72,19 +72,9 @@ async def test_a_tool_of_bad_manners_is_a_recorded_step(kind, manners):
     assert run["task_state"]["trays"] == {"letters": ["from mum"], "bills": ["invoice"]}
 
 
-def plan(*messages):
-    """A planner that says these messages in turn, whatever it is asked."""
-
-    class Planner(GenericFakeChatModel):
-        def bind_tools(self, tools, **kwargs):
-            return self
-
-    return Planner(messages=iter(messages))
-
-
 def rehearse(*messages, given=None, **context):
     context = GeckoContext(**{"max_retries": 0, **context})
-    gecko = create_gecko(desk.toolkit(), model=Models(planner=plan(*messages)), context=context)
+    gecko = create_gecko(desk.toolkit(), model=Models(planner=Chat(messages=iter(messages))), context=context)
     return gecko.invoke(given or desk.inputs())["rehearsal"]["attempts"][0]
 
 

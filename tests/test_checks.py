@@ -13,6 +13,7 @@ from gecko_graph.nodes.checks import judge_by_rule, unasked_changes
 from gecko_graph.values.digest import clone
 from gecko_graph.values.patch import apply_patch
 from gecko_graph.values.places import pointer
+from tests.runs_to_show import step
 
 ORDERS = {"orders": {f"o{n}": {"total": n} for n in range(50_000)}}
 
@@ -22,9 +23,7 @@ def checked(*checks):
 
 
 def made(name, *patch, rung="contract", **args):
-    outcome = {"status": "ok", "result": None, "patch": list(patch), "rung": rung, "simulated": True, "passed": []}
-    outcome |= {"invented": True} if rung == "model" else {}
-    return {"v": 1, "call": {"id": name, "name": name, "args": args}, "outcome": outcome}
+    return step(name, args, patch=patch, rung=rung, **({"invented": True} if rung == "model" else {}))
 
 
 def refused(name, **args):

@@ -99,16 +99,11 @@ ORIGINS = {
         "/to/who": [{"kind": "stated", "from": "task", "path": ""}],
     },
 }
+UNCLEAR = note("unclear", "state.x is undefined")
 ATTEMPT = attempt(
     1,
     [
-        step(
-            "find",
-            {"x": "a"},
-            result={"number": "INV-1042"},
-            rung="model",
-            notes=[note("unclear", "state.x is undefined")],
-        ),
+        step("find", {"x": "a"}, result={"number": "INV-1042"}, rung="model", notes=[UNCLEAR]),
         step("pay", {"number": "INV-1042", "to": {"amount": 1240.5, "who": "Ann"}}),
     ],
     JUDGED,

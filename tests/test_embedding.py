@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from gecko_graph import GeckoContext, GeckoError, RehearsalState
 from tests import desk
+from tests.agents import embed
 from tests.desk import words
 
 
@@ -103,17 +104,6 @@ def test_a_state_that_is_edited_in_the_middle_of_a_turn_is_refused_and_the_messa
     assert run["task_state"]["trays"] == {"letters": ["from dad"], "bills": ["invoice"]}
 
 
-class Checked(RehearsalState):
-    checklist: list
-
-
-def parent_of(gecko, **options):
-    builder = StateGraph(Checked)
-    builder.add_node("rehearse", gecko)
-    builder.add_edge(START, "rehearse")
-    return builder.compile(checkpointer=InMemorySaver(), **options)
-
-
 IDLE = [{"say": "Done."}]
 MOVE = {"messages": [("user", "Now move the letter into bills")]}
 
@@ -121,7 +111,7 @@ MOVE = {"messages": [("user", "Now move the letter into bills")]}
 @pytest.mark.parametrize("own", [None, True])
 def test_a_parent_s_checklist_cannot_accept_its_next_task(own):
     turns = [turn([desk.RIGHT]), turn([IDLE] * 4), turn([IDLE] * 4)]
-    graph = parent_of(desk.gecko(turns=turns, checkpointer=own))
+    graph = embed(desk.gecko(turns=turns, checkpointer=own), InMemorySaver())
     thread = {"configurable": {"thread_id": "p"}}
     assert words(graph.invoke(desk.inputs(), thread)) == ["accepted"]
     for task in (MOVE, {"messages": [("user", "and the other one")]}):
@@ -132,7 +122,7 @@ def test_a_parent_s_checklist_cannot_accept_its_next_task(own):
 
 
 def test_the_same_checklist_serves_the_same_task_again_and_whoever_gives_it_in_a_call():
-    graph = parent_of(desk.gecko(*[desk.RIGHT] * 2))
+    graph = embed(desk.gecko(*[desk.RIGHT] * 2), InMemorySaver())
     thread = {"configurable": {"thread_id": "p"}}
     graph.invoke(desk.inputs(), thread)
     again = graph.invoke({"task_state": desk.start()}, thread)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoContext, Models, Scenario, Tool, Toolkit, create_gecko, format_run
-from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.display import html_page
 from gecko_graph.display.records import Drafts
 from gecko_graph.errors import ScenarioError
@@ -14,6 +12,7 @@ from gecko_graph.events import Reader, stream_options
 from gecko_graph.testing import recorded
 from gecko_graph.values.digest import digest
 from gecko_graph.values.notes import notes_of
+from tests.agents import call, make_agent, thread
 from tests.doubts import texts
 
 OBSERVES = {"observes": [{"op": "add", "path": ["balances", "{{ args.account }}"], "value": "{{ result.balance }}"}]}
@@ -32,8 +31,7 @@ PAY = {
     ],
     "returns": {"ok": True},
 }
-LOOK = {"call": "balance_of", "args": {"account": "K-4711"}}
-BILL = {"call": "bill_of", "args": {"account": "K-4711"}}
+LOOK, BILL = call("balance_of", account="K-4711"), call("bill_of", account="K-4711")
 SAY = {"say": "Paid."}
 CHECK = {"description": "the bill is paid", "check": "state.paid == [120]"}
 
@@ -60,32 +58,24 @@ class Bank:
         self.balances[account] -= amount
         return {"ok": True}
 
-    def toolkit(self, get=None):
-        get = OBSERVES if get is None else get
-        reads = Tool(self.balance_of, effect="read", contract=get), Tool(self.bill_of, effect="read")
+    def toolkit(self):
+        reads = Tool(self.balance_of, effect="read", contract=OBSERVES), Tool(self.bill_of, effect="read")
         return Toolkit.from_tools([*reads, Tool(self.pay, effect="write", contract=PAY)])
 
 
 def pay(amount):
-    return {"call": "pay", "args": {"account": "K-4711", "amount": amount}}
+    return call("pay", account="K-4711", amount=amount)
 
 
-def task(**state):
-    return {
-        "messages": [("user", "Pay the bill of K-4711")],
-        "task_state": {"balances": {}, "paid": [], **state},
-        "checklist": [CHECK],
-    }
+def task():
+    state = {"balances": {}, "paid": []}
+    return {"messages": [("user", "Pay the bill of K-4711")], "task_state": state, "checklist": [CHECK]}
 
 
-def rehearse(*attempts, get=None, saver=None, bank=None, events=None, start=None):
-    gecko = create_gecko(
-        (bank or Bank()).toolkit(get), model=Models(planner=recorded(planner=list(attempts))), checkpointer=saver
-    )
-    reader = Reader((events if events is not None else []).append)
-    config = {"configurable": {"thread_id": "1"}} if saver else None
-    given = {**task(), **({"task_state": start} if start else {})}
-    for part in gecko.stream(given, config, context=GeckoContext(reads="real"), **stream_options(gecko)):
+def rehearse(*attempts, events=()):
+    gecko = create_gecko(Bank().toolkit(), model=Models(planner=recorded(planner=list(attempts))))
+    reader = Reader(events.append if isinstance(events, list) else bool)
+    for part in gecko.stream(task(), context=GeckoContext(reads="real"), **stream_options(gecko)):
         reader.read(part)
     return reader.output
 
@@ -154,25 +144,14 @@ def test_a_file_cannot_open_real_tools():
 # the agent -----------------------------------------------------------------------------------------------------------
 
 
-def agent_of(bank, *attempts, **more):
-    context = GeckoContext(reads=more.pop("reads", "real"))
-    return create_gecko_agent(
-        bank.toolkit(),
-        model=Models(planner=recorded(planner=list(attempts))),
-        interrupt_on="none",
-        checkpointer=InMemorySaver(),
-        context=context,
-        **more,
-    )
-
-
-THREAD = {"configurable": {"thread_id": "1"}}
-TOLD = {**task(), "messages": [("user", "Pay 120 from K-4711")]}
+def act(bank, *plan):
+    agent = make_agent(bank.toolkit(), plan, context=GeckoContext(reads="real"))
+    return agent.invoke({**task(), "messages": [("user", "Pay 120 from K-4711")]}, thread())
 
 
 def test_the_agent_books_what_executed_reads_show():
     bank = Bank()
-    out = agent_of(bank, [LOOK, BILL, pay(120), SAY]).invoke(TOLD, THREAD)
+    out = act(bank, LOOK, BILL, pay(120), SAY)
     assert out["execution"]["status"] == "done"
     assert bank.calls == ["balance_of", "pay"]  # read for real in the rehearsal: that is settled
     assert out["task_state"]["balances"] == bank.balances == {"K-4711": 380}
@@ -181,7 +160,6 @@ def test_the_agent_books_what_executed_reads_show():
 @pytest.mark.parametrize("looks", [1, 2])
 def test_a_stale_read_is_confirmed_by_reality_before_the_plan_goes_on(looks):
     bank = Bank()
-    plan = [LOOK, pay(120), *[LOOK] * looks, SAY]
-    out = agent_of(bank, plan).invoke(TOLD, THREAD)
+    out = act(bank, LOOK, pay(120), *[LOOK] * looks, SAY)
     assert texts(out["rehearsal"]["verdict"], "stale")
     assert out["task_state"]["balances"] == bank.balances

@@ -9,11 +9,11 @@ import time
 import pytest
 from langchain_core.caches import InMemoryCache
 from langchain_core.globals import set_llm_cache
-from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
 from gecko_graph import GeckoContext, Models, Tool, Toolkit, create_gecko
 from tests import desk
+from tests.middleware.bank import Chat
 
 ADD_TRAY = {
     "requires": [{"check": "args.name not in state.trays", "error": "tray {{ args.name }} exists"}],
@@ -69,16 +69,11 @@ async def test_64_tasks_whose_tools_are_functions_do_not_wait_for_each_other():
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_attempts_at_once_are_not_made_equal_by_a_cache(count):
-    class Cycling(GenericFakeChatModel):
-        def bind_tools(self, tools, **kwargs):
-            return self
-
     set_llm_cache(InMemoryCache())
     try:
-        model = Cycling(messages=(AIMessage(f"answer {number}") for number in range(9)))
-        gecko = create_gecko(
-            desk.toolkit(), model=Models(planner=model), context=GeckoContext(parallel_attempts=count, max_retries=0)
-        )
+        model = Chat(messages=(AIMessage(f"answer {number}") for number in range(9)))
+        context = GeckoContext(parallel_attempts=count, max_retries=0)
+        gecko = create_gecko(desk.toolkit(), model=Models(planner=model), context=context)
         attempts = gecko.invoke(desk.inputs())["rehearsal"]["attempts"]
         assert len({each["answer"] for each in attempts}) == count
     finally:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
 
 from gecko_graph import GeckoContext, Models, RehearsalState, Tool, Toolkit, create_gecko
 from gecko_graph.values.notes import notes_of
+from tests.agents import embed
 from tests.doubts import values
 from tests.test_prompts_in_runs import Listener
 
@@ -52,10 +52,7 @@ def gecko(model, saver=None, *, simulate=None, more=()):
 
 
 def embedded(model, saver, **more):
-    builder = StateGraph(RehearsalState)
-    builder.add_node("rehearse", gecko(model, **more))
-    builder.add_edge(START, "rehearse")
-    return builder.compile(checkpointer=saver)
+    return embed(gecko(model, **more), saver, RehearsalState)
 
 
 @pytest.mark.parametrize("make", [gecko, embedded])

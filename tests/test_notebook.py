@@ -35,23 +35,21 @@ class Part(HTMLParser):
         self.text += data + " "
 
 
-def execute(path, *more):
-    """The code cells of a notebook after a kernel has run it, with more cells."""
+@pytest.fixture(scope="module")
+def executed():
+    """The code cells of both notebooks after a kernel has run them, each by names of its own; two cells are ours."""
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel")
-    notebook = nbformat.read(path, as_version=4)
-    for source in more:
-        notebook.cells.append(nbformat.v4.new_code_cell(source))
+    notebook, act = (nbformat.read(path, as_version=4) for path in (NOTEBOOK, ACT))
+    more = ["format_run(run)", "print(repr(str(format_run(run))[:9]), repr(format_run(run)) != '')", "%reset -f"]
+    notebook.cells += [*map(nbformat.v4.new_code_cell, more), *act.cells]
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Jupyter's own
         patch.setenv("PYTHONPATH", str(ROOT))
         nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
-
-
-@pytest.fixture(scope="module")
-def executed():
-    return execute(NOTEBOOK, "format_run(run)", "print(repr(str(format_run(run))[:9]), repr(format_run(run)) != '')")
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    at = [cell.source for cell in cells].index(more[2])
+    return cells[:at], cells[at + 1 :]
 
 
 def printed_by(cell):
@@ -64,7 +62,7 @@ def shown(cell):
 
 
 def test_the_notebook_shows_each_run_once_in_a_real_kernel(executed):
-    watched, printed, table, text = executed[2], executed[4], *executed[-2:]
+    watched, printed, table, text = (executed[0][number] for number in (2, 4, -2, -1))
     for cell in (watched, table):
         (data,) = shown(cell)
         assert Part(data["text/html"]).turns == 1
@@ -76,9 +74,8 @@ def test_the_notebook_shows_each_run_once_in_a_real_kernel(executed):
     assert printed_by(text) == "'Attempt 1' True\n"
 
 
-def test_the_agent_s_notebook_shows_preview_execution_and_drift_in_a_real_kernel():
-    cells = execute(ACT)
-    asked, acted, asked_again, acted_again = (shown(cells[number]) for number in (2, 4, 6, 7))
+def test_the_agent_s_notebook_shows_preview_execution_and_drift_in_a_real_kernel(executed):
+    asked, acted, asked_again, acted_again = (shown(executed[1][number]) for number in (2, 4, 6, 7))
     for data in (asked, acted, asked_again, acted_again):
         assert len(data) == 1, "one view a run"
         assert Part(data[0]["text/html"]).turns == 1

@@ -10,13 +10,13 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import Models, Toolkit, World, create_conversation, create_gecko
-from gecko_graph import create_gecko_agent as create_agent_of_ours
 from gecko_graph.middleware import GeckoMiddleware
 from gecko_graph.testing import recorded, scripted
 from gecko_graph.tools import with_data
+from tests.agents import call, make_agent, thread
 
 START = {"free": ["mon-10", "tue-11"], "bookings": []}
-LOOK, BOOK, SAY = ({"call": "look", "args": {}}, {"call": "book", "args": {"slot": "mon-10"}}, {"say": "Done."})
+LOOK, BOOK, SAY = call("look"), call("book", slot="mon-10"), {"say": "Done."}
 ITEMS = [{"description": "it is done", "check": "True"}]
 
 
@@ -64,18 +64,16 @@ def test_a_world_begins_with_the_data_beneath_what_is_given(toolkit, data):
 @pytest.mark.parametrize("given", [{}, {"task_state": {}}, {"task_state": {"now": "2026-01-01"}}])
 def test_a_rehearsal_begins_with_the_data(toolkit, given):
     model = Models(planner=recorded({"planner": [[LOOK, BOOK, SAY]]}, {"planner": [[LOOK, SAY]]}))
-    gecko, thread = create_gecko(toolkit, model=model, checkpointer=InMemorySaver()), {"configurable": {"thread_id": 1}}
-    first = gecko.invoke({"messages": [("user", "Book a slot")], "checklist": ITEMS, **given}, thread)
+    gecko = create_gecko(toolkit, model=model, checkpointer=InMemorySaver())
+    first = gecko.invoke({"messages": [("user", "Book a slot")], "checklist": ITEMS, **given}, thread())
     assert first["task_state"] == {**given.get("task_state", {}), "free": ["tue-11"], "bookings": ["mon-10"]}
-    second = gecko.invoke({"messages": [("user", "What is left?")], "checklist": ITEMS}, thread)
+    second = gecko.invoke({"messages": [("user", "What is left?")], "checklist": ITEMS}, thread())
     assert second["rehearsal"]["attempts"][0]["steps"][0]["outcome"]["result"] == ["tue-11"]
 
 
 def test_an_agent_that_carries_out_begins_with_the_data(toolkit, data):
-    model = Models(planner=recorded(planner=[[BOOK, SAY]]))
-    agent = create_agent_of_ours(toolkit, model=model, checkpointer=InMemorySaver(), interrupt_on="none")
-    thread = {"configurable": {"thread_id": "1"}}
-    done = agent.invoke({"messages": [("user", "Book a slot")], "checklist": ITEMS}, thread)
+    agent = make_agent(toolkit, [BOOK, SAY])
+    done = agent.invoke({"messages": [("user", "Book a slot")], "checklist": ITEMS}, thread())
     assert [each["result"] for each in done["execution"]["calls"]] == ["mon-10 is booked"]
     assert done["task_state"] == data == {"free": ["tue-11"], "bookings": ["mon-10"]}
 
@@ -86,9 +84,8 @@ def test_an_agent_behind_the_middleware_begins_with_the_data(toolkit, data, stat
     agent = create_agent(
         scripted(LOOK, BOOK, SAY, LOOK, SAY), toolkit.as_tools(), middleware=[middleware], checkpointer=InMemorySaver()
     )
-    thread = {"configurable": {"thread_id": "1"}}
-    agent.invoke({"messages": [("user", "Book a slot")]}, thread)
-    out = agent.invoke({"messages": [("user", "What is left?")]}, thread)
+    agent.invoke({"messages": [("user", "Book a slot")]}, thread())
+    out = agent.invoke({"messages": [("user", "What is left?")]}, thread())
     results = [message.content for message in out["messages"] if message.type == "tool"]
     assert results == ['["mon-10", "tue-11"]', "mon-10 is booked", '["tue-11"]']
     assert data == START

@@ -83,14 +83,8 @@ def test_a_page_shows_the_whole_run():
 
 def test_made_up_values_are_marked_where_they_stand():
     properties = {"number": {"type": "string"}, "password": {"type": "string"}}
-    bills = Toolkit.from_tools(
-        [
-            Tool(
-                {"name": "pay", "description": "Pay.", "parameters": {"type": "object", "properties": properties}},
-                effect="write",
-            )
-        ]
-    )
+    spec = {"name": "pay", "description": "Pay.", "parameters": {"type": "object", "properties": properties}}
+    bills = Toolkit.from_tools([Tool(spec, effect="write")])
     pay = {"call": "pay", "args": {"number": "INV-77", "password": "hunter2"}}
     paid = {"status": "ok", "result": "paid", "patch": [{"op": "add", "path": "/password", "value": "hunter2"}]}
     model = recorded(planner=[[pay, {"say": "Paid."}]], simulator=[paid])
@@ -128,15 +122,8 @@ def test_no_tag_and_no_attribute_comes_from_data(template, text):
     drawn = template({**run, "title": text}, title=text + ATTACK) if template is html_page else template(run)
     page = Page(drawn)
     assert page.tags <= TAGS[template]
-    assert {name for name, _ in page.attributes} <= {
-        "class",
-        "lang",
-        "charset",
-        "http-equiv",
-        "content",
-        "name",
-        "open",
-    }
+    allowed = {"class", "lang", "charset", "http-equiv", "content", "name", "open"}
+    assert {name for name, _ in page.attributes} <= allowed
     assert not any(value == "x" or value == "z" for _, value in page.attributes)
     assert printable(page.text)
     assert "{{ 7*7 }}" in page.text

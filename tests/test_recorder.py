@@ -40,10 +40,13 @@ def find_and_note(results):
     return f"{said} Member {results[1]['number']}." if isinstance(said, str) else said
 
 
-@pytest.mark.parametrize("method", ["json_schema", "function_calling", "text"])
-@pytest.mark.parametrize("ladder", [["contract", "model"], ["contract", "schema"]])
-def test_a_recorded_run_plays_to_the_same_end(tmp_path, method, ladder):
-    case, out = write_case(tmp_path, ["Lend me Dune. I am Ann."], limits={"ladder": ladder}), tmp_path / "out.yaml"
+@pytest.mark.parametrize(
+    ("method", "last"),
+    [("json_schema", "model"), ("json_schema", "schema"), ("function_calling", "model"), ("text", "model")],
+)
+def test_a_recorded_run_plays_to_the_same_end(tmp_path, method, last):
+    limits = {"ladder": ["contract", last]}
+    case, out = write_case(tmp_path, ["Lend me Dune. I am Ann."], limits=limits), tmp_path / "out.yaml"
     with Live(find_and_note, method) as live:
         outputs = live_record(live, case, out)
     (turn,) = outputs
@@ -130,16 +133,13 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-TEXTS = [*(([text], "yaml") for text in HOSTILE), (HOSTILE, "json"), (FOR_YAML, "yaml")]
-
-
-@pytest.mark.parametrize(("texts", "suffix"), TEXTS, ids=[*range(len(TEXTS))])
+@pytest.mark.parametrize(("texts", "suffix"), [(HOSTILE, "yaml"), (HOSTILE, "json"), (FOR_YAML, "yaml")])
 def test_replies_are_data(tmp_path, texts, suffix):
     case, out = write_case(tmp_path, ["Lend me Dune."], limits={"max_retries": 0}), tmp_path / f"out.{suffix}"
     lent = {"call": "lendBook", "args": {"book": "B-1"}}
     hurt = [{"call": "extendLoan", "args": {"loan": text, text[:40]: 1}} for text in texts]
-    reason = texts[0].encode("utf-8", "replace").decode()
-    judgement = {"items": [{"id": "item-2", "reason": reason, "status": "success"}], "feedback": "so"}
+    reasons = [text.encode("utf-8", "replace").decode() for text in texts]
+    judgement = {"items": [{"id": "item-2", "reason": reasons[0], "status": "success"}], "feedback": "".join(reasons)}
     model = recorded(
         planner=[[lent, *hurt, {"say": "x".join(["", *texts, ""])}]], judge=[judgement], bootstrapper=[{"domain": {}}]
     )

@@ -10,22 +10,20 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
-from gecko_graph import Models, RehearsalState, Tool, Toolkit, create_gecko_agent
+from gecko_graph import Models, Tool, Toolkit
 from gecko_graph.agent import review as review_module
 from gecko_graph.agent.channels import calls_left
 from gecko_graph.real.bindings import resolve
 from gecko_graph.real.preview import preview_digest
-from gecko_graph.state import ChecklistItem
 from gecko_graph.testing import recorded
-from tests.test_agent import APPROVE, PLAN, TASK, Shop, agent_of, answer, shop, thread
+from tests.agents import APPROVE, call, embed, make_agent, thread
+from tests.test_agent import INK, PLAN, TASK, agent_of, answer, shop
 
 __all__ = ["shop"]
 
 REJECT = {"type": "reject", "message": "no pens"}
-INK = [{"call": "order", "args": {"item": "ink", "quantity": 1}}, {"say": "Ordered."}]
 
 
 def edit(name: str, **args: Any) -> dict:
@@ -87,7 +85,8 @@ def test_a_question_has_the_schema_of_its_answer(shop):
 
 @pytest.mark.parametrize("is_parent", [False, True])
 def test_a_front_end_that_reads_values_with_subgraphs_is_told_nothing_before_the_approval(shop, is_parent):
-    agent = parent_of(shop) if is_parent else agent_of(shop, PLAN)
+    agent = agent_of(shop, PLAN, checkpointer=None if is_parent else InMemorySaver())
+    agent = embed(agent, InMemorySaver()) if is_parent else agent
     parts = [*agent.stream(TASK, thread(), stream_mode="values", subgraphs=True)]
     said = [each.text for _, values in parts for each in values.get("messages", ()) if each.type == "ai"]
     assert any(len(namespace) > is_parent for namespace, _ in parts), "the rehearsal is among them"
@@ -130,8 +129,7 @@ def test_what_is_rejected_is_a_lesson_and_the_new_plan_is_asked_about(shop):
 
 
 def test_after_two_new_rehearsals_a_reject_ends_the_turn(shop):
-    plans = [[{**INK[0], "args": {"item": "ink", "quantity": each}}, INK[1]] for each in (1, 2, 3)]
-    agent = agent_of(shop, *plans)
+    agent = agent_of(shop, *([call("order", item="ink", quantity=each), INK[1]] for each in (1, 2, 3)))
     ask(agent)
     ask(agent, Command(resume={"decisions": [REJECT]}))
     ask(agent, Command(resume={"decisions": [REJECT]}))
@@ -198,8 +196,7 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again(shop, given, why):
 
 
 def test_a_state_that_was_edited_in_the_meantime_is_rehearsed_afresh(shop):
-    other = [{"call": "order", "args": {"item": "chalk", "quantity": 1}}, {"say": "Ordered."}]
-    agent = agent_of(shop, PLAN, other)
+    agent = agent_of(shop, PLAN, [call("order", item="chalk", quantity=1), {"say": "Ordered."}])
     ask(agent)
     agent.update_state(thread(), {"task_state": {"orders": {}, "note": "new"}})
     again = ask(agent, Command(resume={"decisions": [APPROVE] * 3}))
@@ -218,18 +215,6 @@ def test_an_approval_that_is_too_old_is_asked_for_again(shop, monkeypatch):
     assert not shop.calls
     monkeypatch.undo()
     assert decide(agent, APPROVE, APPROVE, APPROVE)["execution"]["status"] == "done"
-
-
-class WithChecklist(RehearsalState):
-    checklist: list[ChecklistItem]
-
-
-def parent_of(shop: Shop) -> Any:
-    inner = create_gecko_agent(shop.toolkit(), model=Models(planner=recorded(planner=[PLAN])))
-    builder = StateGraph(WithChecklist)
-    builder.add_node("agent", inner)
-    builder.add_edge(START, "agent")
-    return builder.compile(checkpointer=InMemorySaver())
 
 
 def rooms(real: list[dict], *attempts: list[dict]) -> tuple[Any, list[str]]:
@@ -253,9 +238,7 @@ def rooms(real: list[dict], *attempts: list[dict]) -> tuple[Any, list[str]]:
     tools = Toolkit.from_tools(
         [Tool(find_rooms, effect="read", simulate=simulate_find), Tool(book, effect="write", simulate=simulate_book)]
     )
-    return create_gecko_agent(
-        tools, model=Models(planner=recorded(planner=[*attempts])), checkpointer=InMemorySaver()
-    ), booked
+    return make_agent(tools, *attempts, interrupt_on="writes"), booked
 
 
 FIND = {
@@ -266,7 +249,7 @@ FIND = {
 
 
 def book(room: str) -> list[dict]:
-    return [{"call": "book", "args": {"room": room}}, {"say": "Booked."}]
+    return [call("book", room=room), {"say": "Booked."}]
 
 
 def test_a_read_that_confirms_the_plan_is_not_asked_about_again():
@@ -305,10 +288,9 @@ def test_a_state_that_was_edited_after_a_real_call_is_gone_on_from():
 def test_an_edit_is_predicted_by_the_model_where_no_rule_can(shop):
     reply = {"status": "ok", "result": {"id": "sim-5000"}, "patch": [{"op": "add", "path": "/orders/a", "value": 1}]}
     tools = Toolkit.from_tools([Tool(shop.order, effect="write")])
-    plan = [{"call": "order", "args": {"item": "ink", "quantity": 1}}, {"say": "Ordered."}]
-    model = recorded(planner=[plan], simulator=[reply] * 3, state_updater=[{"patch": reply["patch"]}] * 3)
-    models = dict.fromkeys(("planner", "simulator", "state_updater"), model)
-    agent = create_gecko_agent(tools, model=Models(**models), checkpointer=InMemorySaver())
+    model = recorded(planner=[INK], simulator=[reply] * 3, state_updater=[{"patch": reply["patch"]}] * 3)
+    models = Models(**dict.fromkeys(("planner", "simulator", "state_updater"), model))
+    agent = make_agent(tools, model=models, interrupt_on="writes")
     ask(agent)
     before = agent.get_state(thread()).values["bookkeeping"]["ledger"]["usage"]["simulator"]["calls"]
     again = ask(agent, Command(resume={"decisions": [edit("order", item="chalk", quantity=2)]}))
@@ -320,11 +302,7 @@ def test_an_edit_is_predicted_by_the_model_where_no_rule_can(shop):
 
 @pytest.mark.parametrize("is_update", [False, True])
 def test_who_says_something_else_instead_of_answering_begins_a_new_turn(shop, is_update):
-    agent = create_gecko_agent(
-        shop.toolkit(),
-        model=Models(planner=recorded({"planner": [PLAN]}, {"planner": [INK]})),
-        checkpointer=InMemorySaver(),
-    )
+    agent = agent_of(shop, turns=[PLAN, INK])
     ask(agent)
     said = {"messages": [("user", "Only order ink")], "checklist": TASK["checklist"]}
     if is_update:
@@ -339,9 +317,9 @@ def test_who_says_something_else_instead_of_answering_begins_a_new_turn(shop, is
     ("status", "started_at", "left"), [("ok", 1, 0), ("skipped", 1, 1), ("refused", 1, 1), ("refused", 3, 0)]
 )
 def test_a_call_that_was_given_up_before_the_plan_may_leave_its_id_to_another(status, started_at, left):
-    call = {"id": "c1", "name": "order", "args": {}}
-    preview: Any = {"calls": [{"call": call}], "made_at": 2}
-    journal: Any = [{"call": call, "status": status, "started_at": started_at}]
+    made = {"id": "c1", "name": "order", "args": {}}
+    preview: Any = {"calls": [{"call": made}], "made_at": 2}
+    journal: Any = [{"call": made, "status": status, "started_at": started_at}]
     assert len(calls_left({"preview": preview, "journal": journal})) == left
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from langgraph.types import Command
 
 from gecko_graph import GeckoError, Models, Refused, Tool, Toolkit, create_gecko_agent
 from gecko_graph.testing import recorded
+from tests import forked
 from tests.crash_run import connect
 from tests.test_agent import APPROVE, PLAN, TASK, Shop, agent_of, shop, thread
 from tests.test_review import INK, ask, decide, words
@@ -193,7 +193,7 @@ def test_another_process_may_resume(shop, tmp_path):
         "import sys; from pathlib import Path; from tests.test_review_policy import Shop, ask, stored;"
         "print(len(ask(stored(Path(sys.argv[1]), Shop()))['action_requests']))"
     )
-    done = subprocess.run([sys.executable, "-c", code, file], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = forked.run([sys.executable, "-c", code, file], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "3", done.stderr
     out = decide(stored(file, shop), APPROVE, APPROVE, APPROVE)
     assert shop.calls == ["order pen", "cancel real-1001", "order ink"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import replace
-from itertools import cycle, product
 from typing import Any
 
 import pytest
@@ -33,10 +32,12 @@ from tests.milestones.test_claims_in_goals import OFF, VAGUE, scenario, write_ca
 from tests.test_agent import thread
 
 APPROVE, REJECT = {"type": "approve"}, {"type": "reject", "message": "no"}
-BANDS = [(0.2, 0.8), (0.05, 0.5), (0.4, 0.4), (0.0, 1.0)]
-PAIRS = product([0.02, 0.3, 0.4, 0.6, 0.95], BANDS)
-ROWS = [(*each, evidence) for each, evidence in zip(PAIRS, cycle(["known", "unknown", "way back"]), strict=False)]
-"""Probability, band, evidence."""
+ROWS = [
+    (0.19, (0.2, 0.8), "known"), (0.02, (0.05, 0.5), "unknown"), (0.3, (0.4, 0.4), "way back"),
+    (0.2, (0.2, 0.8), "unknown"), (0.8, (0.2, 0.8), "way back"), (0.4, (0.4, 0.4), "known"), (0.95, (0, 1), "known"),
+    (0.81, (0.2, 0.8), "unknown"), (0.6, (0.4, 0.4), "known"), (0.95, (0.05, 0.5), "way back"),
+]  # fmt: skip
+"""Probability, band, evidence: below the band, within it with its ends, above it."""
 POLICY = {"rules": "writes", "risk": True}
 
 
@@ -327,12 +328,14 @@ def test_conversation_killed_at_each_write():
     killed_at_each_write(open_, {}, read)
 
 
-@pytest.mark.parametrize("after", [True, False])
-@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize(
+    ("p", "after"),
+    [(0.1, True), (0.1, False), (0.5, True), (0.5, False), (0.9, False)],  # at 0.9 there is no real call
+)
 def test_agent_killed_at_each_write(p, after):
     whole = Fate()
     Process(Desk(), KillingSaver(whole), p).run()
-    for number in range(1, whole.count + 1, 4 if p == 0.9 else 1):  # at 0.9 there is no real call
+    for number in range(1, whole.count + 1, 4 if p == 0.9 else 1):
         desk, saver = Desk(), KillingSaver(Fate(number, after=after))
         one = Process(desk, saver, p)
         with contextlib.suppress(Killed, GeckoError):

@@ -98,7 +98,7 @@ def test_no_call_of_a_world_commits_what_breaks_its_contract():
 )
 def test_the_oracle_notices_what_is_not_checked(monkeypatch, place, without):
     monkeypatch.setattr(place, without)
-    quick = settings(**QUICK, max_examples=400, stateful_step_count=40, phases=[Phase.generate])
+    quick = settings(**QUICK, max_examples=2_000, stateful_step_count=6, phases=[Phase.generate])  # many short worlds
     with pytest.raises(AssertionError):
         run_state_machine_as_test(Calls, settings=quick)
 

@@ -8,13 +8,14 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
-from gecko_graph import GeckoContext, RehearsalState, create_conversation, create_gecko
+from gecko_graph import GeckoContext, create_conversation, create_gecko
 from gecko_graph.scenario import shipped
 from gecko_graph.stream import STREAMS, Rehearsing
 from gecko_graph.testing import scripted
 from tests import desk
+from tests.agents import APPROVE, embed, thread
 from tests.doubts import texts
-from tests.test_agent import APPROVE, PLAN, TASK, Shop, agent_of, thread
+from tests.test_agent import PLAN, TASK, Shop, agent_of
 from tests.test_toolgate_runs import given as request
 from tests.test_toolgate_runs import graph as toolgate
 
@@ -23,23 +24,19 @@ pytestmark = pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
 NAMES = STREAMS
 
 
+def pairs(events):
+    told = [(event["method"], event["params"]["data"]) for event in events]
+    return [(method.removeprefix("custom:"), data) for method, data in told if method.startswith("custom:")]
+
+
 def read(graph, inputs, config=None, *, transformers=(Rehearsing,)):
     """What a run streams, in its order, as pairs of stream and item."""
-    run = graph.stream_events(inputs, config, version="v3", transformers=[*transformers])
-    return [
-        (event["method"].removeprefix("custom:"), event["params"]["data"])
-        for event in run
-        if event["method"].startswith("custom:")
-    ]
+    return pairs(graph.stream_events(inputs, config, version="v3", transformers=[*transformers]))
 
 
 async def aread(graph, inputs, config=None, *, transformers=(Rehearsing,)):
     run = await graph.astream_events(inputs, config, version="v3", transformers=[*transformers])
-    return [
-        (event["method"].removeprefix("custom:"), event["params"]["data"])
-        async for event in run
-        if event["method"].startswith("custom:")
-    ]
+    return pairs([event async for event in run])
 
 
 def of(told, name):
@@ -78,26 +75,15 @@ def assert_as_custom(told, events):
     assert ends
 
 
-def parent_of(graph, schema=RehearsalState, **options):
-    builder = StateGraph(schema)
-    builder.add_node("inner", graph)
-    builder.add_edge(START, "inner")
-    return builder.compile(**options)
-
-
-class Parent(RehearsalState):
-    checklist: list
-
-
 def desk_alone():
     return desk.gecko(desk.WRONG, desk.RIGHT)
 
 
 ALIKE = {
     "alone": desk_alone,
-    "embedded": lambda: parent_of(desk_alone(), Parent),
-    "two deep": lambda: parent_of(parent_of(desk_alone(), Parent), Parent),
-    "called in a node": lambda: parent_of(lambda state: {"rehearsal": desk_alone().invoke(state)["rehearsal"]}, Parent),
+    "embedded": lambda: embed(desk_alone()),
+    "two deep": lambda: embed(embed(desk_alone())),
+    "called in a node": lambda: embed(lambda state: {"rehearsal": desk_alone().invoke(state)["rehearsal"]}),
 }
 
 
@@ -127,7 +113,7 @@ def test_streams_are_read_by_name_and_interleaved():
     assert [name for name, _ in run.interleave("steps", "verdicts")] == ["steps", "steps", "verdicts"] * 2
     run = desk_alone().stream_events(desk.inputs(), version="v3", transformers=[Rehearsing])
     assert [step["call"]["name"] for step in run.extensions["steps"]] == ["add_tray", "put"] * 2
-    run = parent_of(desk_alone(), Parent).stream_events(desk.inputs(), version="v3", transformers=[Rehearsing])
+    run = embed(desk_alone()).stream_events(desk.inputs(), version="v3", transformers=[Rehearsing])
     inner = [[step["attempt"] for step in each.extensions["steps"]] for each in run.subgraphs]
     assert inner == [[1, 1, 2, 2]], "a subgraph's own streams"
 
@@ -164,15 +150,12 @@ def test_forward_execution():
 
 
 def test_a_question_is_told_once_and_nothing_of_the_run_before_again():
-    class Whole(Parent):
-        execution: dict
-
     class Loud(Shop):
         def order(self, item: str, quantity: int) -> dict:
             """Order an item."""
             return super().order(item, quantity) | {"item": item.upper()}
 
-    graph = parent_of(agent_of(Loud(), PLAN), Whole, checkpointer=InMemorySaver())
+    graph = embed(agent_of(Loud(), PLAN), InMemorySaver())
     first = read(graph, TASK, thread())
     (question,) = of(first, "questions")
     (waiting,) = graph.get_state(thread()).interrupts
@@ -220,10 +203,8 @@ def test_a_killed_run_goes_on_and_tells_only_what_is_new():
 def test_a_conversation():
     calls = [{"call": "put", "args": {"tray": "letters", "paper": "a"}}, {"call": "put", "args": {"tray": ""}}]
     for agent in (scripted({"calls": calls}, {"say": "Done."}), as_factory(scripted({"calls": calls}, {"say": "Ok."}))):
-        graph = parent_of(
-            create_conversation(agent, desk.toolkit(), user=["File a", {"end": True}]),
-            TypedDict("P", {"messages": list, "task_state": dict, "world": dict}),
-        )
+        talk = create_conversation(agent, desk.toolkit(), user=["File a", {"end": True}])
+        graph = embed(talk, schema=TypedDict("P", {"messages": list, "task_state": dict, "world": dict}))
         told = read(graph, {"messages": [], "task_state": desk.start()})
         out = graph.invoke({"messages": [], "task_state": desk.start()})
         assert [name for name, _ in told] == ["steps", "changes", "steps"]
@@ -267,25 +248,3 @@ def test_a_run_that_raises_raises_where_a_stream_is_read():
     run = gecko.stream_events(desk.inputs(messages=[("user", " ")]), version="v3", transformers=[Rehearsing])
     with pytest.raises(Exception, match="the task is empty"):
         list(run.extensions["steps"])
-
-
-def test_no_helper_speaks_in_the_messages():
-    turns = [
-        {
-            "planner": [desk.RIGHT],
-            "checklist": [{"items": [{"description": "filed"}]}],
-            "judge": [{"items": [{"id": "item-1", "status": "success"}]}],
-            "validator": [{"problems": []}] * 9,
-        }
-    ]
-    inputs = desk.inputs()
-    del inputs["checklist"]
-    run = desk.gecko(turns=turns).stream_events(inputs, version="v3", transformers=[Rehearsing])
-    tags = {
-        tag
-        for event in run
-        if event["method"] == "messages"
-        for tag in event["params"]["data"][1].get("tags", [])
-        if tag.startswith("gecko:")
-    }
-    assert tags <= {"gecko:planner"}

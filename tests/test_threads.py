@@ -17,8 +17,9 @@ from langgraph.types import Command, Send, interrupt
 from gecko_graph import RehearsalState
 from gecko_graph.errors import StateError
 from tests import desk
+from tests.agents import embed
 
-PAIRS = 5  # in each of five ways
+PAIRS = 2  # in each of five ways
 THREAD = {"configurable": {"thread_id": "t"}}
 PAPERS = [[{"call": "put", "args": {"tray": "letters", "paper": f"paper {n}"}}, {"say": "Put."}] for n in range(6)]
 
@@ -34,19 +35,8 @@ def gecko(put=desk.put, **options):
     return desk.gecko(turns=turns, tools=desk.toolkit(put=put), **options)
 
 
-class Parent(RehearsalState):
-    checklist: list
-
-
-def embedded(graph, saver):
-    builder = StateGraph(Parent)
-    builder.add_node("rehearse", graph)
-    builder.add_edge(START, "rehearse")
-    return builder.compile(checkpointer=saver)
-
-
 def make(saver, *, inside, put=desk.put):
-    return embedded(gecko(put), saver) if inside else gecko(put, checkpointer=saver)
+    return embed(gecko(put), saver) if inside else gecko(put, checkpointer=saver)
 
 
 @contextmanager

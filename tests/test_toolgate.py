@@ -8,12 +8,7 @@ from gecko_graph import GeckoContext, Tool, Toolkit, create_toolgate
 from gecko_graph.errors import ModelError, ToolkitError
 from tests import shop
 from tests.doubts import texts
-from tests.shop import SELL, act, by_rank, one_need
-
-
-def one(*ranked, tools=None, **more):
-    """One need, and the tools that come first for it."""
-    return act(tools or shop.toolkit(), **{"reasoner": one_need(), "reranker": by_rank(*ranked), **more})
+from tests.shop import SELL, act, by_rank, one, one_need
 
 
 def test_a_need_is_met_by_the_best_tool_that_the_state_admits():

@@ -13,12 +13,7 @@ from gecko_graph import GeckoContext, Tool, Toolkit
 from gecko_graph.toolgate.channels import tell_undone
 from gecko_graph.toolgate.gates import category_of_refusal
 from tests import shop
-from tests.shop import SELL, act, by_rank, one_need
-
-
-def one(*ranked, tools=None, **more):
-    """One need, and the tools that come first for it."""
-    return act(tools or shop.toolkit(), **{"reasoner": one_need(), "reranker": by_rank(*ranked), **more})
+from tests.shop import SELL, act, by_rank, one
 
 
 def test_where_no_model_makes_the_call_the_reasoner_goes_on_with_its_words():

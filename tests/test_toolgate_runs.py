@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
 
 from evals.reality.killing import Fate, Killed, KillingSaver
 from gecko_graph import GeckoContext, Models, RehearsalState, Tool, Toolkit, create_toolgate
@@ -13,6 +12,7 @@ from gecko_graph.retrieval.search import ToolSearch
 from gecko_graph.toolgate.graph import create_forward
 from gecko_graph.values.notes import notes_of
 from tests import shop
+from tests.agents import embed, thread
 from tests.shop import SELL, Acting, act, one_need
 
 TWO = {
@@ -54,10 +54,7 @@ def test_it_is_a_part_of_another_graph():
     class Parent(RehearsalState, total=False):
         record: dict
 
-    builder = StateGraph(Parent)
-    builder.add_node("toolgate", graph())
-    builder.add_edge(START, "toolgate")
-    out = builder.compile(checkpointer=InMemorySaver()).invoke(given(), {"configurable": {"thread_id": "a"}})
+    out = embed(graph(), InMemorySaver(), Parent).invoke(given(), thread())
     assert out["record"]["status"] == "answered"
     assert out["task_state"]["till"] == 2
 
@@ -67,13 +64,10 @@ def test_a_thread_goes_on_from_the_committed_state_and_remembers_its_calls():
         "reasoner": lambda number, text, tool: [{"need": "Sell a pen"}, {"answer": "Done."}][number],
         "planner": lambda number, text, tool: SELL | {"args": {"item": "ink", "price": 3}},
     }
-    model = Acting(roles=roles)
-    toolgate = create_toolgate(
-        shop.toolkit(), model=Models(**dict.fromkeys(roles, model)), checkpointer=InMemorySaver()
-    )
-    thread = {"configurable": {"thread_id": "a"}}
-    toolgate.invoke({"messages": [("user", "Sell ink")], "task_state": shop.start()}, thread)
-    out = toolgate.invoke({"messages": [("user", "Once more")]}, thread)
+    model, saver = Acting(roles=roles), InMemorySaver()
+    toolgate = create_toolgate(shop.toolkit(), model=Models(**dict.fromkeys(roles, model)), checkpointer=saver)
+    toolgate.invoke({"messages": [("user", "Sell ink")], "task_state": shop.start()}, thread())
+    out = toolgate.invoke({"messages": [("user", "Once more")]}, thread())
     assert out["task_state"]["stock"]["ink"] == 2
     assert len(out["record"]["plan"]) == len(out["record"]["needs"]) == len(out["record"]["steps"]) == 1
     assert 'sell({"item": "ink", "price": 3})' in model.texts("reasoner")[2]
@@ -81,18 +75,17 @@ def test_a_thread_goes_on_from_the_committed_state_and_remembers_its_calls():
 
 
 def test_killed_at_any_write_it_ends_as_the_whole_run_does():
-    whole, thread = bare(graph().invoke(given())), {"configurable": {"thread_id": "a"}}
-    ends = []
+    whole, ends = bare(graph().invoke(given())), []
     for point in range(3, 200, 2):
         fate = Fate(point)
         toolgate = graph(checkpointer=KillingSaver(fate))
         try:
-            toolgate.invoke(given(), thread, durability="sync")
+            toolgate.invoke(given(), thread(), durability="sync")
             break
         except Killed:
             fate.kill_at = 0
-        if toolgate.get_state(thread).values:
-            ends.append(bare(toolgate.invoke(None, thread, durability="sync")))
+        if toolgate.get_state(thread()).values:
+            ends.append(bare(toolgate.invoke(None, thread(), durability="sync")))
     assert len(ends) >= 8
     assert all(each == whole for each in ends)
 

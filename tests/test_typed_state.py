@@ -6,16 +6,15 @@ import copy
 import json
 
 import pytest
-from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import Models, Tool, Toolkit, World
-from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.contracts.invariant import Invariant
 from gecko_graph.errors import ContractError, StateError
 from gecko_graph.testing import recorded
 from gecko_graph.tools.spec import ToolSpec
 from gecko_graph.world.rung import Answer
 from gecko_graph.world.state_rules import StateRules
+from tests.agents import call, make_agent, thread
 from tests.doubts import texts
 
 ORDER = {
@@ -109,8 +108,8 @@ def test_a_restored_world_fulfils_its_rules():
 
 def test_reality_is_kept_and_its_break_is_a_departure():
     world = World(shop(), state=START)
-    call = {"id": "1", "name": "set", "args": {"path": ["cash"], "value": "much"}}
-    entry = world.record(call, Answer("ok", None))
+    made = {"id": "1", "name": "set", "args": {"path": ["cash"], "value": "much"}}
+    entry = world.record(made, Answer("ok", None))
     assert entry["departure"]["code"] == "state"
     assert world.state["cash"] == "much"
     assert world.log[0]["outcome"]["violations"][0]["part"] == "state"
@@ -195,24 +194,19 @@ def test_the_agent_keeps_what_reality_breaks_and_goes_on_from_it():
 
     short = {"properties": {"sold": {"propertyNames": {"maxLength": 6}}}, "required": ["sold"]}
     toolkit = Toolkit.from_tools([Tool(sell, simulate=simulated, effect="write")], state_schema=short)
-    planner = recorded(
-        {"planner": [[{"call": "sell", "args": {"item": "ink"}}, {"say": "Sold."}], [{"say": "It is sold."}]]},
-        {"planner": [[{"say": "Ink."}]]},
-    )
-    agent = create_gecko_agent(
-        toolkit, model=Models(planner=planner), interrupt_on="none", checkpointer=InMemorySaver()
-    )
-    thread = {"configurable": {"thread_id": "1"}}
+    sells, told = [call("sell", item="ink"), {"say": "Sold."}], [{"say": "It is sold."}]
+    planner = recorded({"planner": [sells, told]}, {"planner": [[{"say": "Ink."}]]})
+    agent = make_agent(toolkit, model=Models(planner=planner))
     sold = [{"description": "one is sold", "check": "len(state.sold) == 1"}]
-    out = agent.invoke({"messages": [("user", "Sell ink")], "task_state": {"sold": {}}, "checklist": sold}, thread)
+    out = agent.invoke({"messages": [("user", "Sell ink")], "task_state": {"sold": {}}, "checklist": sold}, thread())
     assert out["task_state"] == {"sold": {"real-1000": "ink"}}
     (entry,) = out["execution"]["calls"]
     assert entry["departure"]["code"] == "state"
     assert "/sold" in entry["departure"]["message"]
-    out = agent.invoke({"messages": [("user", "What was sold?")], "checklist": sold}, thread)
+    out = agent.invoke({"messages": [("user", "What was sold?")], "checklist": sold}, thread())
     assert out["messages"][-1].text == "Ink."
     with pytest.raises(StateError, match=r"task_state: /sold"):  # a state of the caller's own is refused
-        agent.invoke({"messages": [("user", "And?")], "task_state": {"sold": {"by hand": "ink"}}}, thread)
+        agent.invoke({"messages": [("user", "And?")], "task_state": {"sold": {"by hand": "ink"}}}, thread())
 
 
 LESS = {"check": "state.cash <= before.cash", "error": "cash never grows"}

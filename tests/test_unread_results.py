@@ -7,14 +7,14 @@ from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import Models, Tool, Toolkit, create_gecko_agent
-from gecko_graph.testing import recorded
+from gecko_graph import Tool, Toolkit
 from gecko_graph.tools.real import as_answer
+from tests.agents import call, make_agent, thread
 from tests.middleware.bank import CONTRACTS, EFFECTS, STATE, calls, chat, look, pay
 
-THREAD = {"configurable": {"thread_id": "1"}}
+THREAD = thread()
 VALUES = {"inf": float("inf"), "nan": float("nan"), "half a pair": "\ud800", "long": 10**30, "no JSON": object()}
-PLAN = [{"call": "transfer", "args": {"to": "ann", "amount": 3}}, {"say": "Done."}]
+PLAN = [call("transfer", to="ann", amount=3), {"say": "Done."}]
 
 
 def toolkit_of(value, made):
@@ -37,12 +37,7 @@ def toolkit_of(value, made):
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
 def test_the_agent_asks_what_came_of_the_call_and_does_not_make_it_again(value):
     made = []
-    agent = create_gecko_agent(
-        toolkit_of(value, made),
-        model=Models(planner=recorded(planner=[PLAN] * 3)),
-        interrupt_on="none",
-        checkpointer=InMemorySaver(),
-    )
+    agent = make_agent(toolkit_of(value, made), *[PLAN] * 3)
     given = {"messages": [("user", "Pay ann 3")], "task_state": STATE, "checklist": [{"check": "True"}]}
     out = agent.invoke(given, THREAD)
     assert "not known whether it took effect" in out["__interrupt__"][0].value["action_requests"][0]["description"]
