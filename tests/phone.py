@@ -47,6 +47,21 @@ def played(name, route, number=0):
     return converse(scripted(*(does[number]["does"] if route == "bad" else does)), load(name))
 
 
+def C(name, /, **args):
+    """A call of a scripted agent."""
+    return {"call": name, "args": args}
+
+
+def S(text):
+    """What it says."""
+    return {"say": text}
+
+
+def answering(*calls, says):
+    """A script of these calls with each of these answers."""
+    return [[*calls, S(answer)] for answer in says]
+
+
 def lost(found):
     return [each["id"] for each in found["milestones"] if not is_reached(each)]
 

@@ -191,10 +191,7 @@ LEFT = {"op": "replace", "path": ["left"], "value": "{{ state.left - 1 }}"}
         ({"returns": {"left": "{{ state.log }}"}}, "its result breaks the tool's schema: expected a number at /left"),
         ({"returns": {"left": 1.5, "by": "{{ args.id }}"}}, "its result breaks the tool's schema: /left: expected"),
         ({"effects": [{"do": [{**LEFT, "value": 0.5}]}]}, "its effects break the state's schema: /left"),
-        (
-            {"returns": {"left": 1}, "effects": [{**LEFT, "value": -1}]},
-            "its effects break the state's schema: /left",
-        ),
+        ({"returns": {"left": 1}, "effects": [{**LEFT, "value": -1}]}, "its effects break the state's schema: /left"),
         (
             {"returns": {"left": {"cases": [{"pass": "unknown"}]}}, "effects": [{**LEFT, "value": -1}]},
             "its effects break the state's schema: /left",

@@ -66,14 +66,9 @@ def test_requirements_are_looked_at_in_order_and_when_they_apply():
 
 def test_an_error_may_change_the_state():
     data = {
-        "requires": [
-            {
-                "check": "args.pin == 1234",
-                "error": "wrong, {{ state.tries + 1 }} times now",
-                "effects": [{"op": "replace", "path": ["tries"], "value": "{{ state.tries + 1 }}"}],
-            }
-        ]
-    }
+        "requires": [{"check": "args.pin == 1234", "error": "wrong, {{ state.tries + 1 }} times now",
+                      "effects": [{"op": "replace", "path": ["tries"], "value": "{{ state.tries + 1 }}"}]}],
+    }  # fmt: skip
     refusal = opened(data, state={"tries": 1}, pin=1).refusal()
     assert refusal[:2] == ("wrong, 2 times now", [{"op": "replace", "path": "/tries", "value": 2}])
 

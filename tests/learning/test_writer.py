@@ -19,10 +19,7 @@ from gecko_graph.values.observation import Observation
 from . import library
 from .shop import rows, toolkit
 
-RIGHT = {
-    "check": "args.item in state.stock",
-    "error": {"error": "no item '{{ args.item }}'"},
-}
+RIGHT = {"check": "args.item in state.stock", "error": {"error": "no item '{{ args.item }}'"}}
 WRONG = {"check": "args.count < 5", "error": "too many"}
 UNSEEN = {"check": "args.count < 1000", "error": "no more than 1000"}
 

@@ -28,6 +28,11 @@ THREAD: Any = {"configurable": {"thread_id": "1"}}
 SENT = httpx.Request("POST", "http://bank.invalid/pay")
 
 
+@pytest.fixture
+def short_pauses():
+    """Here pauses are as long as a user's, and nobody sleeps."""
+
+
 @pytest.fixture(autouse=True)
 def waits(monkeypatch):
     """The seconds that were waited, without waiting."""

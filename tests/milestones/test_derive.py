@@ -69,17 +69,12 @@ FOUND = {"for_each": "state.people.values()", "as": "each", "when": "each.name =
 SENT = {"to": "{{ args.to }}", "text": "{{ args.text }}", "at": "{{ now }}"}
 FILE = ["files", "{{ state.cwd }}", "{{ args.file }}"]
 CONTRACTS = {
-    "set_wifi": {
-        "effects": [{"op": "replace", "path": ["settings", "wifi"], "value": "{{ args.on }}"}],
-        "returns": "done",
-    },
+    "set_wifi": {"effects": [{"op": "replace", "path": ["settings", "wifi"], "value": "{{ args.on }}"}],
+                 "returns": "done"},
     "find_people": {"requires": NO_CONNECTION, "returns": FOUND},
     "list_people": {"requires": NO_CONNECTION, "returns": "{{ state.people.values() }}"},
-    "send": {
-        "requires": NO_CONNECTION,
-        "effects": [{"op": "add", "path": ["sent", "{{ new_id('s-') }}"], "value": SENT}],
-        "returns": "done",
-    },
+    "send": {"requires": NO_CONNECTION,
+             "effects": [{"op": "add", "path": ["sent", "{{ new_id('s-') }}"], "value": SENT}], "returns": "done"},
     "set_folder": {"effects": [{"op": "replace", "path": ["cwd"], "value": "{{ args.folder }}"}], "returns": "done"},
     "write": {"effects": [{"op": "add", "path": FILE, "value": {"text": "{{ args.text }}"}}], "returns": "done"},
     "drop": {
@@ -87,7 +82,7 @@ CONTRACTS = {
         "effects": [{"op": "remove", "path": FILE}],
         "returns": "done",
     },
-}
+}  # fmt: skip
 STATE = {
     "now": "2027-05-12T09:00",
     "settings": {"wifi": False, "sound": True},

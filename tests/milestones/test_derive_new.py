@@ -10,17 +10,9 @@ from gecko_graph import GeckoError, Scenario, create_conversation
 from gecko_graph.conversation.derive import SUCCESS, derive_milestones, score_conversation
 from gecko_graph.testing import scripted
 from gecko_graph.values.documents import read_document
-from tests.phone import FOLDER
+from tests.phone import FOLDER, C, S
 
 pytest.importorskip("scipy")
-
-
-def C(name, /, **args):
-    return {"call": name, "args": args}
-
-
-def S(text):
-    return {"say": text}
 
 
 LIBRARY, BILL = C("delete_reminder", id="r-1"), C("delete_reminder", id="r-2")

@@ -14,6 +14,7 @@ from gecko_graph.models.drawing import quoted
 from gecko_graph.models.focus import focus_words
 from gecko_graph.models.view import draw_view, view, view_named
 from gecko_graph.values.difference import json_equal
+from tests.every_place import every_place
 
 WORDS = ["alpha", "beta", "order", "status", "final_report.pdf", "42", "ümlaut", "id", "name"]
 HOSTILE = [
@@ -224,14 +225,6 @@ def test_a_long_text_is_cut_in_the_middle(reader):
 MISSING = object()
 
 
-def places(value, path=()):
-    """Every place of a document, as a path of keys and indices in text, with its value."""
-    yield path, value
-    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, each in members:
-        yield from places(each, (*path, str(key)))
-
-
 def read_at(reader, shown, path):
     for token in path:
         key = int(token) if isinstance(shown, reader.Shown) and shown.kind is list else token
@@ -249,9 +242,9 @@ def read_at(reader, shown, path):
 def test_it_shows_exactly_what_can_be_read_back_whole(reader, state, focus, budget):
     drawn = draw_view(state, focus=focus, budget=budget)
     shown = reader.read(drawn.text)
-    for path, _ in places(state):
+    for path, _ in every_place(state):
         found = read_at(reader, shown, path)
-        assert drawn.shows(path) == (found is not MISSING and reader.is_whole(found)), path
+        assert drawn.shows([*map(str, path)]) == (found is not MISSING and reader.is_whole(found)), path
 
 
 def test_of_a_collection_only_the_items_in_sight_are_shown():
