@@ -132,26 +132,16 @@ def test_a_clock_that_the_state_does_not_have_is_never_written_as_null():
         ([{"op": "move", "from": ["l", 0], "path": ["m"]}], {"a/b": {}, "l": [2], "n": 0, "m": 1}),
         ([{"op": "copy", "from": ["l"], "path": ["a/b", "l"]}], {"a/b": {"l": [1, 2]}, "l": [1, 2], "n": 0}),
         ([{"when": "state.n", "op": "remove", "path": ["l"]}], {"a/b": {}, "l": [1, 2], "n": 0}),
-        (
-            [{"for_each": "state.l", "when": "item > 1", "op": "add", "path": ["a/b", "{{ item }}"], "value": 2}],
-            {"a/b": {"2": 2}, "l": [1, 2], "n": 0},
-        ),
-        (
-            [{"when": "state.n == 0", "do": [
-                {"op": "replace", "path": ["n"], "value": 5}, {"op": "remove", "path": ["l"]}
-            ]}],
-            {"a/b": {}, "n": 5},
-        ),
-        (
-            [{"for_each": "[1, 2, 3]", "op": "replace", "path": ["n"], "value": "{{ state.n + item }}"}],
-            {"a/b": {}, "l": [1, 2], "n": 6},
-        ),
-        (
-            [{"for_each": "state.l", "as": "one", "do": [
-                {"for_each": "['x', 'y']", "as": "two", "op": "add", "path": ["a/b", "{{ f'{two}{one}' }}"], "value": 0}
-            ]}],
-            {"a/b": {"x1": 0, "y1": 0, "x2": 0, "y2": 0}, "l": [1, 2], "n": 0},
-        ),
+        ([{"for_each": "state.l", "when": "item > 1", "op": "add", "path": ["a/b", "{{ item }}"], "value": 2}],
+         {"a/b": {"2": 2}, "l": [1, 2], "n": 0}),
+        ([{"when": "state.n == 0",
+           "do": [{"op": "replace", "path": ["n"], "value": 5}, {"op": "remove", "path": ["l"]}]}],
+         {"a/b": {}, "n": 5}),
+        ([{"for_each": "[1, 2, 3]", "op": "replace", "path": ["n"], "value": "{{ state.n + item }}"}],
+         {"a/b": {}, "l": [1, 2], "n": 6}),
+        ([{"for_each": "state.l", "as": "one",
+           "do": [{"for_each": "['x', 'y']", "as": "two", "op": "add", "path": ["a/b", "{{ f'{two}{one}' }}"],
+                   "value": 0}]}], {"a/b": {"x1": 0, "y1": 0, "x2": 0, "y2": 0}, "l": [1, 2], "n": 0}),
     ],
 )  # fmt: skip
 def test_effects(effects, after):

@@ -8,12 +8,11 @@ from functools import cache
 
 import pytest
 
-from gecko_graph import Models, Scenario, create_conversation
+from gecko_graph import Models, create_conversation
 from gecko_graph.conversation.derive import derive_milestones
 from gecko_graph.scenario.cases.run import run_case
 from gecko_graph.testing import recorded, scripted
-from gecko_graph.values.documents import read_document
-from tests.phone import FOLDER, C, S, answering
+from tests.phone import FOLDER, C, S, answering, bare_case
 
 pytest.importorskip("scipy")
 
@@ -115,12 +114,7 @@ SHOP = ("two teas", "price of the coffee", "the blue mug")
 def scenario(name):
     shop = name in SHOP
     file = FOLDER.parent / "shop" / "two-teas.gecko.yaml" if shop else FOLDER / "cases" / "late-text.gecko.yaml"
-    data = deepcopy(read_document(file))
-    for key in ("without", "needs", "minefields", "milestones"):
-        data.pop(key, None)
-    says = AGENTS[name]["says"]
-    data["user"] = {"goal": says, "opening": says, "script": [{"end": True}]}
-    return Scenario.from_dict(data, folder=file.parent)
+    return bare_case(file, AGENTS[name]["says"])
 
 
 def talk(name, script):
