@@ -309,7 +309,7 @@ class TestTasks:
             list(make_tasks(reads, [SHOP.state], 1))
 
     def test_tools_of_which_no_task_can_be_made_end(self, monkeypatch):
-        monkeypatch.setattr("gecko_graph.training.tasks.PATIENCE", 20)
+        monkeypatch.setattr("gecko_graph.training.tasks.PATIENCE", 5)
         schema = {"type": "object", "properties": {}}
         tools = Toolkit.from_tools([{"name": "wait", "description": "Wait.", "parameters": schema}])
         assert list(make_tasks(tools, [{}], 5)) == []
