@@ -9,9 +9,9 @@ import json
 import os
 import socket
 import sys
-from collections import Counter
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
@@ -96,13 +96,18 @@ def count_steps() -> Callable[[Callable[[], object]], int]:
     """How many functions, Python's and C's, a call enters: its cost as a number that is always the same."""
 
     def count(function: Callable[[], object]) -> int:
-        steps: Counter[str] = Counter()
-        sys.setprofile(lambda frame, event, arg: steps.update((event,)))
+        steps = 0
+
+        def note(frame, event, arg):
+            nonlocal steps
+            steps += event == "call" or event == "c_call"
+
+        sys.setprofile(note)
         try:
             function()
         finally:
             sys.setprofile(None)
-        return steps["call"] + steps["c_call"]
+        return steps
 
     return count
 
@@ -111,11 +116,11 @@ def count_steps() -> Callable[[Callable[[], object]], int]:
 def short_pauses(monkeypatch):
     """Pauses before real calls are repeated are as many as ever, and short."""
     for module in ("claims", "decisions"):
-        monkeypatch.setattr(f"gecko_graph.real.{module}.BACKOFF_S", 0.002)
+        monkeypatch.setattr(import_module(f"gecko_graph.real.{module}"), "BACKOFF_S", 0.002)
 
 
-@pytest.fixture(autouse=True)
-def only_this_machine(monkeypatch):
+@pytest.fixture(scope="session", autouse=True)
+def only_this_machine():
     """Any connection that leaves this machine fails the test."""
     connect = socket.socket.connect
 
@@ -125,7 +130,9 @@ def only_this_machine(monkeypatch):
             raise AssertionError(f"a test tried to reach {host}")
         return connect(self, address)
 
-    monkeypatch.setattr(socket.socket, "connect", guarded)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded)
+        yield
 
 
 SLOW = frozenset((Path(__file__).with_name("slow.txt")).read_text(encoding="utf-8").splitlines())

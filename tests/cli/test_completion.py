@@ -40,21 +40,29 @@ def complete(run, tmp_path):
     return ask
 
 
-def test_bash_completes_commands_options_and_names(complete):
+def test_bash_completes_commands_options_and_files(complete):
     assert complete("") == list(cli.commands)
-    assert complete("r") == ["run"]
     assert complete("run", "--s") == ["--state", "--set", "--save", "--server", "--seed-from"]
-    assert complete("run", "--reads", "r") == ["real"]
-    assert complete("demo", "") == list(examples())
-    assert complete("completion", "z") == ["zsh"]
-    assert complete("run", "") == complete("run", "--save", "") == ["files"], "files are left to the shell"
+    assert complete("run", "--save", "") == ["files"], "files are left to the shell"
+
+
+def completed(*words):
+    """What a shell is told, without the shell."""
+    completion = ShellComplete(cli, {}, "gecko-graph", "_GECKO_GRAPH_COMPLETE")
+    return [each.value for each in completion.get_completions([*words[:-1]], words[-1])]
+
+
+def test_names_are_completed():
+    assert completed("r") == ["run"]
+    assert completed("run", "--reads", "r") == ["real"]
+    assert completed("demo", "") == list(examples())
+    assert completed("completion", "z") == ["zsh"]
 
 
 @pytest.mark.parametrize("name", cli.commands)
 def test_every_option_is_completed(name):
-    completion = ShellComplete(cli, {}, "gecko-graph", "_GECKO_GRAPH_COMPLETE")
     known = {word for param in cli.commands[name].params for word in param.opts if word.startswith("--")}
-    assert {each.value for each in completion.get_completions([name], "--")} == {*known, "--help"}
+    assert {*completed(name, "--")} == {*known, "--help"}
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

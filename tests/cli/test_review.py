@@ -116,10 +116,7 @@ def test_a_page_shows_proposals_with_their_evidence(run, file, tmp_path):
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [
-        (["--accept", "buy/refusal-99"], "no such proposal"),
-        (["--html", "missing/page.html"], "missing"),
-    ],
+    [(["--accept", "buy/refusal-99"], "no such proposal"), (["--html", "missing/page.html"], "missing")],
 )
 def test_mistakes(run, file, words, said):
     code, _, err = run("learn", "--review", file, *words)

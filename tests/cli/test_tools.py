@@ -94,31 +94,17 @@ STATES = {
     "shop": {
         "now": "2025-11-03T10:15:00Z",
         "customer": {"name": "Lena Brandt", "credit": 40.0},
-        "products": {
-            "MUG-1": {"name": "Mug", "price": 9.5, "stock": 6},
-            "TEA-1": {"name": "Tea", "price": 6, "stock": 3},
-        },
+        "products": {"MUG-1": {"name": "Mug", "price": 9.5, "stock": 6},
+                     "TEA-1": {"name": "Tea", "price": 6, "stock": 3}},
         "cart": {"TEA-1": {"name": "Tea", "quantity": 1, "amount": 6.2}},
-        "orders": {
-            "order-1": {
-                "lines": {"MUG-1": {"name": "Mug", "quantity": 1, "amount": 14.5}},
-                "total": 14.5, "status": "placed", "placed_at": "2025-11-01T10:15:00Z",
-            }
-        },
+        "orders": {"order-1": {"lines": {"MUG-1": {"name": "Mug", "quantity": 1, "amount": 14.5}}, "total": 14.5,
+                               "status": "placed", "placed_at": "2025-11-01T10:15:00Z"}},
     },
-    "files": {
-        "cwd": ["workspace"],
-        "tree": {
-            "workspace": {
-                "type": "directory",
-                "contents": {
-                    "documents": {"type": "directory", "contents": {}},
-                    "report.txt": {"type": "file", "content": "b\na\n"},
-                    "old.txt": {"type": "file", "content": "a\n"},
-                },
-            }
-        },
-    },
+    "files": {"cwd": ["workspace"],
+              "tree": {"workspace": {"type": "directory",
+                                     "contents": {"documents": {"type": "directory", "contents": {}},
+                                                  "report.txt": {"type": "file", "content": "b\na\n"},
+                                                  "old.txt": {"type": "file", "content": "a\n"}}}}},
 }  # fmt: skip
 
 MISSPELT = [
@@ -191,10 +177,7 @@ LEFT = {"op": "replace", "path": ["left"], "value": "{{ state.left - 1 }}"}
         ({"returns": {"left": "{{ state.log }}"}}, "its result breaks the tool's schema: expected a number at /left"),
         ({"returns": {"left": 1.5, "by": "{{ args.id }}"}}, "its result breaks the tool's schema: /left: expected"),
         ({"effects": [{"do": [{**LEFT, "value": 0.5}]}]}, "its effects break the state's schema: /left"),
-        (
-            {"returns": {"left": 1}, "effects": [{**LEFT, "value": -1}]},
-            "its effects break the state's schema: /left",
-        ),
+        ({"returns": {"left": 1}, "effects": [{**LEFT, "value": -1}]}, "its effects break the state's schema: /left"),
         (
             {"returns": {"left": {"cases": [{"pass": "unknown"}]}}, "effects": [{**LEFT, "value": -1}]},
             "its effects break the state's schema: /left",

@@ -18,14 +18,7 @@ from tests.cli.conftest import schema_name
 
 def test_a_task_with_the_tools_of_an_openapi_document_and_a_model(run, server, tmp_path):
     (tmp_path / "state.yaml").write_text(yaml.safe_dump(shipped("shop").state))
-    words = (
-        "run",
-        SHOP_API,
-        "--task",
-        "Put two packs of tea into my cart.",
-        "--state",
-        tmp_path / "state.yaml",
-    )
+    words = ("run", SHOP_API, "--task", "Put two packs of tea into my cart.", "--state", tmp_path / "state.yaml")
     code, out, _ = run(*words, "--model", "openai:any", "--base-url", server.url, "--json", tmp_path / "out.json")
     assert code == 0, out
     assert '[1] ok       setCartLine: {"lines": {"TEA-100"' in out

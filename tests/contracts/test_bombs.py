@@ -140,12 +140,7 @@ BOMBS: dict[str, dict] = {
     "YAML brackets": "returns: " + "[" * 100_000,
 }  # fmt: skip
 
-HARMLESS = frozenset(
-    (
-        "long text in many long texts",
-        "many long texts searched",
-    )
-)
+HARMLESS = frozenset(("long text in many long texts", "many long texts searched"))
 """Bombs that may also end well, where the machine is fast enough."""
 
 

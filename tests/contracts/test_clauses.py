@@ -150,10 +150,7 @@ def test_an_agent_s_contracts_see_its_real_calls():
         return {"ok": True}
 
     known = {"check": "args.id in [one.result.id for one in calls]", "error": "not of this turn"}
-    contracts = {
-        "order": {"returns": {"id": "sim-1"}},
-        "cancel": {"requires": [known], "returns": {"ok": True}},
-    }
+    contracts = {"order": {"returns": {"id": "sim-1"}}, "cancel": {"requires": [known], "returns": {"ok": True}}}
     tools = (
         Toolkit.from_tools([order, cancel])
         .with_contracts({"contracts": contracts})

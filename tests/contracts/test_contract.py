@@ -66,14 +66,9 @@ def test_requirements_are_looked_at_in_order_and_when_they_apply():
 
 def test_an_error_may_change_the_state():
     data = {
-        "requires": [
-            {
-                "check": "args.pin == 1234",
-                "error": "wrong, {{ state.tries + 1 }} times now",
-                "effects": [{"op": "replace", "path": ["tries"], "value": "{{ state.tries + 1 }}"}],
-            }
-        ]
-    }
+        "requires": [{"check": "args.pin == 1234", "error": "wrong, {{ state.tries + 1 }} times now",
+                      "effects": [{"op": "replace", "path": ["tries"], "value": "{{ state.tries + 1 }}"}]}],
+    }  # fmt: skip
     refusal = opened(data, state={"tries": 1}, pin=1).refusal()
     assert refusal[:2] == ("wrong, 2 times now", [{"op": "replace", "path": "/tries", "value": 2}])
 
@@ -137,26 +132,16 @@ def test_a_clock_that_the_state_does_not_have_is_never_written_as_null():
         ([{"op": "move", "from": ["l", 0], "path": ["m"]}], {"a/b": {}, "l": [2], "n": 0, "m": 1}),
         ([{"op": "copy", "from": ["l"], "path": ["a/b", "l"]}], {"a/b": {"l": [1, 2]}, "l": [1, 2], "n": 0}),
         ([{"when": "state.n", "op": "remove", "path": ["l"]}], {"a/b": {}, "l": [1, 2], "n": 0}),
-        (
-            [{"for_each": "state.l", "when": "item > 1", "op": "add", "path": ["a/b", "{{ item }}"], "value": 2}],
-            {"a/b": {"2": 2}, "l": [1, 2], "n": 0},
-        ),
-        (
-            [{"when": "state.n == 0", "do": [
-                {"op": "replace", "path": ["n"], "value": 5}, {"op": "remove", "path": ["l"]}
-            ]}],
-            {"a/b": {}, "n": 5},
-        ),
-        (
-            [{"for_each": "[1, 2, 3]", "op": "replace", "path": ["n"], "value": "{{ state.n + item }}"}],
-            {"a/b": {}, "l": [1, 2], "n": 6},
-        ),
-        (
-            [{"for_each": "state.l", "as": "one", "do": [
-                {"for_each": "['x', 'y']", "as": "two", "op": "add", "path": ["a/b", "{{ f'{two}{one}' }}"], "value": 0}
-            ]}],
-            {"a/b": {"x1": 0, "y1": 0, "x2": 0, "y2": 0}, "l": [1, 2], "n": 0},
-        ),
+        ([{"for_each": "state.l", "when": "item > 1", "op": "add", "path": ["a/b", "{{ item }}"], "value": 2}],
+         {"a/b": {"2": 2}, "l": [1, 2], "n": 0}),
+        ([{"when": "state.n == 0",
+           "do": [{"op": "replace", "path": ["n"], "value": 5}, {"op": "remove", "path": ["l"]}]}],
+         {"a/b": {}, "n": 5}),
+        ([{"for_each": "[1, 2, 3]", "op": "replace", "path": ["n"], "value": "{{ state.n + item }}"}],
+         {"a/b": {}, "l": [1, 2], "n": 6}),
+        ([{"for_each": "state.l", "as": "one",
+           "do": [{"for_each": "['x', 'y']", "as": "two", "op": "add", "path": ["a/b", "{{ f'{two}{one}' }}"],
+                   "value": 0}]}], {"a/b": {"x1": 0, "y1": 0, "x2": 0, "y2": 0}, "l": [1, 2], "n": 0}),
     ],
 )  # fmt: skip
 def test_effects(effects, after):

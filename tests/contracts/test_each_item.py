@@ -101,10 +101,7 @@ def test_wrong_lets_with_parameters_are_refused_at_load(lets, returns, why):
 
 SHARED = {
     "known": {"check": "args.id in state.fares", "error": "no flight {{ args.id }}", "kind": "policy"},
-    "cheap": [
-        {"check": "fare < 20", "error": "dear", "id": "not-dear"},
-        {"check": "fare < 9", "error": "not cheap"},
-    ],
+    "cheap": [{"check": "fare < 20", "error": "dear", "id": "not-dear"}, {"check": "fare < 9", "error": "not cheap"}],
 }
 USING = {"let": {"fare": "{{ state.fares[args.id].economy }}"}, "requires": [{"use": "known"}, {"use": "cheap"}]}
 

@@ -65,14 +65,11 @@ AT_LOAD = {
 }  # fmt: skip
 
 UNDEFINED_OR_WRONG = {
-    "method as a value": "'abc'.lower",
-    "generator's frame by name": "(str(one) for one in state.list).gi_frame",
-    "method by a computed item": "state['po' + 'p']",
-    "dunder by a computed item": "state['__cla' + 'ss__']",
-    "dunder by path": "at(state, ['__class__'])",
-    "printf": "'%c' % 65",
+    "method as a value": "'abc'.lower", "generator's frame by name": "(str(one) for one in state.list).gi_frame",
+    "method by a computed item": "state['po' + 'p']", "dunder by a computed item": "state['__cla' + 'ss__']",
+    "dunder by path": "at(state, ['__class__'])", "printf": "'%c' % 65",
     "method of a value that is no text": "state.split('a')",
-}
+}  # fmt: skip
 
 HARMLESS = {
     "a key that is called like a method": ("state.keys", "mine"),

@@ -52,49 +52,33 @@ def entry(
     return {"startedDateTime": at, "request": asked, "response": told}
 
 
-REQUESTS: dict[
-    str, tuple[str, JsonObject, Any]
-] = {  # a writer, what it has recorded of a request, and the arguments, or why it teaches nothing
+REQUESTS: dict[str, tuple[str, JsonObject, Any]] = {
     "Chromium": ("POST", {"bodySize": 12, "postData": SENT}, {"sku": "é"}),
     "Chromium, an empty POST": ("POST", {"bodySize": 0, "headers": [NONE]}, {}),
     "Chromium, a file that was uploaded": ("POST", {"bodySize": 0, "headers": [LENGTH]}, NOT_SENT),
     "Firefox, which counts characters": ("POST", {"bodySize": 11, "postData": {**SENT, "params": []}}, {"sku": "é"}),
-    "Firefox, bodies discarded": (
-        "POST",
-        {"bodySize": 0, "headers": [LENGTH], "postData": {"mimeType": JSON, "params": [], "comment": "not included"}},
-        NOT_SENT,
-    ),
+    "Firefox, bodies discarded": ("POST",
+                                  {"bodySize": 0, "headers": [LENGTH],
+                                   "postData": {"mimeType": JSON, "params": [], "comment": "not included"}}, NOT_SENT),
     "mitmproxy": ("POST", {"bodySize": 12, "headers": [LENGTH], "postData": {**SENT, "params": []}}, {"sku": "é"}),
     "mitmproxy, an empty POST": ("POST", {"bodySize": 0, "postData": {"mimeType": "", "text": "", "params": []}}, {}),
     "mitmproxy, a DELETE": ("DELETE", {"bodySize": 12, "headers": [LENGTH]}, NOT_SENT),
     "mitmproxy, a DELETE without a body": ("DELETE", {"bodySize": 0}, {}),
-    "mitmproxy, streamed": (
-        "POST",
-        {
-            "bodySize": 0,
-            "headers": [{"name": "Transfer-Encoding", "value": "chunked"}],
-            "postData": {"mimeType": JSON, "text": None},
-        },
-        NOT_SENT,
-    ),
+    "mitmproxy, streamed": ("POST",
+                            {"bodySize": 0, "headers": [{"name": "Transfer-Encoding", "value": "chunked"}],
+                             "postData": {"mimeType": JSON, "text": None}}, NOT_SENT),
     "Playwright, minimal": ("POST", {"bodySize": -1, "headers": [LENGTH], "postData": SENT}, {"sku": "é"}),
     "Playwright, minimal, an empty POST": ("POST", {"bodySize": -1, "headers": [NONE]}, {}),
     "Playwright, minimal, no body in the document": ("PATCH", {"bodySize": -1}, {}),
-    "Playwright, omitted": (
-        "POST",
-        {"bodySize": 12, "postData": {"mimeType": JSON, "text": "", "params": []}},
-        NOT_SENT,
-    ),
-    "Playwright, minimal and omitted": (
-        "POST",
-        {"bodySize": -1, "postData": {"mimeType": JSON, "text": "", "params": []}},
-        NOT_SENT,
-    ),
-    "Playwright, attached": (
-        "POST",
-        {"bodySize": 12, "postData": {"mimeType": JSON, "text": "", "params": [], "_file": "00.json"}},
-        "the request's body is in another file",
-    ),
+    "Playwright, omitted": ("POST", {"bodySize": 12, "postData": {"mimeType": JSON, "text": "", "params": []}},
+                            NOT_SENT),
+    "Playwright, minimal and omitted": ("POST",
+                                        {"bodySize": -1, "postData": {"mimeType": JSON, "text": "", "params": []}},
+                                        NOT_SENT),
+    "Playwright, attached": ("POST",
+                             {"bodySize": 12,
+                              "postData": {"mimeType": JSON, "text": "", "params": [], "_file": "00.json"}},
+                             "the request's body is in another file"),
     "Playwright, a form's fields alone": (
         "PUT",
         {"bodySize": 9, "postData": {"mimeType": FORM, "text": "", "params": [{"name": "sku", "value": "a b"}]}},
@@ -102,24 +86,17 @@ REQUESTS: dict[
     ),
     "Charles, base64": (
         "POST",
-        {
-            "bodySize": 12,
-            "postData": {
-                "mimeType": JSON,
-                "encoding": "base64",
-                "text": base64.b64encode(SENT["text"].encode()).decode(),
-            },
-        },
+        {"bodySize": 12,
+         "postData": {"mimeType": JSON, "encoding": "base64",
+                      "text": base64.b64encode(SENT["text"].encode()).decode()}},
         {"sku": "é"},
     ),
     "cut off": ("POST", {"bodySize": 4096, "postData": SENT}, "the request's body was cut off"),
-    "cut off within its JSON": (
-        "POST",
-        {"bodySize": -1, "postData": {**SENT, "text": '{"sku":'}},
-        "its JSON is broken",
-    ),
+    "cut off within its JSON": ("POST", {"bodySize": -1, "postData": {**SENT, "text": '{"sku":'}},
+                                "its JSON is broken"),
     "size unknown": ("POST", {"bodySize": -1}, "it is not known whether the request had a body"),
-}
+}  # fmt: skip
+"""A writer, what it has recorded of a request, and the arguments, or why it teaches nothing."""
 
 
 def compressed(text: str) -> int:
@@ -129,9 +106,7 @@ def compressed(text: str) -> int:
 
 CODED = [{"name": "content-encoding", "value": "gzip"}, {"name": "content-length", "value": str(compressed("{}"))}]
 LATIN = [{"name": "content-type", "value": f"{JSON}; charset=iso-8859-1"}]
-ANSWERS: dict[
-    str, tuple[JsonObject, JsonObject, Any]
-] = {  # a writer, what it has recorded of an answer, and the result, or why it teaches nothing
+ANSWERS: dict[str, tuple[JsonObject, JsonObject, Any]] = {
     "Chromium": (TOLD, {"bodySize": -1}, {"ok": True}),
     "Chromium, evicted": ({"size": 11, "mimeType": JSON}, {"bodySize": 11}, NOT_TOLD),
     "Chromium, base64": ({"size": 2, "mimeType": JSON, "text": "e30=", "encoding": "base64"}, {}, {}),
@@ -194,3 +169,4 @@ ANSWERS: dict[
     "the header alone": ({"mimeType": JSON}, {"headers": [{"name": "content-length", "value": "9"}]}, NOT_TOLD),
     "nothing": ({}, {}, NOT_TOLD),
 }
+"""A writer, what it has recorded of an answer, and the result, or why it teaches nothing."""

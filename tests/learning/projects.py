@@ -20,28 +20,21 @@ BOARD = thing(["name", "style"], name=TEXT, style=TEXT)
 NOTE = thing(["id", "project_id"], id=TEXT, project_id=TEXT)
 DOCUMENT = document(
     {
-        "/projects": {
-            "get": op("projects", gives=many(PROJECT)),
-            "post": op("begin", body=thing(["title", "owner"], title=TEXT, owner=TEXT), gives=PROJECT, errors=()),
-        },
+        "/projects": {"get": op("projects", gives=many(PROJECT)),
+                      "post": op("begin", body=thing(["title", "owner"], title=TEXT, owner=TEXT), gives=PROJECT,
+                                 errors=())},
         "/projects/{project}": {"get": op("project", gives=PROJECT), "delete": op("end", status="204")},
-        "/projects/{project}/boards": {
-            "get": op("boards", gives=many(BOARD)),
-            "post": op("draw", body=BOARD, gives=BOARD),
-        },
+        "/projects/{project}/boards": {"get": op("boards", gives=many(BOARD)),
+                                       "post": op("draw", body=BOARD, gives=BOARD)},
         "/projects/{project}/boards/{name}": {"get": op("board", gives=BOARD)},
-        "/tasks": {
-            "get": op("tasks", gives=many(TASK), query=[("project_id", "string")]),
-            "post": op("add", body=thing(["project_id", "kind"], project_id=TEXT, kind=TEXT), gives=TASK),
-        },
+        "/tasks": {"get": op("tasks", gives=many(TASK), query=[("project_id", "string")]),
+                   "post": op("add", body=thing(["project_id", "kind"], project_id=TEXT, kind=TEXT), gives=TASK)},
         "/tasks/{task}": {"get": op("task", gives=TASK)},
-        "/notes": {
-            "get": op("notes", gives=many(NOTE)),
-            "post": op("note", body=thing(["project_id"], project_id=TEXT), gives=NOTE),
-        },
+        "/notes": {"get": op("notes", gives=many(NOTE)),
+                   "post": op("note", body=thing(["project_id"], project_id=TEXT), gives=NOTE)},
         "/notes/{note}": {"get": op("one_note", gives=NOTE)},
-    }
-)
+    },
+)  # fmt: skip
 
 
 def toolkit() -> Toolkit:

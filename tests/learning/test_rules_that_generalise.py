@@ -28,13 +28,13 @@ def rules(count, **more):
 @pytest.mark.parametrize("reads", [True, False])
 @pytest.mark.parametrize("seed", range(2))
 def test_no_rule_lists_times_or_names_a_single_thing(reads, seed):
-    for one in rules(60, seed=seed, reads=reads).values():
+    for one in rules(40, seed=seed, reads=reads).values():
         assert "2026-" not in one["check"], one
         assert not re.search(r'"[MBL]\d+"|\.[MBL]\d+\b', one["check"]), one
 
 
 def test_what_is_looked_up_counted_or_read_from_a_clock_is_a_rule():
-    found = rules(120)
+    found = rules(80)
     assert "state.members" in found["lend", "the book does not fit members of that kind"]["check"]
     count = found["lend", "a member has two open loans at most"]["check"]
     assert count == (
@@ -44,7 +44,7 @@ def test_what_is_looked_up_counted_or_read_from_a_clock_is_a_rule():
 
 
 def test_refusals_of_other_tools_of_the_same_kind_count():
-    rows = library.rows(120)
+    rows = library.rows(100)
     ended = [row for row in rows if row.tool == "extend" and "ended" in str(row.result)]
     few = [row for row in rows if row not in ended[2:]]
     contracts = learn_contracts(library.toolkit(), few).contracts
@@ -83,7 +83,7 @@ def test_a_message_and_a_rule_share_words_whatever_their_forms():
 
 
 def test_guard_marks_a_call_that_a_proposed_rule_warns_of_and_makes_it():
-    learned = deepcopy(library.learned(120).contracts)
+    learned = deepcopy(library.learned(80).contracts)
     service = library.Library()
     real = library.served(service)
     late, early = ({"member_id": "M1", "book_id": "B1", "start": f"2026-11-03T{hour}:00"} for hour in ("20", "11"))

@@ -19,10 +19,7 @@ from gecko_graph.values.observation import Observation
 from . import library
 from .shop import rows, toolkit
 
-RIGHT = {
-    "check": "args.item in state.stock",
-    "error": {"error": "no item '{{ args.item }}'"},
-}
+RIGHT = {"check": "args.item in state.stock", "error": {"error": "no item '{{ args.item }}'"}}
 WRONG = {"check": "args.count < 5", "error": "too many"}
 UNSEEN = {"check": "args.count < 1000", "error": "no more than 1000"}
 
@@ -179,8 +176,7 @@ def test_kinds_of_checks(check, kind):
 
 
 def test_the_writer_sees_what_was_forgotten_a_call_of_each_tool_and_all_functions():
-    learned = learn_contracts(library.toolkit(), library.rows(60))
-    draft = next(one for one in drafts_of(library.toolkit(), learned) if one.tool.name == "extend")
+    draft = next(one for one in drafts_of(library.toolkit(), library.learned(60)) if one.tool.name == "extend")
     variables = draft.ask(0).variables
     assert all(f'"tool": "{name}"' in variables["examples"] for name in ("lend", "extend", "end", *library.LISTS))
     draft.rows = [("", Observation("extend", {"loan_id": "L1"}, "ok", {}, {"loans": {"L1": {}}, "cart": {}}))]
@@ -196,7 +192,7 @@ def test_the_writer_sees_what_was_forgotten_a_call_of_each_tool_and_all_function
 
 
 def test_what_was_mined_and_a_models_rule_explains_is_dropped():
-    few = [row for row in library.rows(120) if "shut" not in str(row.result) or row.args["start"][11:13] != "08"]
+    few = [row for row in library.rows(60) if "shut" not in str(row.result) or row.args["start"][11:13] != "08"]
     open_ = {
         "check": "int(args.start[11:13]) >= 9 and int(args.start[11:13]) < 17",
         "error": "the library is shut then",
@@ -219,7 +215,7 @@ def test_what_was_mined_and_a_models_rule_explains_is_dropped():
 def test_what_was_mined_and_a_written_contract_explains_is_dropped():
     one = {"check": "int(args.start[11:13]) >= 9 and int(args.start[11:13]) < 17", "error": "shut"}
     written = library.toolkit().with_contracts({"contracts": {"lend": {"requires": [one]}}})
-    assert "shut then" in str(library.learned(120).contracts["lend"]["requires"])
-    kept = learn_contracts(written, library.rows(120)).contracts["lend"]["requires"]
+    assert "shut then" in str(library.learned(60).contracts["lend"]["requires"])
+    kept = learn_contracts(written, library.rows(60)).contracts["lend"]["requires"]
     assert "shut then" not in str(kept)
     assert "perhaps refused" in str(kept)

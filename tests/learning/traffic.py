@@ -37,18 +37,13 @@ def entry(request: httpx.Request, response: httpx.Response, number: int = 0) -> 
     body = request.read()
     made = {
         "startedDateTime": f"2026-11-23T10:{number // 60:02d}:{number % 60:02d}Z",
-        "request": {
-            "method": request.method,
-            "url": str(httpx.URL(request.url)),
-            "headers": [{"name": name, "value": value} for name, value in request.headers.items()],
-            "cookies": [],
-        },
-        "response": {
-            "status": response.status_code,
-            "headers": [{"name": name, "value": value} for name, value in response.headers.items()],
-            "content": {"size": len(response.content), "mimeType": response.headers.get("content-type", "")},
-        },
-    }
+        "request": {"method": request.method, "url": str(httpx.URL(request.url)),
+                    "headers": [{"name": name, "value": value} for name, value in request.headers.items()],
+                    "cookies": []},
+        "response": {"status": response.status_code,
+                     "headers": [{"name": name, "value": value} for name, value in response.headers.items()],
+                     "content": {"size": len(response.content), "mimeType": response.headers.get("content-type", "")}},
+    }  # fmt: skip
     if body:
         made["request"]["postData"] = {"mimeType": request.headers["content-type"], "text": body.decode()}
     if number % 2:

@@ -83,11 +83,7 @@ class Preview:
 
 
 @pytest.mark.parametrize(
-    ("edited", "words"),
-    [
-        (edit("close"), "nobody closes"),
-        (edit("transfer", to="ann", amount=51), "too much"),
-    ],
+    ("edited", "words"), [(edit("close"), "nobody closes"), (edit("transfer", to="ann", amount=51), "too much")]
 )
 def test_what_a_rule_refuses_is_refused(run, edited, words):
     done = Preview(run, pay("a", 30)).answer(edited)

@@ -19,12 +19,8 @@ HOLDS = [
     ("says", "10 kilometres are 6.2137 miles", "How many miles are ten kilometres?", "That's about 6.2 miles."),
     ("says", "it is 12.75 hours", "How long ago did Jonas write?", "He wrote almost 13 hours ago."),
     ("says", "it is 12.75 hours", "How long ago did Jonas write?", "12 hours and 45 minutes"),
-    (
-        "says",
-        "Two reminders are deleted.",
-        "Delete the past ones.",
-        "I deleted your two past reminders: rent and books.",
-    ),
+    ("says", "Two reminders are deleted.", "Delete the past ones.",
+     "I deleted your two past reminders: rent and books."),
     ("says", "Today's date is unknown to me.", "Which day is it?", "I can't find out today's date."),
     ("says", "order 88213 was cancelled", "Cancel order 88213.", "I can confirm that order 88213 has been cancelled."),
     ("says", "the ticket is assigned to Kim", "Give the ticket to Kim.", "Kim is now the assignee of the ticket."),
@@ -49,12 +45,8 @@ HOLDS = [
     # what is called about right, pounds, what is kept, each of two, consent, a unit behind its sort
     ("says", "the balance is about 1,500 dollars", "What's left?", "Your balance is $1,497.62."),
     ("says", "the savings are 75 pounds a month", "How much do I save?", "Your savings are £75 a month."),
-    (
-        "says",
-        "the light in the hall is on",
-        "Kitchen light off, hall light on.",
-        "Kitchen light is off, hall light is on.",
-    ),
+    ("says", "the light in the hall is on", "Kitchen light off, hall light on.",
+     "Kitchen light is off, hall light is on."),
     ("says", "order 78 was not cancelled", "Cancel 77 and 78.", "Order 77 is cancelled. Order 78 can't be cancelled."),
     ("says", "the cheapest one is the Acer", "Which is the cheapest?", "That would be the Acer."),
     ("denies", "the message was sent", "Text Ann.", "I tried to text Ann, but there is no signal."),
@@ -64,7 +56,7 @@ HOLDS = [
     ("says", "7 days of vacation are left", "How many are left?", "You've got seven vacation days left."),
     ("says", "the license expires on December 31", "When does it run out?", "Your license is valid until December 31."),
     ("says", "the interview lasts one hour", "How long is the interview?", "The interview takes an hour."),
-]
+]  # fmt: skip
 BROKEN = [
     # denial, wrong figure, unit, date, name, promise, offer, silence, another order
     ("says", "Wifi is off", "Turn off my wifi.", "Your wifi is not off."),
@@ -94,7 +86,7 @@ BROKEN = [
     ("says", "2 copies are available", "Is it there?", "None of our 5 copies is available."),
     ("says", "the room was set to 19.5 degrees", "Set the room to 19.5.", "I've set the room to 15.9 °C."),
     ("says", "the reminder is for 12 May at 17:00", "Remind me.", "The reminder is for Sunday, May 12, 7:00 PM."),
-]
+]  # fmt: skip
 UNSURE = [
     # what stands in the place of another thing, several candidates, a guess, and what is said and denied
     ("says", "the monthly payment is €412", "What do I pay each month?", "Your yearly payment is 412 euros."),
@@ -127,28 +119,16 @@ UNSURE = [
     ("asks", "which Mira to call", "Call Mira.", "Who should I invite?"),
     ("asks", "which version to deploy", "Deploy it.", "Which environment would you like me to deploy to?"),
     # the same digits of another thing, each told one by one, what was before, a noun whose verb is negated
-    (
-        "says",
-        "the release was rolled back to version 2.3.1",
-        "Roll back!",
-        "Rolled back. Production runs v2.3.1 again.",
-    ),
+    ("says", "the release was rolled back to version 2.3.1", "Roll back!",
+     "Rolled back. Production runs v2.3.1 again."),
     ("says", "the week has 36 billable hours", "How many?", "Of the 40 hours you logged, 36 are billable."),
-    (
-        "says",
-        "two of the three invitations were accepted",
-        "Who comes?",
-        "Amira and Jonas said yes. Petra hasn't responded.",
-    ),
+    ("says", "two of the three invitations were accepted", "Who comes?",
+     "Amira and Jonas said yes. Petra hasn't responded."),
     ("says", "Maria's address was updated", "Update it.", "Her card shows 12 Elm Street. Her old address is gone."),
     ("denies", "Elena is free at noon", "Can Elena meet at noon?", "Elena has nothing on her calendar around noon."),
     ("says", "the order contains 4 mugs", "What's in it?", "The order has two slate-blue mugs and four plates in it."),
-    (
-        "says",
-        "the shipping costs are 4.95 euros",
-        "What's shipping to Austria?",
-        "Delivery to Austria is €9.95, and within Germany it's €4.95.",
-    ),
+    ("says", "the shipping costs are 4.95 euros", "What's shipping to Austria?",
+     "Delivery to Austria is €9.95, and within Germany it's €4.95."),
     ("denies", "there are seats left on the 9:10 train", "A seat on the 9:10?", "The 9:10 to Bristol is fully booked."),
     # another name than the request's, what has happened, ordinals, what is left or owed, who owns what
     ("says", "the message was sent to Ann", "Tell Ann I'm late and Bob I'm ill.", "I've sent Bob the message."),
@@ -166,12 +146,8 @@ UNSURE = [
     # plain to a reader: the role decides it
     ("says", "Wifi is off", "Turn off my wifi.", "Done."),
     ("says", "Friday is free", "Am I free on Friday?", "Yes, you are."),
-    (
-        "says",
-        "the alarm at 7:15 was kept",
-        "Cancel the early alarm.",
-        "Your 6:30 alarm is gone. The one at 7:15 stays.",
-    ),
+    ("says", "the alarm at 7:15 was kept", "Cancel the early alarm.",
+     "Your 6:30 alarm is gone. The one at 7:15 stays."),
     ("denies", "the refund was issued", "Where's my refund?", "Your refund hasn't been issued yet."),
     ("says", "the lunch was booked with Kim", "Book lunch.", "I've booked the lunch with Kyle."),
     ("says", "the order was cancelled", "Cancel my order.", "I'll cancel the order as soon as I can."),
@@ -187,7 +163,7 @@ UNSURE = [
     ("says", "I've ordered 2 kg of Huila", "Two kilos of Huila.", "I could not order any beans."),
     ("says", "I've ordered 2 kg of Huila", "Two kilos of Huila.", "Sorry, the order failed."),
     ("says", "120 euros were sent to Mila", "Send Mila 120 euros.", "I've sent €120 to Milan. He'll see it today."),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -292,6 +268,6 @@ def test_no_answer_both_says_and_denies(claim, answer, asked):
 )
 def test_long_texts_take_no_long_time(piece):
     start = time.process_time()
-    judge_claim("says", "order 4471 was sent to Ana at 10:00", piece * (8_000 // len(piece)), ["Send it."])
-    judge_claim("asks", "the order number", piece * (8_000 // len(piece)), ["Send it."])
-    assert time.process_time() - start < 2
+    for kind, claim in (("says", "order 4471 was sent to Ana at 10:00"), ("asks", "the order number")):
+        judge_claim(kind, claim, piece * (4_000 // len(piece)), ["Send it."])
+    assert time.process_time() - start < 0.5  # 0.1 s alone

@@ -27,16 +27,14 @@ class Hearing(RecordedModel):
         return super()._reply(messages, run_manager, kwargs)
 
 
+def case(*claims, **more):
+    user = {"goal": "Have the wifi turned off.", "opening": "Turn the wifi off.", "script": [{"end": True}]}
+    told = {"id": "told", "message": {"claims": list(claims)}, **more}
+    return {"version": 1, "name": "wifi", "tools": TOOLS, "user": user, "milestones": [told]}
+
+
 def scenario(*claims, **more):
-    return Scenario.from_dict(
-        {
-            "version": 1,
-            "name": "wifi",
-            "tools": TOOLS,
-            "user": {"goal": "Have the wifi turned off.", "opening": "Turn the wifi off.", "script": [{"end": True}]},
-            "milestones": [{"id": "told", "message": {"claims": list(claims)}, **more}],
-        }
-    )
+    return Scenario.from_dict(case(*claims, **more))
 
 
 OFF = {"says": "the wifi is off"}
@@ -84,10 +82,7 @@ def test_the_role_is_not_asked_what_the_rule_has_decided():
 
 def write_case(folder, *claims, **more):
     file = folder / "wifi.gecko.yaml"
-    user = {"goal": "Have the wifi turned off.", "opening": "Turn the wifi off.", "script": [{"end": True}]}
-    told = {"id": "told", "message": {"claims": list(claims)}}
-    data = {"version": 1, "name": "wifi", "tools": TOOLS, "user": user, "milestones": [told], **more}
-    file.write_text(json.dumps(data), encoding="utf-8")
+    file.write_text(json.dumps({**case(*claims), **more}), encoding="utf-8")
     return file
 
 

@@ -6,21 +6,12 @@ from copy import deepcopy
 
 import pytest
 
-from gecko_graph import GeckoError, Scenario, create_conversation
+from gecko_graph import GeckoError
 from gecko_graph.conversation.derive import SUCCESS, derive_milestones, score_conversation
 from gecko_graph.testing import scripted
-from gecko_graph.values.documents import read_document
-from tests.phone import FOLDER
+from tests.phone import FOLDER, C, S, bare_case, converse
 
 pytest.importorskip("scipy")
-
-
-def C(name, /, **args):
-    return {"call": name, "args": args}
-
-
-def S(text):
-    return {"say": text}
 
 
 LIBRARY, BILL = C("delete_reminder", id="r-1"), C("delete_reminder", id="r-2")
@@ -76,15 +67,9 @@ CASES = {
 
 
 def talk(name, script):
-    spec = CASES[name]
-    data = deepcopy(read_document(FOLDER / "cases" / "text-the-dentist.gecko.yaml"))
-    for key in ("without", "needs", "minefields", "milestones"):
-        data.pop(key, None)
-    data |= {"name": name, "tools": "tests.phone:TOOLS"}
-    data["user"] = {"goal": spec["opening"], "opening": spec["opening"], "script": [{"end": True}]}
-    scenario = Scenario.from_dict(data)
-    output = create_conversation(scripted(*deepcopy(script)), scenario=scenario).invoke({}, {"recursion_limit": 200})
-    return scenario.tools, output
+    file = FOLDER / "cases" / "text-the-dentist.gecko.yaml"
+    scenario = bare_case(file, CASES[name]["opening"], name=name, tools="tests.phone:TOOLS")
+    return scenario.tools, converse(scripted(*deepcopy(script)), scenario)
 
 
 def score(name, script):

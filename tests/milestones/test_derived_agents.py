@@ -8,29 +8,21 @@ from functools import cache
 
 import pytest
 
-from gecko_graph import Models, Scenario, create_conversation
+from gecko_graph import Models, create_conversation
 from gecko_graph.conversation.derive import derive_milestones
 from gecko_graph.scenario.cases.run import run_case
 from gecko_graph.testing import recorded, scripted
-from gecko_graph.values.documents import read_document
-from tests.phone import FOLDER
+from tests.phone import FOLDER, C, S, answering, bare_case
 
 pytest.importorskip("scipy")
 
 
-def C(name, /, **args):
-    return {"call": name, "args": args}
-
-
-def S(text):
-    return {"say": text}
-
-
 CREDIT, MUGS, TEA = C("showAccount"), C("findProducts", text="mug"), C("findProducts", text="mint")
+COFFEE, SISTER = C("findProducts", text="coffee"), C("find_contacts", relation="sister")
 TWO_TEAS = [C("setCartLine", sku="TEA-100", quantity=2), C("placeOrder")]
 BLUE = [C("setCartLine", sku="MUG-BLUE", quantity=1), C("placeOrder")]
-TEXT = C("send_message", phone="+32470550123", text="I am on my way.")
-CELLO = C("change_reminder", id="r-3", due="2027-05-13T12:00")
+JONAS, TEXT = C("find_contacts", name="Jonas"), C("send_message", phone="+32470550123", text="I am on my way.")
+FOUND, CELLO = C("find_reminders", text="cello"), C("change_reminder", id="r-3", due="2027-05-13T12:00")
 AGENTS = {
     "two teas": dict(
         says="Please order two packs of mint tea on my credit.",
@@ -49,14 +41,13 @@ AGENTS = {
     "price of the coffee": dict(
         says="What does a bag of house coffee cost?",
         good=[
-            [C("findProducts", text="coffee"), S("A bag of house coffee costs 16.90 euros; there are 12 left.")],
+            [COFFEE, S("A bag of house coffee costs 16.90 euros; there are 12 left.")],
             [C("findProducts"), S("€16.90.")],
             [C("findProducts", text="House", max_price=100), S("It's 16.90 € a bag, and it is in stock.")],
-            [C("findProducts", text="coffee"), S("The 500 g bag is 16.90 EUR.")],
+            [COFFEE, S("The 500 g bag is 16.90 EUR.")],
         ],
         bad=[
-            [C("findProducts", text="coffee"), S("A bag costs 19.60 euros.")],
-            [C("findProducts", text="coffee"), S("There are 12 bags in stock.")],
+            *answering(COFFEE, says=["A bag costs 19.60 euros.", "There are 12 bags in stock."]),
             [S("A bag of house coffee costs 16.90 euros.")],
         ],
     ),
@@ -77,43 +68,40 @@ AGENTS = {
     "on my way": dict(
         says="Text Jonas: I am on my way.",
         good=[
-            [C("find_contacts", name="Jonas"), TEXT, S("I told Jonas Maes that you are on your way.")],
+            [JONAS, TEXT, S("I told Jonas Maes that you are on your way.")],
             [C("find_contacts"), TEXT, S("Sent.")],
             [C("find_contacts", relation="friend"), TEXT, S("Your text to +32 470 55 01 23 is out.")],
             [C("find_contacts", name="Jonas Maes"), TEXT, S("Message delivered. Nothing else to do, I think!")],
         ],
         bad=[
-            [C("find_contacts", name="Jonas"), TEXT, S("The message could not be sent.")],
-            [C("find_contacts", name="Jonas"), S("I told Jonas Maes that you are on your way.")],
+            [JONAS, TEXT, S("The message could not be sent.")],
+            [JONAS, S("I told Jonas Maes that you are on your way.")],
             [TEXT, S("Sent.")],
         ],
     ),
     "the sister's number": dict(
         says="What is my sister's phone number?",
         good=[
-            [C("find_contacts", relation="sister"), S("Your sister Lotte's number is +32470550145.")],
+            [SISTER, S("Your sister Lotte's number is +32470550145.")],
             [C("find_contacts"), S("+32 470 55 01 45")],
             [C("find_contacts", name="Lotte"), S("You reach her at +32470550145. She isn't among your favourites.")],
-            [C("find_contacts", relation="sister"), S("Lotte Verbeek: +32470550145")],
+            [SISTER, S("Lotte Verbeek: +32470550145")],
         ],
-        bad=[
-            [C("find_contacts", relation="sister"), S("Your sister is Lotte Verbeek.")],
-            [C("find_contacts", relation="sister"), S("Lotte's number is +32470550154.")],
-            [C("find_contacts", relation="sister"), S("I found no number of your sister.")],
-        ],
+        bad=answering(SISTER, says=["Your sister is Lotte Verbeek.", "Lotte's number is +32470550154.",
+                                    "I found no number of your sister."]),
     ),
     "the cello": dict(
         says="Move the reminder to collect the cello to noon on the same day.",
         good=[
-            [C("find_reminders", text="cello"), CELLO, S("The cello's reminder is now at 12:00 on 13 May.")],
+            [FOUND, CELLO, S("The cello's reminder is now at 12:00 on 13 May.")],
             [C("find_reminders"), CELLO, S("Moved to Thursday noon.")],
             [C("find_reminders", text="Collect"), CELLO, S("Okay, it will ring at 12 pm on May 13th.")],
-            [C("get_time"), C("find_reminders", text="cello"), CELLO, S("Done. No other reminders were touched.")],
+            [C("get_time"), FOUND, CELLO, S("Done. No other reminders were touched.")],
         ],
         bad=[
-            [C("find_reminders", text="cello"), CELLO, S("The reminder is still at ten: I couldn't change it.")],
-            [C("find_reminders", text="cello"), CELLO, S("The cello's reminder is now at 13:00 on 13 May.")],
-            [C("find_reminders", text="cello"), C("change_reminder", id="r-3", due="2027-05-14T12:00"), S("Moved.")],
+            *answering(FOUND, CELLO, says=["The reminder is still at ten: I couldn't change it.",
+                                           "The cello's reminder is now at 13:00 on 13 May."]),
+            [FOUND, C("change_reminder", id="r-3", due="2027-05-14T12:00"), S("Moved.")],
         ],
     ),
 }  # fmt: skip
@@ -126,12 +114,7 @@ SHOP = ("two teas", "price of the coffee", "the blue mug")
 def scenario(name):
     shop = name in SHOP
     file = FOLDER.parent / "shop" / "two-teas.gecko.yaml" if shop else FOLDER / "cases" / "late-text.gecko.yaml"
-    data = deepcopy(read_document(file))
-    for key in ("without", "needs", "minefields", "milestones"):
-        data.pop(key, None)
-    says = AGENTS[name]["says"]
-    data["user"] = {"goal": says, "opening": says, "script": [{"end": True}]}
-    return Scenario.from_dict(data, folder=file.parent)
+    return bare_case(file, AGENTS[name]["says"])
 
 
 def talk(name, script):
@@ -148,20 +131,16 @@ def status(name, script, **more):
     return run_case(replace(scenario(name), goal=goal(name)), scripted(*deepcopy(script)), **more).status
 
 
-def each(kind):
+def rows(kind):
     return [(name, at) for name, all_ in AGENTS.items() for at, _ in enumerate(all_[kind]) if kind == "bad" or at]
 
 
-def test_there_are_eighteen_of_each():
-    assert (len(each("good")), len(each("bad"))) == (18, 18)
-
-
-@pytest.mark.parametrize(("name", "number"), each("good"))
+@pytest.mark.parametrize(("name", "number"), rows("good"))
 def test_a_good_agent_passes(name, number):
     assert status(name, AGENTS[name]["good"][number]) == "passed"
 
 
-@pytest.mark.parametrize(("name", "number"), each("bad"))
+@pytest.mark.parametrize(("name", "number"), rows("bad"))
 def test_a_bad_agent_fails(name, number):
     assert status(name, AGENTS[name]["bad"][number]) == ("unknown" if (name, number) == HALF else "failed")
 

@@ -13,6 +13,7 @@ from gecko_graph.conversation.derive import derive_milestones, score_conversatio
 from gecko_graph.conversation.score import find_status
 from gecko_graph.testing import scripted
 from gecko_graph.tools import with_data
+from tests.phone import C, S, answering
 
 pytest.importorskip("scipy")
 
@@ -73,145 +74,72 @@ def set_phone(owner: str, phone: str) -> dict[str, str]:
 tools = Toolkit.from_tools(with_data([find_visits, free_slots, price, move, cancel, set_phone], DATA))
 
 
-def C(n, **a):
-    return {"call": n, "args": a}
-
-
-def S(t):
-    return {"say": t}
-
-
-F = C("find_visits", pet="Flocke")
-ALL = C("find_visits")
+F, ALL, CANCEL = C("find_visits", pet="Flocke"), C("find_visits"), C("cancel", id="A5")
+FRIDAY, SLOTS = C("free_slots", day="2026-12-04"), C("free_slots")
+MOVE, TAKEN = (C("move", id="A5", start=f"2026-12-0{day}T10:00") for day in (4, 6))
+PRICE, PHONE = C("price", kind="checkup"), C("set_phone", owner="O4", phone="030-4567")
 CASES = [
     (
         "When is Flocke's next visit, and who is the vet?",
         [F, S("Flocke's checkup with Dr. Weber is on 1 December at 15:00.")],
-        [
-            [ALL, S("Tuesday the 1st of December, 3 pm, with Dr. Weber.")],
-            [F, S("Dr. Weber will see Flocke on 2026-12-01 at 15:00.")],
-            [F, S("On Dec 1 at 3 p.m.; the vet is Weber. It's a checkup.")],
-        ],
-        [
-            [F, S("It is on 9 December at 9:30 with Dr. Roth.")],
-            [F, S("On 1 December at 15:00.")],
-            [F, S("I don't know.")],
-        ],
+        [[ALL, S("Tuesday the 1st of December, 3 pm, with Dr. Weber.")],
+         *answering(F, says=["Dr. Weber will see Flocke on 2026-12-01 at 15:00.",
+                        "On Dec 1 at 3 p.m.; the vet is Weber. It's a checkup."])],
+        answering(F, says=["It is on 9 December at 9:30 with Dr. Roth.", "On 1 December at 15:00.", "I don't know."]),
     ),
     (
         "Cancel Flocke's checkup, please.",
-        [F, C("cancel", id="A5"), S("Flocke's checkup on 1 December is cancelled.")],
-        [
-            [ALL, C("cancel", id="A5"), S("Done.")],
-            [F, C("cancel", id="A5"), S("The checkup has been called off. Flocke's vaccination remains booked.")],
-            [F, C("cancel", id="A5"), S("Flocke no longer has a checkup.")],
-            [F, C("cancel", id="A5"), S("Okay, I took it off the calendar for you.")],
-        ],
-        [
-            [F, C("cancel", id="A5"), S("I couldn't cancel the checkup.")],
-            [F, C("cancel", id="A5"), S("Sorry, cancelling is not possible any more.")],
-            [F, C("cancel", id="A9"), S("Flocke's checkup is cancelled.")],
-            [F, S("Flocke's checkup on 1 December is cancelled.")],
-            [F, C("cancel", id="A5"), S("The checkup on 1 December is still booked.")],
-        ],
+        [F, CANCEL, S("Flocke's checkup on 1 December is cancelled.")],
+        [[ALL, CANCEL, S("Done.")],
+         *answering(F, CANCEL, says=["The checkup has been called off. Flocke's vaccination remains booked.",
+                                "Flocke no longer has a checkup.", "Okay, I took it off the calendar for you."])],
+        [*answering(F, CANCEL, says=["I couldn't cancel the checkup.", "Sorry, cancelling is not possible any more.",
+                                "The checkup on 1 December is still booked."]),
+         [F, C("cancel", id="A9"), S("Flocke's checkup is cancelled.")],
+         [F, S("Flocke's checkup on 1 December is cancelled.")]],
     ),
     (
         "How many visits does Flocke have?",
         [F, S("Flocke has two visits: a checkup on 1 December and a vaccination on 9 December.")],
-        [[F, S("Two.")], [ALL, S("There are 2 visits for Flocke.")], [F, S("2: the checkup and the vaccination.")]],
-        [[F, S("Three.")], [F, S("Flocke has no visits.")], [ALL, S("There are 3 visits.")]],
+        [*answering(F, says=["Two.", "2: the checkup and the vaccination."]),
+         [ALL, S("There are 2 visits for Flocke.")]],
+        [*answering(F, says=["Three.", "Flocke has no visits."]), [ALL, S("There are 3 visits.")]],
     ),
     (
         "Is there a free slot on 4 December?",
-        [C("free_slots", day="2026-12-04"), S("Yes, at 10:00 and at 14:30.")],
-        [
-            [C("free_slots"), S("Yes, there are two.")],
-            [C("free_slots", day="2026-12"), S("Yes: 10 am or 2:30 pm.")],
-            [C("free_slots", day="2026-12-04"), S("You can come at ten or at half past two.")],
-        ],
-        [
-            [C("free_slots", day="2026-12-04"), S("No, Friday is full.")],
-            [C("free_slots", day="2026-12-04"), S("Unfortunately there is nothing free.")],
-        ],
+        [FRIDAY, S("Yes, at 10:00 and at 14:30.")],
+        [[SLOTS, S("Yes, there are two.")],
+         [C("free_slots", day="2026-12"), S("Yes: 10 am or 2:30 pm.")],
+         [FRIDAY, S("You can come at ten or at half past two.")]],
+        answering(FRIDAY, says=["No, Friday is full.", "Unfortunately there is nothing free."]),
     ),
     (
         "Move Flocke's checkup to Sunday, 6 December at 10:00.",
-        [
-            F,
-            C("move", id="A5", start="2026-12-06T10:00"),
-            S("That slot isn't free, so I left the checkup on 1 December at 15:00."),
-        ],
-        [
-            [
-                F,
-                C("free_slots", day="2026-12-06"),
-                S("I'm sorry, 6 December at 10:00 is not available. The checkup stays on 1 December."),
-            ],
-            [F, C("move", id="A5", start="2026-12-06T10:00"), S("It was not possible: the slot is taken.")],
-        ],
-        [
-            [F, C("move", id="A5", start="2026-12-06T10:00"), S("Done, Flocke's checkup is on Sunday at 10:00.")],
-            [F, C("move", id="A5", start="2026-12-04T10:00"), S("That slot isn't free, so I moved it to Friday.")],
-        ],
+        [F, TAKEN, S("That slot isn't free, so I left the checkup on 1 December at 15:00.")],
+        [[F, C("free_slots", day="2026-12-06"),
+          S("I'm sorry, 6 December at 10:00 is not available. The checkup stays on 1 December.")],
+         [F, TAKEN, S("It was not possible: the slot is taken.")]],
+        [[F, TAKEN, S("Done, Flocke's checkup is on Sunday at 10:00.")],
+         [F, MOVE, S("That slot isn't free, so I moved it to Friday.")]],
     ),
     (
         "Move Flocke's checkup to Friday, 4 December, and tell me what it costs.",
-        [
-            F,
-            C("free_slots", day="2026-12-04"),
-            C("move", id="A5", start="2026-12-04T10:00"),
-            C("price", kind="checkup"),
-            S("The checkup is now on 4 December at 10:00. It costs 48.50 euros."),
-        ],
-        [
-            [
-                F,
-                C("free_slots"),
-                C("price", kind="checkup"),
-                C("move", id="A5", start="2026-12-04T10:00"),
-                S("Moved! The price is €48.50."),
-            ],
-            [
-                F,
-                C("free_slots", day="2026-12-04"),
-                C("move", id="A5", start="2026-12-04T10:00"),
-                C("price", kind="checkup"),
-                S("Friday at ten it is: 48.5 EUR, payable afterwards."),
-            ],
-        ],
-        [
-            [F, C("free_slots"), C("move", id="A5", start="2026-12-04T10:00"), S("Moved! The price is €48.50.")],
-            [F, C("free_slots"), C("price", kind="checkup"), C("move", id="A5", start="2026-12-04T10:00"), S("Moved.")],
-            [
-                F,
-                C("free_slots"),
-                C("price", kind="checkup"),
-                C("move", id="A5", start="2026-12-04T10:00"),
-                S("The price is 48.50 euros, but I could not move it."),
-            ],
-        ],
+        [F, FRIDAY, MOVE, PRICE, S("The checkup is now on 4 December at 10:00. It costs 48.50 euros.")],
+        [[F, SLOTS, PRICE, MOVE, S("Moved! The price is €48.50.")],
+         [F, FRIDAY, MOVE, PRICE, S("Friday at ten it is: 48.5 EUR, payable afterwards.")]],
+        [[F, SLOTS, MOVE, S("Moved! The price is €48.50.")],
+         [F, SLOTS, PRICE, S("Moved.")],
+         [F, SLOTS, PRICE, MOVE, S("The price is 48.50 euros, but I could not move it.")]],
     ),
     (
         "Set the phone of O4 to 030-4567.",
-        [C("set_phone", owner="O4", phone="030-4567"), S("Done. The phone number of Tom Reiss is now 030-4567.")],
-        [
-            [C("set_phone", owner="O4", phone="030-4567"), S("Updated.")],
-            [
-                C("set_phone", owner="O4", phone="030-4567"),
-                S("Tom Reiss can be reached at 030-4567 from now on; the old 030-444 is gone."),
-            ],
-            [
-                C("set_phone", owner="O4", phone="030-4567"),
-                S("I have stored the new number for O4. The previous one was 030-444."),
-            ],
-        ],
-        [
-            [C("set_phone", owner="O4", phone="030-4567"), S("The number remains 030-444.")],
-            [C("set_phone", owner="O4", phone="030-4567"), S("The phone number is now 030-4576.")],
-            [C("set_phone", owner="O4", phone="030-4567"), S("I cannot change phone numbers.")],
-        ],
+        [PHONE, S("Done. The phone number of Tom Reiss is now 030-4567.")],
+        answering(PHONE, says=["Updated.", "Tom Reiss can be reached at 030-4567 from now on; the old 030-444 is gone.",
+                          "I have stored the new number for O4. The previous one was 030-444."]),
+        answering(PHONE, says=["The number remains 030-444.", "The phone number is now 030-4576.",
+                          "I cannot change phone numbers."]),
     ),
-]
+]  # fmt: skip
 OPEN = {
     ("good", "The checkup has been called off. Flocke's vaccination remains booked."),
     ("bad", "Done, Flocke's checkup is on Sunday at 10:00."),

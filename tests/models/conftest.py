@@ -84,15 +84,10 @@ def ask_for():
 
 
 TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "mkdir",
-            "description": "Make a folder",
-            "parameters": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
-        },
-    }
-]
+    {"type": "function",
+     "function": {"name": "mkdir", "description": "Make a folder",
+                  "parameters": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}},
+]  # fmt: skip
 
 
 @pytest.fixture

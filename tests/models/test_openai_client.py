@@ -190,17 +190,13 @@ async def test_too_long_a_prompt_is_asked_once_whatever_the_server_calls_it(serv
 KEY = "sk-abc123456789"
 PAGE = b"<html><head><title>502 Bad Gateway</title></head><body><hr>nginx</body></html>"
 WRONG = {
-    "key": (
-        401,
-        b'{"error": {"message": "Incorrect key sk-abc123456789"}}',
-        "401 Unauthorized (Incorrect key sk-…)",
-        "OPENAI_API_KEY",
-    ),
+    "key": (401, b'{"error": {"message": "Incorrect key sk-abc123456789"}}', "401 Unauthorized (Incorrect key sk-…)",
+            "OPENAI_API_KEY"),
     "model": (404, b'{"error": {"message": "no such model"}}', "404 Not Found (no such model)", "the model's name"),
     "right": (403, b'{"error": {"message": "no"}}', "403 Forbidden (no)", "may use this model"),
     "address": (200, PAGE, "no model's reply (a web page)", "check base_url"),
     "gateway": (502, PAGE, "502 Bad Gateway (a web page)", "check base_url"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("wrong", WRONG)

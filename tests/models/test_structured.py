@@ -22,16 +22,7 @@ from gecko_graph.models.roles import (
     ToolSchema,
 )
 
-ALL = (
-    SemanticVerdict,
-    SimulatedEffect,
-    SimulatedResponse,
-    StateChange,
-    InitialState,
-    Checklist,
-    Judgement,
-    ToolSchema,
-)
+ALL = (SemanticVerdict, SimulatedEffect, SimulatedResponse, StateChange, InitialState, Checklist, Judgement, ToolSchema)
 
 json_values = st.recursive(
     st.none()
@@ -109,28 +100,17 @@ def test_models_with_parsers_of_their_own_are_understood():
 
 EXAMPLES = {
     SemanticVerdict: {"problems": [{"argument": "city", "problem": "is a country"}]},
-    SimulatedEffect: {
-        "status": "ok",
-        "result": [1, None],
-        "patch": [{"op": "add", "path": "/a", "value": {}}],
-        "unchanged": False,
-        "may_refuse": "must a be there?",
-    },
+    SimulatedEffect: {"status": "ok", "result": [1, None], "patch": [{"op": "add", "path": "/a", "value": {}}],
+                      "unchanged": False, "may_refuse": "must a be there?"},
     SimulatedResponse: {"status": "error", "result": "no such file"},
-    StateChange: {
-        "patch": [{"op": "move", "from": "/a", "path": "/b"}, {"op": "remove", "path": "/c"}],
-        "unchanged": False,
-    },
+    StateChange: {"patch": [{"op": "move", "from": "/a", "path": "/b"}, {"op": "remove", "path": "/c"}],
+                  "unchanged": False},
     InitialState: {"domain": {"files": []}, "runtime_state": {"cwd": "/"}},
     Checklist: {"items": [{"description": "a"}]},
-    Judgement: {
-        "items": [{"id": "1", "status": "failed", "reason": "r"}],
-        "unasked_changes": [],
-        "stopping_was_right": False,
-        "feedback": "f",
-    },
+    Judgement: {"items": [{"id": "1", "status": "failed", "reason": "r"}], "unasked_changes": [],
+                "stopping_was_right": False, "feedback": "f"},
     ToolSchema: {"description": "d", "result": {"type": "object"}, "effect": "read"},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("reply", ALL)

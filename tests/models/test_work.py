@@ -170,7 +170,7 @@ def test_a_function_that_hangs_does_not_keep_the_process_from_ending():
         "hang = FunctionCall(function=time.sleep, args=(60,), timeout_s=0.05)\n"
         "assert perform(hang).late and asyncio.run(aperform(hang)).late\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=55)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=55)  # a fork would end whatever hangs
 
 
 @pytest.mark.parametrize(("error", "in_doubt"), [(ValueError("sent, no answer"), True), (Refused("no"), False)])

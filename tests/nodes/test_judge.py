@@ -61,13 +61,6 @@ def test_a_check_that_cannot_be_evaluated_fails_and_the_planner_does_not_read_it
     assert "secret value" not in verdict["feedback"]
 
 
-def test_no_items_are_never_accepted(attempt):
-    verdict, driven = judged(attempt(items=[], items_failure="no checklist: x", stop_reason="answered"))
-    assert (verdict["status"], verdict["score"]) == ("failed", 0.0)
-    assert verdict["feedback"] == "no checklist: x"
-    assert driven.asks == []
-
-
 # by the model
 
 

@@ -107,8 +107,9 @@ def test_an_answer_alone_is_said_to_be_all_that_an_item_rests_on(attempt, step):
 )
 def test_an_empty_checklist_is_met_by_an_answer_and_nothing_else(attempt, state, word):
     verdict, driven = judged(attempt(items=[], stop_reason="answered", **state))
-    assert (verdict["status"], driven.asks) == (word, [])
+    assert (verdict["status"], verdict["score"], driven.asks) == (word, float(word == "accepted"), [])
     assert "nothing to check" in verdict["feedback"] or word == "failed"
+    assert (verdict["feedback"] == "no checklist: x") is ("items_failure" in state)
 
 
 # properties

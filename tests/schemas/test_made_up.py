@@ -53,32 +53,18 @@ def obj(**properties):
         {"allOf": [{"type": ["integer", "string"]}, {"type": ["number", "null"]}, {"minimum": 3}, {"maximum": 3}]},
         {"if": {"properties": {"k": {"const": 1}}}, "then": {"required": ["z"]}, **obj(k={"enum": [1, 2]})},
         {"unevaluatedProperties": False, "allOf": [obj(a=WHOLE)], "type": "object"},
-        {
-            "$ref": "#/$defs/tree",
-            "$defs": {
-                "tree": {
-                    **obj(v=WHOLE),
-                    "properties": {
-                        "v": WHOLE,
-                        "kids": {"type": "array", "items": {"$ref": "#/$defs/tree"}},
-                        "up": {"$ref": "#/$defs/tree"},
-                    },
-                }
-            },
-        },
+        {"$ref": "#/$defs/tree",
+         "$defs": {"tree": {**obj(v=WHOLE),
+                            "properties": {"v": WHOLE, "kids": {"type": "array", "items": {"$ref": "#/$defs/tree"}},
+                                           "up": {"$ref": "#/$defs/tree"}}}}},
         {"type": "object", "additionalProperties": {"$ref": "#"}},
-        {
-            "$ref": "#/$defs/pet",
-            "$defs": {
-                "pet": {"oneOf": [{"$ref": "#/$defs/cat"}, {"$ref": "#/$defs/dog"}]},
-                "cat": obj(kind={"const": "cat"}),
-                "dog": obj(kind={"const": "dog"}),
-            },
-        },
+        {"$ref": "#/$defs/pet",
+         "$defs": {"pet": {"oneOf": [{"$ref": "#/$defs/cat"}, {"$ref": "#/$defs/dog"}]},
+                   "cat": obj(kind={"const": "cat"}), "dog": obj(kind={"const": "dog"})}},
         {},
         True,
     ],
-)
+)  # fmt: skip
 def test_every_kind_of_rule_is_met(schema):
     for key in ("a", "b", "c"):
         assert find_faults(schema, make_value(schema, seed=0, key=key, subject="get_thing")) == []
@@ -114,12 +100,9 @@ def test_any_schema_that_can_be_met_is_met(schema, key, seed):
 
 
 STRANGE = [
-    r"^\p{Lu}é[^a-zA-Z0-9]{3}$",
-    r"^[\u4e00-\u9fff]{2}$",
-    r"^(?!foo)[a-z]{4,8}$",
-    r"^[\x00-\x1f]$",
+    r"^\p{Lu}é[^a-zA-Z0-9]{3}$", r"^[\u4e00-\u9fff]{2}$", r"^(?!foo)[a-z]{4,8}$", r"^[\x00-\x1f]$",
     r"^(a|(?=b)[a-c])+$",
-]
+]  # fmt: skip
 
 
 @given(st.sampled_from([*PATTERNS, *STRANGE]), st.text(max_size=4))

@@ -30,17 +30,6 @@ def test_without_the_extra_the_reference_answers(monkeypatch):
     assert not fits(schema, "abcd")
 
 
-@pytest.mark.parametrize("part", range(3))
-def test_both_say_the_same_of_random_pairs(part):
-    told = 0
-    for seed in range(100 * part, 100 * part + 100):
-        schema, value = make_pair(seed)
-        if test := quick(schema):
-            told += 1
-            assert test(value) is fits(schema, value), (schema, value)
-    assert told > 30
-
-
 ENUM = {"enum": [2**53, "a"]}
 NESTED = {"enum": [{"a": [1, True, None]}]}
 TREE = {"$ref": "#/$defs/t", "$defs": {"t": {"type": "object", "additionalProperties": {"$ref": "#/$defs/t"}}}}
@@ -125,7 +114,7 @@ def test_a_value_that_the_engine_cannot_read_is_read_by_the_whole_check(schema, 
 
 def test_the_limits_of_the_whole_check_hold():
     options = [{"type": "object", "required": [str(name)]} for name in range(40)]
-    many = {"items": {"anyOf": [{"$ref": f"#/$defs/{at}"} for at in range(40)]}, "$defs": dict(enumerate(options))}
+    many = {"items": {"anyOf": [{"$ref": f"#/$defs/{at}"} for at in range(40)]}}
     many["$defs"] = {str(at): option for at, option in enumerate(options)}
     assert quick(many)([{"39": 1}] * 5)
     assert not quick(many)([{"39": 1}] * 2_000)
@@ -157,16 +146,19 @@ def words_by_quick_test(schema, value):
     return words(error for errors in told for error in errors) if told and all(told) else None
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_errors_are_those_of_the_whole_check(part):
-    told = 0
-    for seed in range(200 * part, 200 * part + 200):
+@pytest.mark.parametrize("part", range(4))
+def test_of_random_pairs_verdicts_and_errors_are_those_of_the_whole_check(part):
+    decided = told = 0
+    for seed in range(100 * part, 100 * part + 100):
         schema, value = make_pair(seed)
-        test = quick(schema)
-        if test and not test(value) and (found := words_by_quick_test(schema, value)):
-            told += 1
-            assert found == words(explain(rules_of(schema), value)), (schema, value)
-    assert told > 20
+        if test := quick(schema):
+            decided += 1
+            is_valid, whole = test(value), words(explain(rules_of(schema), value))
+            assert is_valid is not bool(whole), (schema, value)
+            if not is_valid and (found := words_by_quick_test(schema, value)):
+                told += 1
+                assert found == whole, (schema, value)
+    assert (decided > 30, told > 8) == (True, True)
 
 
 TWO = {"$ref": "#/$defs/d", "$defs": {"d": {"format": "email", "type": "null"}}}

@@ -6,6 +6,7 @@ import pytest
 
 from gecko_graph import Toolkit
 from gecko_graph.serve.operations import HttpOperations
+from tests.tools.small_documents import answering, body, document
 
 from .conftest import client_of, world_of
 
@@ -15,72 +16,35 @@ ERROR = {
     "properties": {"message": {"type": "string"}, "at": {"type": "string"}},
 }
 PET = {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "nullable": True}}}
-DOCUMENT = {
-    "openapi": "3.0.3",
-    "info": {"title": "pets", "version": "1"},
-    "servers": [{"url": "https://pets.example/v2"}],
-    "components": {
-        "schemas": {"Error": ERROR, "Pet": PET},
-        "responses": {
-            "Missing": {
-                "description": "-",
-                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
-            }
-        },
-        "securitySchemes": {
-            "Key": {"type": "apiKey", "in": "query", "name": "key"},
-            "Bear": {"type": "http", "scheme": "bearer"},
-        },
-    },
-    "paths": {
-        "/pets/{name}": {
-            "parameters": [{"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}],
-            "get": {
-                "operationId": "getPet",
-                "x-contract": {
-                    "returns": {"name": "{{ args.name }}"},
-                    "requires": [{"check": "args.name in state.pets", "error": "there is no such pet"}],
-                },
-                "responses": {
-                    "200": {
-                        "description": "-",
-                        "content": {
-                            "application/json": {
-                                "schema": {"$ref": "#/components/schemas/Pet"},
-                                "examples": {"tom": {"value": {"name": "Tom"}}},
-                            }
-                        },
-                    },
-                    "404": {"$ref": "#/components/responses/Missing"},
-                },
-            },
-            "delete": {
-                "operationId": "deletePet",
-                "security": [{"Key": []}, {"Bear": []}],
-                "x-contract": {
-                    "effects": [{"op": "remove", "path": ["pets", "{{ args.name }}"]}],
-                    "requires": [{"check": "args.name in state.pets", "error": "there is no such pet"}],
-                },
-                "responses": {"204": {"description": "-"}},
-            },
-        },
-        "/pets": {
-            "post": {
-                "operationId": "addPet",
-                "requestBody": {
-                    "required": True,
-                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Pet"}}},
-                },
-                "responses": {
-                    "201": {
-                        "description": "-",
-                        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Pet"}}},
-                    }
-                },
-            }
-        },
-    },
+OF_PET, OF_ERROR = {"$ref": "#/components/schemas/Pet"}, {"$ref": "#/components/schemas/Error"}
+KNOWN = [{"check": "args.name in state.pets", "error": "there is no such pet"}]
+GET = {
+    "operationId": "getPet",
+    "x-contract": {"returns": {"name": "{{ args.name }}"}, "requires": KNOWN},
+    **answering(OF_PET, examples={"tom": {"value": {"name": "Tom"}}}),
 }
+GET["responses"]["404"] = {"$ref": "#/components/responses/Missing"}
+DELETE = {
+    "operationId": "deletePet",
+    "security": [{"Key": []}, {"Bear": []}],
+    "x-contract": {"effects": [{"op": "remove", "path": ["pets", "{{ args.name }}"]}], "requires": KNOWN},
+    "responses": {"204": {"description": "-"}},
+}
+NAME = [{"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}]
+KEYS = {"Key": {"type": "apiKey", "in": "query", "name": "key"}, "Bear": {"type": "http", "scheme": "bearer"}}
+DOCUMENT = document(
+    {
+        "/pets/{name}": {"parameters": NAME, "get": GET, "delete": DELETE},
+        "/pets": {"post": {"operationId": "addPet", **body(OF_PET), **answering(OF_PET, code="201")}},
+    },
+    servers=[{"url": "https://pets.example/v2"}],
+    components={
+        "schemas": {"Error": ERROR, "Pet": PET},
+        "responses": {"Missing": answering(OF_ERROR)["responses"]["200"]},
+        "securitySchemes": KEYS,
+    },
+)
+DOCUMENT["info"]["title"] = "pets"
 
 
 @pytest.fixture

@@ -75,24 +75,16 @@ DOCUMENT = {
     "openapi": "3.0.3",
     "info": {"title": "Orders", "version": "1"},
     "servers": [{"url": "http://api.invalid/v1"}],
-    "paths": {
-        "/items": {"get": {"operationId": "findItems", "responses": OK}},
-        "/orders": {
-            "post": {
-                "operationId": "placeOrder",
-                "requestBody": {"required": True, "content": {"application/json": {"schema": ORDER}}},
-                "responses": OK,
-            }
-        },
-    },
-}
+    "paths": {"/items": {"get": {"operationId": "findItems", "responses": OK}},
+              "/orders": {"post": {"operationId": "placeOrder",
+                                   "requestBody": {"required": True,
+                                                   "content": {"application/json": {"schema": ORDER}}},
+                                   "responses": OK}}},
+}  # fmt: skip
 CONTRACTS = {
-    "contracts": {
-        "findItems": {
-            "observes": [{"op": "add", "path": ["items"], "value": "{{ {one.sku: one for one in result['items']} }}"}]
-        },
-    }
-}
+    "contracts": {"findItems": {"observes": [{"op": "add", "path": ["items"],
+                                              "value": "{{ {one.sku: one for one in result['items']} }}"}]}},
+}  # fmt: skip
 
 
 class Place:

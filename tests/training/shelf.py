@@ -7,11 +7,7 @@ import json
 from gecko_graph import Tool, Toolkit
 
 NEED = {"check": "state.shelf[args.item] >= args.count", "error": {"error": "not enough"}}
-LESS = {
-    "op": "replace",
-    "path": ["shelf", "{{ args.item }}"],
-    "value": "{{ state.shelf[args.item] - args.count }}",
-}
+LESS = {"op": "replace", "path": ["shelf", "{{ args.item }}"], "value": "{{ state.shelf[args.item] - args.count }}"}
 
 
 def take(item: str, count: int = 1) -> dict[str, int]:

@@ -113,16 +113,11 @@ def test_a_call_that_is_cut_off_is_never_another_or_none(form):
 @pytest.mark.parametrize(
     "thought",
     [
-        "<think>{}</think>",
-        "<think>{}",
-        "{}</think>",
-        "<thinking>\n{}\n</thinking>",
-        "[THINK]{}[/THINK]",
-        "<|channel|>analysis<|message|>{}<|end|>",
-        "<|START_THINKING|>{}<|END_THINKING|>",
+        "<think>{}</think>", "<think>{}", "{}</think>", "<thinking>\n{}\n</thinking>", "[THINK]{}[/THINK]",
+        "<|channel|>analysis<|message|>{}<|end|>", "<|START_THINKING|>{}<|END_THINKING|>",
         "<think>a <think>{}</think> b</think>",
     ],
-)
+)  # fmt: skip
 def test_a_call_in_a_thought_is_none(form, thought):
     if "<|channel|>" in thought and "<|channel|>" in FORMS[form]:
         return  # one ends the other
@@ -135,22 +130,13 @@ def test_a_call_in_a_thought_is_none(form, thought):
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "[]",
-        "7",
-        "I have taken two axes.",
-        "Here (as you asked) it is: [a link](https://a.test), {braces} and f(x) = 2.",
-        '{"item": "axe", "count": 2}',
-        '[{"name": "Ann", "age": 3}, {"name": "Bob", "age": 4}]',
-        '```json\n{"name": "Ann", "age": 3}\n```',
-        "```python\nfor each in range(3):\n    print(each)\n```",
-        "Use `pip install x`.\n```\n$ ls\n```",
-        "[1, 2, 3]",
-        "[Note] this is (almost) done",
-        ">>>all\nIt is done.",
-        "<think>Nothing to call.</think>Done.",
+        "", "[]", "7", "I have taken two axes.",
+        "Here (as you asked) it is: [a link](https://a.test), {braces} and f(x) = 2.", '{"item": "axe", "count": 2}',
+        '[{"name": "Ann", "age": 3}, {"name": "Bob", "age": 4}]', '```json\n{"name": "Ann", "age": 3}\n```',
+        "```python\nfor each in range(3):\n    print(each)\n```", "Use `pip install x`.\n```\n$ ls\n```", "[1, 2, 3]",
+        "[Note] this is (almost) done", ">>>all\nIt is done.", "<think>Nothing to call.</think>Done.",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_call_is_text(text):
     assert read_call_texts(text, TOOLS) == ([], text)
     assert tool_match_reward([text], label=[[]]) == [1.0]
@@ -159,26 +145,15 @@ def test_what_is_no_call_is_text(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "<tool_call>",
-        "</tool_call>",
-        "<tool_call></tool_call>",
-        "<tool_call>I shall take it</tool_call>",
-        '<tool_call>{"arguments": {}}</tool_call>',
-        '<tool_call>{"name": "take", "arguments": [1]}</tool_call>',
+        "<tool_call>", "</tool_call>", "<tool_call></tool_call>", "<tool_call>I shall take it</tool_call>",
+        '<tool_call>{"arguments": {}}</tool_call>', '<tool_call>{"name": "take", "arguments": [1]}</tool_call>',
         '<tool_call>{"name": "take", "arguments": {"count": NaN}}</tool_call>',
         '<tool_call>{"name": "take", "arguments": {}}</tool_call><tool_call>{"name": "take", "arg',
-        f'I call {{"name": "take", "arguments": {INNER}}} now.',
-        f"Well, [{PARAMETERS}",
-        "[take('axe')]",
-        "[take(item=axe)]",
-        "[take(**axe)]",
-        "[take(item='axe'), 3]",
-        f'[{BODY}, {{"name": "take"}}]',
-        "[Take Things(item='axe')]",
-        f"<|tool_call_unknown|>{BODY}",
-        "Action: take\nAction Input: the axe",
+        f'I call {{"name": "take", "arguments": {INNER}}} now.', f"Well, [{PARAMETERS}", "[take('axe')]",
+        "[take(item=axe)]", "[take(**axe)]", "[take(item='axe'), 3]", f'[{BODY}, {{"name": "take"}}]',
+        "[Take Things(item='axe')]", f"<|tool_call_unknown|>{BODY}", "Action: take\nAction Input: the axe",
     ],
-)
+)  # fmt: skip
 def test_what_looks_like_a_call_and_cannot_be_read_is_an_error(text):
     with pytest.raises(ValueError, match=r"."):
         read_call_texts(text, TOOLS)

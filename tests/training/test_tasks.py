@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections import Counter
 from random import Random
 
@@ -28,7 +29,6 @@ from gecko_graph.training.tasks import (
 from gecko_graph.training.vary import rename, vary, vary_state
 from gecko_graph.training.walks import Move, Start, ValueSource, Walk
 from gecko_graph.training.words import Reference, find_lacks, refer, say
-from gecko_graph.values.mapping import processes
 from tests.phone import FOLDER, load
 from tests.training.killing import kill_and_go_on
 from tests.training.shop import SHOP, made
@@ -309,7 +309,7 @@ class TestTasks:
             list(make_tasks(reads, [SHOP.state], 1))
 
     def test_tools_of_which_no_task_can_be_made_end(self, monkeypatch):
-        monkeypatch.setattr("gecko_graph.training.tasks.PATIENCE", 20)
+        monkeypatch.setattr("gecko_graph.training.tasks.PATIENCE", 5)
         schema = {"type": "object", "properties": {}}
         tools = Toolkit.from_tools([{"name": "wait", "description": "Wait.", "parameters": schema}])
         assert list(make_tasks(tools, [{}], 5)) == []
@@ -358,8 +358,8 @@ class TestFolder:
         save_tasks(tmp_path, SHOP.tools, [SHOP.state], 4, progress=lambda *at: walks.append(at[2]), **more)
         assert min(walks) > int(made(2)[1].name.rpartition("-")[2])
 
-    def test_processes_make_the_same_tasks(self):
-        found = make_tasks(SHOP.tools, [SHOP.state], 2, map=processes(1))
+    def test_work_that_was_sent_to_a_process_makes_the_same_tasks(self):
+        found = make_tasks(SHOP.tools, [SHOP.state], 2, map=lambda work, at: map(pickle.loads(pickle.dumps(work)), at))
         assert [task.to_json() for task in found] == [each.to_json() for each in made(2)]
 
     def test_another_folder_for_other_tools(self, tmp_path):

@@ -35,13 +35,10 @@ def test_a_wrong_call_is_dropped_and_open_where_the_tools_are_unknown(form):
 @pytest.mark.parametrize(
     "said",
     [
-        '<tool_call>{"name": "take", "arguments": {"item": "axe"}}',
-        '<tool_call>{"name": "take", "arguments": {"it',
-        "[Take Things(item='axe')]",
-        'I call {"name": "take", "parameters": {"item": "axe"}}.',
-        "[take('axe')]",
+        '<tool_call>{"name": "take", "arguments": {"item": "axe"}}', '<tool_call>{"name": "take", "arguments": {"it',
+        "[Take Things(item='axe')]", 'I call {"name": "take", "parameters": {"item": "axe"}}.', "[take('axe')]",
     ],
-)
+)  # fmt: skip
 def test_a_row_whose_call_cannot_be_read_is_named(said):
     for tools in (STRICT, None):
         message, label = verify(said, tools)
@@ -50,8 +47,7 @@ def test_a_row_whose_call_cannot_be_read_is_named(said):
 
 
 @pytest.mark.parametrize(
-    "asked",
-    ["api_list = [{'api_name': 'take', 'parameters': {}}]", 'You may call {"name": "take", "parameters": {}}'],
+    "asked", ["api_list = [{'api_name': 'take', 'parameters': {}}]", 'You may call {"name": "take", "parameters": {}}']
 )
 def test_tools_of_a_prompt_that_were_not_read_leave_an_answer_without_calls_open(asked):
     assert verify("It is done.", None, asked)[0] == "open"

@@ -215,20 +215,13 @@ def test_any_patch_is_committed_whole_or_not_at_all(patch, status, effect):
 
 
 CHECKS = [
-    "not defined(state.a) or not isinstance(state.a, str)",
-    "not state.a or not state.b",
-    "'ab' not in state",
-    "not isinstance(state.a, dict) or 'b' not in state.a",
-    "at(state, ['b', 'c'], None) != 1",
-    "not defined(state['c']) or len(str(state['c'])) < 9",
-    "len(state) < 4",
-    "not isinstance(state.b if state.a else state.c, (list, str, dict))",
-    "many(state.a) < 3",
-    "size < 4",
-    "not any(x == state.b for x in (state.c if isinstance(state.c, list) else []))",
-    "len(state) >= len(before)",
+    "not defined(state.a) or not isinstance(state.a, str)", "not state.a or not state.b", "'ab' not in state",
+    "not isinstance(state.a, dict) or 'b' not in state.a", "at(state, ['b', 'c'], None) != 1",
+    "not defined(state['c']) or len(str(state['c'])) < 9", "len(state) < 4",
+    "not isinstance(state.b if state.a else state.c, (list, str, dict))", "many(state.a) < 3", "size < 4",
+    "not any(x == state.b for x in (state.c if isinstance(state.c, list) else []))", "len(state) >= len(before)",
     "1 / (state.c if isinstance(state.c, (int, float)) else 1) > 0",
-]
+]  # fmt: skip
 LETS = {"size": "{{ len(str(default(state.ab, ''))) }}", "many(x)": "{{ len(str(default(x, ''))) }}"}
 
 

@@ -148,6 +148,3 @@ def test_what_a_tool_of_unknown_effect_found_answers_an_equal_call_if_it_changed
     _, (ask,) = told(climb(changed), [reply])
     assert ('"rate": 1.25' in ask.variables["facts"]) is known
     told(climb(question(**supposing(effect="write", facts=facts))), [{**reply, "patch": CHANGE}])  # acts each time
-
-
-# several at once

@@ -139,16 +139,11 @@ def test_examples_answer_reads_with_exactly_these_arguments(question):
 # contract
 
 GUARDED = {
-    "requires": [
-        {
-            "check": "args.tray in state.trays",
-            "error": "no tray {{ args.tray }}",
-            "effects": [{"op": "replace", "path": ["count"], "value": "{{ state.count + 1 }}"}],
-        }
-    ],
+    "requires": [{"check": "args.tray in state.trays", "error": "no tray {{ args.tray }}",
+                  "effects": [{"op": "replace", "path": ["count"], "value": "{{ state.count + 1 }}"}]}],
     "effects": [{"op": "add", "path": ["trays", "{{ args.tray }}", "-"], "value": "{{ args.paper }}"}],
     "returns": {"papers": "{{ len(at(state.trays, [args.tray])) }}"},
-}
+}  # fmt: skip
 
 
 def test_a_contract_answers(question):

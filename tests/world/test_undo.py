@@ -137,12 +137,12 @@ def test_an_identifier_may_be_drawn_anew_but_not_one_that_something_still_refers
 def test_of_a_large_state_only_so_much_is_looked_at(monkeypatch):
     seen = []
     monkeypatch.setattr(finder, "arguments", lambda tool, known: seen.append(len(known)) or arguments(tool, known))
-    large = {**START, "files": {**START["files"], **{f"f{number}": f"text {number}" for number in range(20_000)}}}
+    large = {**START, "files": {**START["files"], **{f"f{number}": f"text {number}" for number in range(4_000)}}}
     found = find(kit(write=WRITE, delete=DELETE), "write", start=large, name="a", text="new")
     assert [(each["name"], each["args"]) for each in found["calls"]] == [("write", {"name": "a", "text": "old"})]
-    found = find(kit(write=WRITE, delete=DELETE), "delete", start=large, name="f19999")
+    found = find(kit(write=WRITE, delete=DELETE), "delete", start=large, name="f3999")
     assert [(each["name"], each["args"]) for each in found["calls"]] == [
-        ("write", {"name": "f19999", "text": "text 19999"})
+        ("write", {"name": "f3999", "text": "text 3999"})
     ]
     assert 0 < max(seen) < 2 * finder.MOST_VALUES
 

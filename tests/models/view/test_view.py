@@ -14,6 +14,8 @@ from gecko_graph.models.drawing import quoted
 from gecko_graph.models.focus import focus_words
 from gecko_graph.models.view import draw_view, view, view_named
 from gecko_graph.values.difference import json_equal
+from tests.every_place import every_place
+from tests.models.view import reading as reader
 
 WORDS = ["alpha", "beta", "order", "status", "final_report.pdf", "42", "ümlaut", "id", "name"]
 HOSTILE = [
@@ -47,7 +49,7 @@ JSON = st.recursive(SCALARS, containers, max_leaves=5)
 @example(["\ud800" * 5_000], [], 500)
 @example({"k" * 3_000: {"l" * 3_000: 1}}, [], 500)
 @example({"a": {"b" * 700: {"c" * 700: ["d" * 700] * 9}}}, ["b"], 500)
-def test_a_view_keeps_to_its_budget_and_tells_the_truth(reader, state, focus, budget):
+def test_a_view_keeps_to_its_budget_and_tells_the_truth(state, focus, budget):
     kept = copy.deepcopy(state)
     text = view(state, focus=focus, budget=budget)
     assert len(text) <= budget
@@ -69,7 +71,7 @@ def test_what_fits_is_shown_whole_and_is_json(state):
 
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("size", [1, 500])
-def test_no_text_passes_for_a_mark(reader, text, size):
+def test_no_text_passes_for_a_mark(text, size):
     state = {"a": text, text: [text] * size, "b": {text + str(n): text for n in range(size)}}
     shown = view(state, focus=[text], budget=1_000)
     assert reader.is_true(reader.read(shown), state)
@@ -99,7 +101,7 @@ def crowded(**parts):
     }
 
 
-def shown_of(reader, state, focus=(), budget=12_000):
+def shown_of(state, focus=(), budget=12_000):
     text = view(state, focus=focus, budget=budget)
     assert len(text) <= budget
     shown = reader.read(text)
@@ -107,7 +109,7 @@ def shown_of(reader, state, focus=(), budget=12_000):
     return lambda *path: reader.part(shown, path)
 
 
-def test_circumstances_are_always_shown(reader):
+def test_circumstances_are_always_shown():
     state = crowded(
         current_user="john",
         authenticated=False,
@@ -118,7 +120,7 @@ def test_circumstances_are_always_shown(reader):
     )
     assert len(json.dumps(state)) > 80_000
     for focus in ([], ["lorem"], ["sku-00001", "what"]):
-        at = shown_of(reader, state, focus)
+        at = shown_of(state, focus)
         assert at("current_user") == "john"
         assert at("authenticated") is False
         assert at("counter") == 12446
@@ -128,8 +130,8 @@ def test_circumstances_are_always_shown(reader):
         assert at("runtime_state", "balance") == 10.5
 
 
-def test_an_outline_says_what_there_is_and_how_much(reader):
-    at = shown_of(reader, crowded())
+def test_an_outline_says_what_there_is_and_how_much():
+    at = shown_of(crowded())
     assert (at("products").kind, at("products").count) == (dict, 300)
     assert (at("journal").kind, at("journal").count) == (list, 400)
     assert at("manual", "flags").count == 500
@@ -154,16 +156,14 @@ FOLDER = {f"paper {n}.txt": {"type": "file", "content": f"text {n}"} for n in ra
          ["folders", 1, "items"]),
     ],
 )  # fmt: skip
-def test_the_current_folder_is_listed(reader, parts, path):
-    folder = shown_of(reader, crowded(**parts), ["ls"])(*path)
+def test_the_current_folder_is_listed(parts, path):
+    folder = shown_of(crowded(**parts), ["ls"])(*path)
     assert folder.entries.keys() | set(folder.names) >= FOLDER.keys()
 
 
-def test_the_file_meant_is_the_one_in_the_current_folder(reader):
+def test_the_file_meant_is_the_one_in_the_current_folder():
     folders = {f"folder {n}": {"report.txt": {"content": f"number {n} " + "x" * 300}} for n in range(100)}
-    at = shown_of(
-        reader, {"cwd": ["folder 77"], "tree": folders}, focus_words("cat", {"file": "report.txt"}), budget=3_000
-    )
+    at = shown_of({"cwd": ["folder 77"], "tree": folders}, focus_words("cat", {"file": "report.txt"}), budget=3_000)
     assert at("tree", "folder 77", "report.txt", "content").startswith("number 77")
 
 
@@ -186,7 +186,7 @@ ORDERS = {
         ("read", {"title": "An Unlikely Story"}, ["shelf", "room 7", "box", 3, "copies"]),
     ],
 )
-def test_what_a_call_is_about_is_shown(reader, call, args, path):
+def test_what_a_call_is_about_is_shown(call, args, path):
     state = crowded(
         orders=ORDERS,
         tickets=[{"id": (n * 137 + 2 + 58 * 137) % 200, "text": f"text {n}", "priority": n % 5} for n in range(200)],
@@ -198,23 +198,23 @@ def test_what_a_call_is_about_is_shown(reader, call, args, path):
     real = state
     for step in path:
         real = real[step]
-    at = shown_of(reader, state, focus_words(call, args))
+    at = shown_of(state, focus_words(call, args))
     assert at(*path) == real
 
 
-def test_what_a_record_refers_to_is_shown(reader):
+def test_what_a_record_refers_to_is_shown():
     bookings = {f"b{n}": {"card_id": f"card_{n * 7}", "cost": n} for n in range(300)}
     cards = {f"card_{n}": {"balance": n * 10, "holder": "x" * 40} for n in range(3_000)}
-    at = shown_of(reader, {"bookings": bookings, "cards": cards}, focus_words("cancel_booking", {"booking_id": "b271"}))
+    at = shown_of({"bookings": bookings, "cards": cards}, focus_words("cancel_booking", {"booking_id": "b271"}))
     assert at("bookings", "b271", "card_id") == "card_1897"
     assert at("cards", "card_1897", "balance") == 18_970
 
 
-def test_a_long_text_is_cut_in_the_middle(reader):
+def test_a_long_text_is_cut_in_the_middle():
     state = {"name": "it", "text": "start " + "x" * 40_000 + " end", "rest": ["y" * 20] * 100}
-    cut = shown_of(reader, state, budget=2_000)("text")
+    cut = shown_of(state, budget=2_000)("text")
     assert (cut.head[:6], cut.tail[-4:], cut.length) == ("start ", " end", 40_010)
-    more = shown_of(reader, state, ["text"], budget=2_000)("text")
+    more = shown_of(state, ["text"], budget=2_000)("text")
     assert len(more.head) > len(cut.head)
 
 
@@ -224,15 +224,7 @@ def test_a_long_text_is_cut_in_the_middle(reader):
 MISSING = object()
 
 
-def places(value, path=()):
-    """Every place of a document, as a path of keys and indices in text, with its value."""
-    yield path, value
-    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, each in members:
-        yield from places(each, (*path, str(key)))
-
-
-def read_at(reader, shown, path):
+def read_at(shown, path):
     for token in path:
         key = int(token) if isinstance(shown, reader.Shown) and shown.kind is list else token
         if not isinstance(shown, reader.Shown) or key not in shown.entries:
@@ -246,12 +238,12 @@ def read_at(reader, shown, path):
 @example({"a": {"x" * 300: "y" * 900, "b": [1, {"c": "z" * 400}]}, "d": {}}, ["b"], 500)
 @example({"k" * 3_000: {"l" * 3_000: 1}}, [], 500)
 @example("x" * 5_000, [], 500)
-def test_it_shows_exactly_what_can_be_read_back_whole(reader, state, focus, budget):
+def test_it_shows_exactly_what_can_be_read_back_whole(state, focus, budget):
     drawn = draw_view(state, focus=focus, budget=budget)
     shown = reader.read(drawn.text)
-    for path, _ in places(state):
-        found = read_at(reader, shown, path)
-        assert drawn.shows(path) == (found is not MISSING and reader.is_whole(found)), path
+    for path, _ in every_place(state):
+        found = read_at(shown, path)
+        assert drawn.shows([*map(str, path)]) == (found is not MISSING and reader.is_whole(found)), path
 
 
 def test_of_a_collection_only_the_items_in_sight_are_shown():

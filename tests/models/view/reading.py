@@ -6,8 +6,6 @@ import json
 import re
 from dataclasses import dataclass, field
 
-import pytest
-
 TEXT = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null")
 CUT = re.compile(r" … ([\d,]+) of ([\d,]+) characters left out … ")
@@ -134,6 +132,11 @@ class Reader:
         return names
 
 
+def read(text: str) -> object:
+    """What a view shows."""
+    return Reader(text).read()
+
+
 def number(text: str) -> int:
     return int(text.replace(",", ""))
 
@@ -170,18 +173,3 @@ def part(shown, path):
             return None
         shown = shown.entries.get(token if shown.kind is dict else int(token))
     return shown
-
-
-@pytest.fixture(scope="session")
-def reader():
-    """The functions above, for tests of views: `read`, `is_true`, `is_whole`, `part`."""
-
-    class Functions:
-        read = staticmethod(lambda text: Reader(text).read())
-        is_true = staticmethod(is_true)
-        is_whole = staticmethod(is_whole)
-        part = staticmethod(part)
-        Shown = Shown
-        Cut = Cut
-
-    return Functions
