@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import pickle
 
 import pytest
 
@@ -16,7 +15,7 @@ from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.training import shards, verify
 from gecko_graph.training.checks import Checker
 from gecko_graph.training.rows import Unwritten, write_rows
-from gecko_graph.values.mapping import threads
+from gecko_graph.values.mapping import processes, threads
 from tests.cli.command import process
 from tests.training.killing import kill_and_go_on
 from tests.training.shelf import SHAPES, STATE, TOOLKIT, call, said, sample
@@ -142,8 +141,7 @@ def stop_at(number):
 
 def test_workers_come_to_the_same_in_the_same_order(tmp_path):
     file = write(tmp_path / "in.jsonl", rows(40))
-    pickled = lambda work, items: map(pickle.loads(pickle.dumps(work)), items)  # noqa: E731 (as to a process)
-    for name, how in {"1": map, "2": pickled, "3": threads(3)}.items():
+    for name, how in {"1": map, "2": processes(1), "3": threads(3)}.items():
         verify_samples(file, tmp_path / f"{name}.jsonl", toolkit=TOOLKIT, map=how)
     first, *others = ((tmp_path / f"{name}.jsonl").read_bytes() for name in "123")
     assert others == [first] * 2
