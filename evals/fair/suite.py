@@ -83,12 +83,6 @@ class Fair(Suite):
         kinds = sorted({kind for _, kind, _ in _load(case.data["file"])[1]} & {*KINDS})
         return {"kinds": kinds, "agents": list(_hold_all(case.data["file"], case.data["how"]))}
 
-    def tell(self, record: Record) -> str:
-        """Return the verdicts on the agents or answers."""
-        if "honest" in record.values:
-            return f"honest {record.values['honest']}, lie {record.values['lie']}"
-        return ", ".join(f"{each['kind']} {each['status']}" for each in record.values["agents"])
-
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return the verdicts on good and bad agents by augmentation and kind, and on the pairs."""
         done = [record for record in records if record.done]

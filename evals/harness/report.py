@@ -204,11 +204,10 @@ def one_line(text: str) -> str:
 
 def format_models(names: Mapping[str, str]) -> str:
     """Format the models by role, without the planner's; a single name if it has all roles."""
-    roles = {role: name for role, name in names.items() if role in ROLES and role != "planner"}
-    others = [f"{name} {which}" for name, which in names.items() if name not in ROLES]
+    roles = {role: name for role, name in names.items() if role != "planner"}
     if len(set(roles.values())) == 1 and len(roles) == len(ROLES) - 1:
-        return ", ".join([f"{next(iter(roles.values()))} in all roles", *others])
-    return ", ".join([*(f"{role} {name}" for role, name in roles.items()), *others]) or "none"
+        return f"{next(iter(roles.values()))} in all roles"
+    return ", ".join(f"{role} {name}" for role, name in roles.items()) or "none"
 
 
 def format_rungs(rungs: Mapping[str, int]) -> str:

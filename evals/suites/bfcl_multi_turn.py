@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,12 +35,10 @@ class MultiTurn(Suite):
     contract, model or schema the planner works on simulated tools, as in the paper: by the contracts of all eight
     classes (`evals/bfcl/contracts`) on one shared state, by a model, or by made-up values. In both cases the resulting
     plan is run on the real classes and scored officially. Each turn is judged alone after the truth of the turns
-    before: whether its plan is right, and which marks the verdict has. Recorded turns are also rehearsed there, others
-    with --alone.
+    before: whether its plan is right, and which marks the verdict has. Recorded turns are also rehearsed there.
 
     The planner is the ground truth (with --sabotage each first attempt is corrupted in one of eight ways, which the
-    judge by rule must detect), a file of recorded trajectories, or a model. Plans are written in the official result
-    format as `result/*_result.json` in the run's folder.
+    judge by rule must detect), a file of recorded trajectories, or a model.
     """
 
     name = "bfcl-multi-turn"
@@ -68,8 +65,6 @@ class MultiTurn(Suite):
         learned = "learned contracts, a file per class written by `evals learn --only chained`, instead of written "
         learned += "ones with --tools contract: plays the held-out tasks, also with the written ones"
         add("--contracts", type=Path, metavar="FOLDER", help=learned)
-        alone = "each turn alone, with the state and conversation after the truth of the turns before"
-        add("--alone", action="store_true", help=f"{alone}; recorded calls on simulated tools always are")
         about = "corrupt the first attempt at each turn; --max-retries right ones follow (1)"
         add("--sabotage", action="store_true", help=about)
         parts = ", ".join(ablation.PARTS)
@@ -84,8 +79,6 @@ class MultiTurn(Suite):
             raise EvalError("--sabotage corrupts the ground truth on the real classes: no --planner, --model, --tools")
         if own.without and not own.sabotage:
             raise EvalError("--without PART needs --sabotage")
-        if own.alone and own.tools not in APART:
-            raise EvalError(f"--alone is for --tools {', '.join(APART)}")
         if own.contracts and (own.tools != "contract" or not own.contracts.is_dir()):
             raise EvalError("--contracts FOLDER: it needs --tools contract; `evals learn --only chained` makes one")
         if own.tools == "model" and "simulator" not in names:
@@ -110,7 +103,7 @@ class MultiTurn(Suite):
         (task, row, number), own = case.data, self.options.own
         if own.sabotage:
             return await spoilt(task, self.options, first=number)
-        is_alone = own.alone or (row is not None and own.tools in APART)
+        is_alone = row is not None and own.tools in APART
         told = await self._play(Stage(task, own.tools, alone=is_alone, learned=own.contracts), row)
         if own.contracts:
             told["written"] = (await self._play(Stage(task, own.tools, alone=is_alone), row))["accepted"]
@@ -128,12 +121,10 @@ class MultiTurn(Suite):
         return await by_truth(stage, self.options)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return the planner's tables and the verdict's agreement with the official score; write the plans."""
+        """Return the planner's tables and the verdict's agreement with the official score."""
         notes = [] if "judge" in self.options.model_names() else [JUDGED_BY_RULE]
         if self.options.own.tools == "agent":
             return acting.summary(records, notes)
-        if self.options.planner.kind != "recorded":
-            write_results(records, self.options.out / "result")
         if self.options.own.sabotage:
             return sabotage_summary(records, is_whole=not self.options.own.without and self.options.max_retries != 0)
         made = self._summary(records, notes)
@@ -160,13 +151,6 @@ class MultiTurn(Suite):
     @property
     def _whose(self) -> Tools:
         return "real" if self.options.own.tools == "real" else "simulated"
-
-    def tell(self, record: Record) -> str:
-        """Return the official verdict, and the judge's verdict on each turn."""
-        values = record.values
-        turns = "".join("+" if each else "-" for each in values["accepted"])
-        word = "valid" if values["valid"] else values["official"]
-        return f"{word}, turns {turns}, {values['tool_calls']} calls"
 
 
 def sabotage_summary(records: Sequence[Record], *, is_whole: bool) -> Summary:
@@ -254,15 +238,6 @@ def groups(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Record]]]:
 def valid(records: Iterable[Record]) -> Measured:
     """Return the share of tasks that are officially valid."""
     return rate(records, lambda record: bool(record.values["valid"]))
-
-
-def write_results(records: Iterable[Record], folder: Path) -> None:
-    """Write the plans in the format of the official evaluator: a file per category, a line per task."""
-    for name, some in by_group(record for record in records if record.done).items():
-        folder.mkdir(parents=True, exist_ok=True)
-        plans = [{"id": record.id.partition(":")[0], "result": record.values["plan"]} for record in some]
-        lines = [json.dumps(each, ensure_ascii=False) for each in plans]
-        (folder / f"BFCL_v4_{name}_result.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _all_accepted(record: Record) -> bool:

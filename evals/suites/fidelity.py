@@ -99,10 +99,6 @@ class Fidelity(Suite):
                 made.append(compared(one, got))
         return {"calls": made, "leaks": leaks, "rungs": dict(Counter(call["rung"] for call in made))}
 
-    def tell(self, record: Record) -> str:
-        """Return how many of its calls are the same."""
-        return f"{sum(call['same'] for call in record.values['calls'])} of {len(record.values['calls'])} calls the same"
-
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return agreement by class, by rung and by method, and the differing calls."""
         groups = by_group([record for record in records if record.done])

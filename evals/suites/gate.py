@@ -156,11 +156,6 @@ class Gate(Suite):
         """Return whether the plan is officially valid."""
         return bool(record.values["valid"])
 
-    def tell(self, record: Record) -> str:
-        """Return the official verdict, and why turns were not answered."""
-        word = "valid" if record.values["valid"] else record.values["official"]
-        return "; ".join([f"{word}, {record.values['steps']} calls tried", *record.values["stops"][:3]])
-
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return the arms compared with each other, and table 3."""
         by_arm = by_group(records, key="arm")

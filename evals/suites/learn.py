@@ -122,20 +122,6 @@ class Learn(Suite):
         played = {f"{number}:{task['id']}": [*journal([task], [kind])] for number, task in enumerate(rows)}
         return {name: play_calls(toolkit, [one for _, one in calls]) for name, calls in played.items() if calls}
 
-    def tell(self, record: Record) -> str:
-        """Return the result of a case in one line."""
-        values = record.values
-        if "rolled" in values:
-            one = add_tallies([{key: each[key] for key in COUNTS} for each in values["rolled"].values()])
-            return f"{one['known']} of {one['calls']} known, {one['right']} right; {one['gaps']} with gaps"
-        if "tasks" in values:
-            one = values["tasks"]
-            return f"{one['answered']} of {one['calls']} answered, {one['right']} right"
-        if "outcomes" in values:
-            one = values["outcomes"]
-            return f"{one['answered']} of {one['calls']} answered, {one['lawful_refused']} lawful ones refused"
-        return str(values)
-
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return the tables of the measurements, and the expectations."""
         done = [record for record in records if record.done]

@@ -96,11 +96,6 @@ class Milestones(Suite):
                 "does": does,
             }
 
-    def tell(self, record: Record) -> str:
-        """Return how many verdicts are right."""
-        routes = record.values["routes"]
-        return f"{sum(each['success'] == each['accepted'] for each in routes)} of {len(routes)} verdicts right"
-
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return what was accepted and caught, in total and by kind of change."""
         done = [record for record in records if record.done]

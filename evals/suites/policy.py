@@ -103,16 +103,6 @@ class Policy(Suite):
             return judge_ground_truth(case.data, self._gate, self._world)
         return judge_conversation(case.data, self._gate, self._world, self._risk)
 
-    def tell(self, record: Record) -> str:
-        """Return which clauses stopped which writes."""
-        values = record.values
-        if record.group == BY_HAND:
-            return f"refused by {', '.join(values['broken'] or ['nothing'])}"
-        stopped = [
-            f"{write['tool']} by {', '.join(write['clauses'])}" for write in values["writes"] if write["clauses"]
-        ]
-        return f"{len(values['writes'])} writes" + (f"; stopped: {'; '.join(stopped)}" if stopped else "")
-
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return what was stopped, what a gate cannot see, and the clauses."""
         done = [record for record in records if record.done]

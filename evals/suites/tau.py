@@ -245,10 +245,6 @@ class Tau(Suite):
         }
         return replay(case.data, self._kits[case.group], models=models, context=self.options.context(max_retries=0))
 
-    def tell(self, record: Record) -> str:
-        """Return a record in one line."""
-        return f"{record.values['succeeded']} calls succeeded, {len(record.values['refused'])} of them refused"
-
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return the false positives on real calls, and the final state's agreement."""
         done = [record.values for record in records if record.done]

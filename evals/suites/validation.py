@@ -224,13 +224,6 @@ class Validation(Suite):
         values: JsonObject = {"refused": bool(found), "by": "model" if found else "", "usage": update.get("usage", {})}
         return values | ({"why": f"{found[0]['path']}: {found[0]['expected']}"} if found else {})
 
-    def tell(self, record: Record) -> str:
-        """Return a record in one line."""
-        values = record.values
-        return f"{record.facts['kind']}: " + (
-            f"refused by {values['by']}: {values['why']}" if values["refused"] else "let through"
-        )
-
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return table 1 by category and by model, recall by official error, and the regression test."""
         return summary_of(records, asked=self._asks, all_asked=self._asks and self.options.own.ask == "all")

@@ -53,10 +53,6 @@ class Wild(Suite):
         """Load a document, and send and read made-up calls."""
         return look_at(case.data)
 
-    def tell(self, record: Record) -> str:
-        """Return a record in one line."""
-        return ", ".join(f"{key.replace('_', ' ')} {record.values.get(key, 0)}" for key in COUNTS)
-
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return a row for each document, and everything that is not loaded or not read back."""
         table = Table("Documents of others", ["document", "operations loaded", "corners", "calls read back"])

@@ -59,13 +59,6 @@ class Misled(Suite):
         }  # others are recorded
         return {**values, **found(turn, one)}
 
-    def tell(self, record: Record) -> str:
-        """Return the expected and the actual outcome."""
-        if not record.done:
-            return record.reason
-        marks = ", ".join(record.values["marks"])
-        return f"{record.facts['expected']}; {record.values['verdict']}{f' ({marks})' if marks else ''}"
-
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return what is detected, by kind."""
         table = Table("Misled rehearsals", [
