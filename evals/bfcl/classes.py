@@ -200,7 +200,6 @@ def module_of(name: str) -> ModuleType:
 
 
 def class_of(name: str) -> Any:
-    """Return a class of the benchmark by its name."""
     return getattr(module_of(name), name)
 
 

@@ -59,7 +59,6 @@ class Values:
 
     @classmethod
     def of(cls, calls: Iterable[Recorded]) -> Values:
-        """Return the values of recorded calls."""
         known: dict[tuple[str, str], list[Json]] = defaultdict(list)
         for one in calls:
             for key, value in one.args.items():

@@ -77,7 +77,6 @@ class Played:
 
     @property
     def chosen(self) -> Attempt:
-        """The chosen attempt."""
         number = self.rehearsal["chosen"]
         return next(each for each in self.rehearsal["attempts"] if each["number"] == number)
 
@@ -169,7 +168,6 @@ def finished(run: Mapping[str, Any], before: JsonObject) -> Played:
 
 
 def answers(attempt: Attempt) -> list[Json]:
-    """Return the tools' answers in an attempt."""
     return [step["outcome"]["result"] for step in attempt["steps"] if "outcome" in step]
 
 

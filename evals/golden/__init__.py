@@ -120,7 +120,6 @@ def rows_of(result: Result, *, steady: bool) -> Iterator[tuple[str, str]]:
 
 
 def without_times(value: Any) -> Any:
-    """Return a JSON value without its times."""
     if isinstance(value, list):
         return [*map(without_times, value)]
     if isinstance(value, dict):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from argparse import Action, ArgumentParser
 from collections import Counter
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -86,7 +86,6 @@ class Suite(ABC):
 
     @classmethod
     def own_options(cls) -> Sequence[Action]:
-        """Return the actions that `add_options` adds."""
         parser = ArgumentParser(add_help=False)
         cls.add_options(parser)
         return list(parser._actions)
@@ -115,6 +114,14 @@ def by_group(records: Iterable[Record], *, key: str = "") -> Mapping[str, list[R
     for record in records:
         groups.setdefault(str(record.facts[key]) if key else record.group, []).append(record)
     return groups
+
+
+def with_all(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Record]]]:
+    """Yield records by group, then all of them if there are several groups."""
+    groups = by_group(records)
+    yield from groups.items()
+    if len(groups) > 1:
+        yield "all", records
 
 
 def rehearsed(*turns: Rehearsal) -> JsonObject:

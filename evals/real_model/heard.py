@@ -112,7 +112,6 @@ def _shorten(logprobs: JsonObject) -> JsonObject:
 
 
 def as_message(row: JsonObject) -> AIMessage:
-    """Return the message of a row."""
     calls = {key: row[key] for key in ("tool_calls", "invalid_tool_calls")}
     told = {"finish_reason": row["finish"], "logprobs": row.get("logprobs")}
     return AIMessage(row["content"], response_metadata=told, **calls)

@@ -12,13 +12,13 @@ from gecko_graph.state import JsonObject
 
 from ..bfcl import MULTI_TURN, ablation, acting, agreement, package
 from ..bfcl.arms import by_model, by_record, by_truth, spoilt
-from ..bfcl.observed import is_held_out
+from ..bfcl.learned import is_held_out
 from ..bfcl.oracle import KINDS
 from ..bfcl.simulated import APART, LADDERS, Stage
 from ..bfcl.tasks import CATEGORY_HELP, RECORDED, Task, categories_of, read_recorded, read_tasks
 from ..harness.figures import Case, Measured, Record, Table, Tools, mean, rate, rungs_of, share
 from ..harness.options import EvalError, Options
-from ..harness.suite import Expectation, Suite, Summary, by_group
+from ..harness.suite import Expectation, Suite, Summary, by_group, with_all
 
 JUDGED_BY_RULE = (
     "no model judged, but rule checks from the real end state: an attempt is accepted where the simulation ends "
@@ -56,7 +56,6 @@ class MultiTurn(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add categories, the kind of tools, and sabotage."""
         add = parser.add_argument
         add("--category", default=MULTI_TURN[0], metavar="A,B", help=CATEGORY_HELP)
         ladders = "real, contract, model, schema (made up); agent: the agent "
@@ -99,7 +98,6 @@ class MultiTurn(Suite):
             yield Case(name, (task, row, 0), group=task.category, facts=facts, unit=task.id, tools=self._whose)
 
     async def run_case(self, case: Case) -> JsonObject:
-        """Play a task."""
         (task, row, number), own = case.data, self.options.own
         if own.sabotage:
             return await spoilt(task, self.options, first=number)
@@ -121,7 +119,6 @@ class MultiTurn(Suite):
         return await by_truth(stage, self.options)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return the planner's tables and the verdict's agreement with the official score."""
         notes = [] if "judge" in self.options.model_names() else [JUDGED_BY_RULE]
         if self.options.own.tools == "agent":
             return acting.summary(records, notes)
@@ -142,7 +139,7 @@ class MultiTurn(Suite):
             case "model":
                 heads = ["category", "officially valid", "attempts a task", "tool calls a task"]
                 table = Table("Multi-turn accuracy", heads)
-                for name, some in groups(records):
+                for name, some in with_all(records):
                     attempts = mean(some, lambda record: record.values["attempts"])
                     table.add(name, valid(some), attempts, mean(some, lambda record: record.values["tool_calls"]))
                 return Summary([table, *errors], notes=list(unjudged(records)))
@@ -176,7 +173,7 @@ def sabotage_summary(records: Sequence[Record], *, is_whole: bool) -> Summary:
             if judged:
                 expectations.append(Expectation(f"{kind}: {word} of 99 %", sum(judged) >= 0.99 * len(judged)))
         table.add(kind, *rated, len(some))
-    for name, group in groups(records):
+    for name, group in with_all(records):
         counts = (mean(group, lambda record, key=key: record.values[key]) for key in ("tool_calls", "attempts"))  # type: ignore[misc]
         ended.add(name, valid(group), rate(group, _all_accepted), *counts)
     if not is_whole:
@@ -203,7 +200,7 @@ def truth_summary(records: Sequence[Record]) -> Summary:
     """Summarise the ground truth as planner; everything must be valid."""
     heads = ["category", "officially valid", "all turns accepted", "tasks"]
     table = Table("Ground truth as planner", heads, note=_ORACLE)
-    for name, some in groups(records):
+    for name, some in with_all(records):
         table.add(name, valid(some), rate(some, _all_accepted), len(some))
     errata = [line for record in records if record.done for line in record.values["errata"]]
     notes = [f"allowed, because the ground truth does it: {line}" for line in errata]
@@ -225,14 +222,6 @@ def official_errors(records: Sequence[Record]) -> Iterator[Table]:
             errors.add(error, count)
     if errors.rows:
         yield errors
-
-
-def groups(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Record]]]:
-    """Yield records by category, then all if there are several categories."""
-    found = by_group(records)
-    yield from found.items()
-    if len(found) > 1:
-        yield "all", records
 
 
 def valid(records: Iterable[Record]) -> Measured:

@@ -7,7 +7,7 @@ or by made-up values, and judged by a model if there is one. The official evalua
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gecko_graph import Models, Toolkit, create_gecko
@@ -41,7 +41,6 @@ class SingleTurn(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add the categories."""
         parser.add_argument("--category", default=ALL, metavar="A,B", help=f"official names, {ALL} for all ten ({ALL})")
 
     def __init__(self, options: Options) -> None:
@@ -55,7 +54,6 @@ class SingleTurn(Suite):
             yield from (Case(task.id, task, group=category) for task in tasks_of(category))
 
     async def run_case(self, case: Case) -> JsonObject:
-        """Rehearse a task, and score the plan with the official evaluator."""
         task: Task = case.data
         words = Words(right_calls(task), NONE_FITS) if self.options.planner.kind == "ground-truth" else None
         values = await self._rehearse(task, words)
@@ -92,7 +90,7 @@ class SingleTurn(Suite):
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         done = [record for record in records if record.done]
-        figures: list[Table] = [categories(records), *judges(done), *errors(done)]
+        figures: list[Table] = [categories(records), *errors(done)]
         figures += [lost(done)] if any(_is_lost(record) for record in done) else []
         expected = _of_truth(done) if self.options.planner.kind == "ground-truth" else []
         return Summary(figures, expected, list(notes(records)))
@@ -159,19 +157,6 @@ def categories(records: Sequence[Record]) -> Table:
         judged = sum(record.values["judged"] == "model" for record in done)
         table.add(name, rate(some, is_valid), _at_first(some), _as_planned(some), broken, judged)
     return table
-
-
-def judges(done: Sequence[Record]) -> Iterator[Table]:
-    """Yield, if a judge was used, its verdicts and the share of them that is officially valid."""
-    groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    for record in done:
-        groups[record.values["judged"], record.values.get("verdict", "-")].append(record)
-    if {who for who, _ in groups} <= {"nobody"}:
-        return
-    table = Table("What the judge said", ["judged by", "verdict", "answers", "officially valid"])
-    for (who, word), some in sorted(groups.items()):
-        table.add(who, word, len(some), rate(some, is_valid))
-    yield table
 
 
 def errors(done: Sequence[Record]) -> Iterator[Table]:

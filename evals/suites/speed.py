@@ -67,12 +67,10 @@ class Speed(Suite):
         )
 
     def run_case(self, case: Case) -> JsonObject:
-        """Measure."""
         measure: Callable[[], JsonObject] = case.data
         return measure()
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return the tables of the case and of its growth."""
         groups = by_group(record for record in records if record.done)
         figures: list[Table] = []
         expectations: list[Expectation] = []

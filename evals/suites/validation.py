@@ -168,7 +168,6 @@ class Validation(Suite):
 
     @classmethod
     def add_options(cls, parser: argparse.ArgumentParser) -> None:
-        """Add the choice of answers that the model is asked about."""
         parser.add_argument(
             "--ask",
             choices=("errors", "all"),
@@ -195,7 +194,6 @@ class Validation(Suite):
             )
 
     async def run_case(self, case: Case) -> JsonObject:
-        """Validate by rules first, then by the model if it is wanted and they have no complaints."""
         row: Row = case.data
         found = self._rules.against(row)
         values: JsonObject = {"refused": bool(found), "by": "rule" if found else "", "calls": len(row.answer["calls"])}
@@ -225,7 +223,6 @@ class Validation(Suite):
         return values | ({"why": f"{found[0]['path']}: {found[0]['expected']}"} if found else {})
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return table 1 by category and by model, recall by official error, and the regression test."""
         return summary_of(records, asked=self._asks, all_asked=self._asks and self.options.own.ask == "all")
 
 

@@ -59,7 +59,6 @@ class ToolSandbox(Suite):
             yield Case(f"{number}:{row['scenario']}:{row['variant']}", row, group=row["variant"], unit=row["scenario"])
 
     def run_case(self, case: Case) -> JsonObject:
-        """Run the conversation, or score the trajectory in both ways."""
         if "file" in case.data:
             return hold(case.data)
         goal, trajectory, expected = read_goal(case.data), read_trajectory(case.data), case.data["result"]
@@ -84,7 +83,6 @@ class ToolSandbox(Suite):
         return f"public code {values['expected']:.3f}, here {values['public']:.3f}, by the paper {paper}"
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return agreement and mean similarity by variant."""
         table = Table(
             "Scored trajectories, scored again",
             ["agent", "trajectories", "same scores", "same mapping", "mean, public code", "mean, paper", "unscored"],

@@ -50,7 +50,6 @@ class Misled(Suite):
             yield Case(one.id, one, group=one.kind, facts=facts, unit=one.id.removesuffix(":twin"))
 
     def run_case(self, case: Case) -> JsonObject:
-        """Play a trajectory and return how it was detected."""
         one: Trajectory = case.data
         *_, turn = (each["rehearsal"] for each in run_scenario(one.scenario, model=Models().replace(**self._judge)))
         values = rehearsed(turn)
@@ -60,7 +59,6 @@ class Misled(Suite):
         return {**values, **found(turn, one)}
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return what is detected, by kind."""
         table = Table("Misled rehearsals", [
             "kind", "misled", "judge fooled", "of these refused by a rule", "of these marked by a rule",
             "found out by rules, whoever judged", "only a good judge sees it", "legitimate, accepted without a mark",
