@@ -19,8 +19,8 @@ from gecko_graph.values.difference import json_equal, make_patch
 from gecko_graph.values.observation import Observation
 from gecko_graph.values.patch import apply_patch
 
-from .classes import Classes, unshared
-from .differential import LONGEST, Start, Values, answered, public, random_step
+from .classes import Classes
+from .differential import LONGEST, Start, Values, make_call, public, random_step
 from .drawn import placeholders, split_hidden
 from .fidelity import Recorded, recorded_calls
 from .tasks import documents
@@ -70,19 +70,14 @@ def random_calls(kind: str, starts: list[Start], values: Values, *, count: int, 
         state = classes.initial_state
         for _ in range(source.randint(2, LONGEST)):
             try:
-                one, state = _call(classes, kind, state, *random_step(source, kind, values, public(state)))
+                name, args = random_step(source, kind, values, public(state))
+                result, raised, after = make_call(classes, kind, state, (name, args))
             except ValueError:
                 break  # a folder that contains itself cannot be represented in JSON
             made += 1
-            yield one
-
-
-def _call(classes: Classes, kind: str, state: JsonObject, name: str, args: JsonObject) -> tuple[Recorded, JsonObject]:
-    instances = classes.instances(state)
-    result, raised = answered(getattr(instances[kind], name), {**unshared(kind, name), **args})
-    after = classes.read(instances)
-    before, now = (split_hidden(public(each))[0] for each in (state, after))
-    return Recorded(kind, name, args, before, now, result, raised), after
+            shown = (split_hidden(public(each))[0] for each in (state, after))
+            yield Recorded(kind, name, args, *shown, result, raised)
+            state = after
 
 
 def starts_of(tasks: Iterable[Mapping[str, Any]], kind: str) -> list[Start]:

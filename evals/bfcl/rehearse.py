@@ -72,7 +72,6 @@ class Played:
 
     @property
     def accepted(self) -> bool:
-        """Whether the judge accepted it."""
         return self.rehearsal["verdict"]["status"] == "accepted"
 
     @property

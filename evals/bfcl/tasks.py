@@ -188,7 +188,6 @@ def read_tasks(folder: Path, categories: Sequence[str]) -> Iterator[Task]:
 
 
 def categories_of(text: str) -> list[str]:
-    """Return the categories that `--category` names."""
     named = text.split(",")
     return [name for name in MULTI_TURN if name in named or (ALL_MULTI_TURN in named and name != LONG_CONTEXT)]
 

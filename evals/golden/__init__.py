@@ -128,7 +128,6 @@ def without_times(value: Any) -> Any:
 
 
 def digest(value: Any) -> str:
-    """Return a digest of a value's JSON."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=asdict).encode()).hexdigest()[:16]
 
 

@@ -80,7 +80,6 @@ class Result:
 
     @classmethod
     def of_run(cls, suite: Suite, records: Sequence[Record], *, of: int, head: Head, command: str) -> Result:
-        """Summarise a run."""
         made = suite.summarise(records)
         usage = add_all(record.values["usage"] for record in records if record.values.get("usage"))
         return cls(
@@ -220,7 +219,6 @@ def format_rungs(rungs: Mapping[str, int]) -> str:
 
 
 def cost_table(usage: Usage) -> Table:
-    """Return a table of the models' costs, by role."""
     table = Table("Model calls", ["role", "calls", "input tokens", "output tokens", "cost"])
     for role, each in [*usage.items(), ("all", total(usage))]:
         cost = "unknown price" if each["cost"] is None else f"{each['cost']:.4f} $"

@@ -89,7 +89,6 @@ class Ear(BaseCallbackHandler):
 
 
 def as_row(said: AIMessage) -> JsonObject:
-    """Return a message as plain JSON, the inverse of `as_message`."""
     usage: Any = said.usage_metadata or {}
     return {
         "content": said.content,

@@ -215,7 +215,6 @@ def unjudged(records: Sequence[Record]) -> Iterator[str]:
 
 
 def official_errors(records: Sequence[Record]) -> Iterator[Table]:
-    """Yield a table of the errors that the official checker finds."""
     errors = Table("Official errors", ["error", "tasks"])
     for error, count in Counter(record.values["official"] for record in records if record.done).most_common():
         if error:

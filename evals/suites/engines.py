@@ -158,7 +158,6 @@ def mutants(schema: Any, value: Json, name: str) -> Iterator[Pair]:
 
 
 def random_pairs(at: int) -> Iterator[Pair]:
-    """Yield a thousand random pairs."""
     return map(make_pair, range(at, at + CHUNK))
 
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 from langchain_core.language_models import BaseChatModel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from gecko_graph import Contract, GeckoContext, Models, Toolkit, ToolSpec
+from gecko_graph import Contract, Models, Toolkit, ToolSpec
 from gecko_graph.graph import Gecko
 from gecko_graph.models.node import NodeFunction, NodeScope
 from gecko_graph.retrieval.search import ToolSearch
@@ -279,21 +279,6 @@ def nodes_of(arm: str, toolkit: Toolkit, search: ToolSearch, service: Service | 
     return nodes
 
 
-def create(
-    arm: str,
-    toolkit: Toolkit,
-    *,
-    models: Models,
-    default: GeckoContext,
-    checkpointer: BaseCheckpointSaver[Any],
-    service: Service | None = None,
-) -> Gecko:
-    """Return an arm's graph, perhaps with a service that answers its calls."""
-    made: dict[str, Any] = {"models": models, "default": default, "checkpointer": checkpointer}
-    nodes = nodes_of(arm, toolkit, ToolSearch(toolkit, None, default), service)
-    return toolgate.compose(toolkit, replace=nodes, strict=arm == STRICT, **made)
-
-
 def answered(tool: ToolSpec) -> ToolSpec:
     """Return a tool without its documented result schema, which does not match the classes' answers."""
     reads = READS.match(tool.name) or tool.name in methods("MathAPI")
@@ -323,8 +308,14 @@ async def play_arm(
             follower: BaseChatModel = Follower(calls=list(written[turn]), fill=stage.redrawn.fill)
             models |= dict.fromkeys(("reasoner", "reranker", "planner"), follower)
         tools = Toolkit(map(answered, player.toolkit(turn)), lets={})
-        made: Any = {"models": Models().replace(**models), "default": player.context, "checkpointer": saver}
-        return create(arm, tools, **made, service=service)
+        return toolgate.compose(
+            tools,
+            models=Models().replace(**models),
+            default=player.context,
+            checkpointer=saver,
+            replace=nodes_of(arm, tools, ToolSearch(tools, None, player.context), service),
+            strict=arm == STRICT,
+        )
 
     said = [turn.said for turn in stage.task.turns]
     return await play_turns(stage.task.id, said, stage.start, graph, finish=gated_turn, after=stage.advance)

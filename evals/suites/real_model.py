@@ -39,7 +39,6 @@ class Unguided(ChatOpenAI):
     """The model of a server without constrained decoding: the schema is in the prompt."""
 
     def with_structured_output(self, *_: Any, **__: Any) -> Any:
-        """Raise, because there is no structured output."""
         raise NotImplementedError
 
 

@@ -194,7 +194,6 @@ class Retrieval(Suite):
 
     @cached_property
     def catalogues(self) -> Mapping[str, Catalogue]:
-        """The catalogues by name."""
         if not is_installed():
             raise EvalError("the extra `retrieval` is not installed: pip install 'gecko-graph[retrieval]'")
         tasks = find("bfcl_tasks.jsonl.gz", self.options.data)

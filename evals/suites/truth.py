@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from gecko_graph.state import JsonObject
 
@@ -59,7 +58,7 @@ def measure_validator(folder: Path) -> JsonObject:
         if row.is_semantic:
             total += 1
             wrong = {*_WRONG.findall(str(row.answer["official"]["error"]))}
-            names = {re.split(r"[.\[]", each[2:])[0] for each in _asked_of(row)}
+            names = {re.split(r"[.\[]", each[2:])[0] for each in places_asked(row.question, row.tools)}
             found += bool(rules.against(row)) or not wrong.isdisjoint(names)
     return {
         "questions": len(questions),
@@ -69,13 +68,6 @@ def measure_validator(folder: Path) -> JsonObject:
         "wrong values": total,
         "wrong values found": found,
     }
-
-
-def _asked_of(row: Any) -> list[str]:
-    calls = enumerate(row.answer["calls"])
-    pending = [{"id": f"call-{number}", "name": each["name"], "args": each["arguments"]} for number, each in calls]
-    text = "\n".join(each["content"] for each in row.task["question"] if each["role"] == "user")
-    return places_asked({"pending": pending, "task": text, "number": 1, "turn": 0}, row.tools)
 
 
 def tell_validator(values: JsonObject) -> Summary:

@@ -53,7 +53,6 @@ class Turn:
 
     @property
     def name(self) -> str:
-        """Task and turn."""
         return f"{self.row['task']}, turn {self.row['turn']}"
 
     @property
@@ -63,7 +62,6 @@ class Turn:
 
     @property
     def attempt(self) -> Attempt:
-        """The chosen attempt."""
         rehearsal: Rehearsal = self.row["rehearsal"]
         return next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
 

@@ -95,7 +95,6 @@ class Misled(Suite):
 
 
 def expected(one: Trajectory) -> str:
-    """Return the expected outcome of a trajectory, in words."""
     if one.legitimate:
         return "accepted without a mark"
     return f"refused: {one.refused}" if one.refused else f"marked: {one.marked}" if one.marked else JUDGE_ONLY
