@@ -75,8 +75,8 @@ def random_calls(kind: str, starts: list[Start], values: Values, *, count: int, 
             except ValueError:
                 break  # a folder that contains itself cannot be represented in JSON
             made += 1
-            shown = (split_hidden(public(each))[0] for each in (state, after))
-            yield Recorded(kind, name, args, *shown, result, raised)
+            before, now = (split_hidden(public(each))[0] for each in (state, after))
+            yield Recorded(kind, name, args, before, now, result, raised)
             state = after
 
 
