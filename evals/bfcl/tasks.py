@@ -103,11 +103,6 @@ class Task:
             self._toolkits[names] = Toolkit(map(self._spec, names))
         return self._toolkits[names]
 
-    def unchecked(self, turn: int) -> Toolkit:
-        """Return all tools of the classes, with any arguments; the classes refuse what they cannot take."""
-        anything = {"type": "object", "additionalProperties": True}
-        return Toolkit(replace(self._spec(name), parameters=anything) for name in self.real.owners)
-
     def truthful(self, turn: int) -> Toolkit:
         """Return the tools of a turn for the ground truth, which may go beyond the documents (`errata`)."""
         return for_truth(self, turn, self.toolkit(turn), self._spec)

@@ -73,17 +73,6 @@ def test_checks_hold_of_the_real_end_state_and_of_no_other(some_tasks):
 # ground truth and sabotage
 
 
-def test_ground_truth_is_officially_valid(tasks, some_tasks):
-    missed = next(task for task in tasks.values() if task.category == MISSED)
-    for task in [*some_tasks, missed]:
-        told = play(by_truth(Stage(task), Options()))
-        assert told["valid"], (task.id, told["official"])
-        assert all(told["accepted"]), task.id
-        assert set(told["rungs"]) <= {"python"}
-        assert [len(turn) for turn in told["plan"]] == [len(turn.truth) for turn in task.turns]
-        assert told["errata"] == []
-
-
 @pytest.mark.parametrize(
     ("name", "why"), [("multi_turn_base_173", "wants an integer"), ("multi_turn_miss_func_49", "is not offered")]
 )

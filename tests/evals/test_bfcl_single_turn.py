@@ -11,7 +11,6 @@ import pytest
 
 from evals.bfcl.single import (
     CATEGORIES,
-    IRRELEVANT,
     Checker,
     Words,
     right_calls,
@@ -59,14 +58,6 @@ def test_verdicts_are_those_that_were_recorded(official, calls_file):
         assert found.valid == row["official"]["valid"], row
         if row["label"] != "NO_CALL":
             assert found.error_type == (row["official"]["error_type"] or "")
-
-
-@pytest.mark.parametrize("category", CATEGORIES)
-def test_right_answers_are_officially_valid(official, category):
-    for each in islice(tasks_of(category), 25):
-        calls = right_calls(each)
-        assert bool(calls) == (category not in IRRELEVANT)
-        assert official.check(category, each.id, Words(calls, "No.").result).valid
 
 
 def test_some_tasks_take_no_answer(official):
