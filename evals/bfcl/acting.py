@@ -26,7 +26,7 @@ from gecko_graph.values.patch import apply_patch
 from gecko_graph.world.records import ExecutedCall, Execution
 
 from ..harness.figures import Record, Table, rate, rungs_of, share, tools_of
-from ..harness.suite import Expectation, Summary, by_group, rehearsed
+from ..harness.suite import Expectation, Summary, rehearsed, with_all
 from .official import check
 from .rehearse import Played, Player, answers
 from .simulated import Stage
@@ -177,8 +177,8 @@ def summary(records: Sequence[Record], notes: Sequence[str]) -> Summary:
 
 def _by_category(records: Sequence[Record]) -> Table:
     columns = ["category", "carried out officially valid", "all turns accepted", "every state as rehearsed", "in step"]
-    table, groups = Table("The agent, by task", columns, note=NOTE), by_group(records)
-    for name, some in [*groups.items(), *([("all", records)] if len(groups) > 1 else [])]:
+    table = Table("The agent, by task", columns, note=NOTE)
+    for name, some in with_all(records):
         table.add(
             name,
             rate(some, lambda record: bool(record.values["valid"])),

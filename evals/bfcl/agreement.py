@@ -14,7 +14,7 @@ from gecko_graph.state import Json, JsonObject, Step
 from gecko_graph.values.notes import KINDS, notes_of
 
 from ..harness.figures import Record, Table, rate, rungs_of, share, tools_of
-from ..harness.suite import by_group
+from ..harness.suite import with_all
 from .official import Replay, check, same_state
 from .oracle import apart
 from .rehearse import Played, plan_of
@@ -85,8 +85,7 @@ def _by_category(records: Sequence[Record]) -> Table:
         ["category", "officially valid", "verdict agrees", "valid where accepted", "so without a mark"],
         note=_NOTE,
     )
-    groups = by_group(records)
-    for name, some in [*groups.items(), *([("all", records)] if len(groups) > 1 else [])]:
+    for name, some in with_all(records):
         accepted = [record for record in some if record.done and _is_accepted(record)]
         table.add(
             name,

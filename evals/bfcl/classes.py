@@ -68,11 +68,9 @@ class Classes:
         return state
 
     def instances(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """Return new instances in this task state."""
         return {name: self._make(name, state) for name in self.names}
 
     def simulate(self, tool: str) -> Callable[..., Json]:
-        """Return `simulate(state, **args)` of a tool."""
         owner = self.owners[tool]
 
         def run(state: JsonObject, /, **args: Any) -> Json:
@@ -195,12 +193,10 @@ def forget(names: Iterable[str]) -> None:
 
 @cache
 def module_of(name: str) -> ModuleType:
-    """Return the module of a class."""
     return package.load(package.load(package.BACKENDS).CLASS_FILE_PATH_MAPPING[name])
 
 
 def class_of(name: str) -> Any:
-    """Return a class of the benchmark by its name."""
     return getattr(module_of(name), name)
 
 

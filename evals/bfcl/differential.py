@@ -59,7 +59,6 @@ class Values:
 
     @classmethod
     def of(cls, calls: Iterable[Recorded]) -> Values:
-        """Return the values of recorded calls."""
         known: dict[tuple[str, str], list[Json]] = defaultdict(list)
         for one in calls:
             for key, value in one.args.items():
@@ -139,14 +138,21 @@ class Real:
             ValueError: The class's state cannot be represented in JSON because a folder contains itself.
         """
         name, args = step
-        instances = self.classes.instances(self.state)
-        method = getattr(instances[self.start.kind], name)
-        result, raised = answered(method, {**unshared(self.start.kind, name), **args})
-        after = self.classes.read(instances)
+        result, raised, after = make_call(self.classes, self.start.kind, self.state, step)
         one = Recorded(self.start.kind, name, args, public(self.state), public(after), result, raised)
         got = simulated(class_toolkit(self.start.kind), one, self.hidden)
         self.state, self.hidden = after, got.hidden
         return compared(one, got)
+
+
+def make_call(classes: Classes, kind: str, state: JsonObject, step: Step) -> tuple[Json, str | None, JsonObject]:
+    """Return the real class's answer to a call in a state, what it raises, and the state after it.
+
+    Raises ValueError as `Real.step` does.
+    """
+    (name, args), instances = step, classes.instances(state)
+    result, raised = answered(getattr(instances[kind], name), {**unshared(kind, name), **args})
+    return result, raised, classes.read(instances)
 
 
 def answered(method: Callable[..., Any], args: JsonObject) -> tuple[Json, str | None]:

@@ -34,7 +34,6 @@ class Drawn(NamedTuple):
     shape: str | tuple[float, float]
 
     def fits(self, value: Json) -> bool:
-        """Return whether a value has the shape."""
         if isinstance(self.shape, str):
             return re.fullmatch(self.shape, json.dumps(value)) is not None
         return isinstance(value, float) and self.shape[0] <= value <= self.shape[1]

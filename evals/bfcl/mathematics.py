@@ -28,7 +28,6 @@ def _logarithm(value: Any, base: Any, precision: Any) -> Any:
 
 
 def standard_deviation(state: JsonObject, numbers: Sequence[float]) -> JsonObject:
-    """Return the population standard deviation."""
     mean = sum(numbers) / len(numbers)
     return {"result": math.sqrt(sum((each - mean) ** 2 for each in numbers) / len(numbers))}
 
@@ -47,7 +46,6 @@ def power(state: JsonObject, base: float, exponent: float) -> JsonObject:
 
 
 def square_root(state: JsonObject, number: float, precision: int) -> JsonObject:
-    """Return a square root as text with `precision` digits."""
     return {"result": str(_square_root(number, precision))}
 
 
@@ -56,7 +54,6 @@ def _square_root(number: float, precision: int) -> Decimal:
 
 
 def round_number(state: JsonObject, number: float, decimal_places: int = 0) -> JsonObject:
-    """Return a rounded number."""
     return {"result": round(number, decimal_places)}
 
 

@@ -271,8 +271,6 @@ Spoil = Callable[[Calls, Random, Scene], Calls | None]
 
 
 def _at_one(make: Callable[[JsonObject], Calls]) -> Spoil:
-    """Return a change of one call."""
-
     def spoil(calls: Calls, dice: Random, scene: Scene) -> Calls:
         at = dice.randrange(len(calls))
         return [*calls[:at], *make(calls[at]), *calls[at + 1 :]]

@@ -72,12 +72,10 @@ class Played:
 
     @property
     def accepted(self) -> bool:
-        """Whether the judge accepted it."""
         return self.rehearsal["verdict"]["status"] == "accepted"
 
     @property
     def chosen(self) -> Attempt:
-        """The chosen attempt."""
         number = self.rehearsal["chosen"]
         return next(each for each in self.rehearsal["attempts"] if each["number"] == number)
 
@@ -169,7 +167,6 @@ def finished(run: Mapping[str, Any], before: JsonObject) -> Played:
 
 
 def answers(attempt: Attempt) -> list[Json]:
-    """Return the tools' answers in an attempt."""
     return [step["outcome"]["result"] for step in attempt["steps"] if "outcome" in step]
 
 

@@ -101,7 +101,6 @@ class Stage:
         return {"ladder": LADDERS[self.kind]}
 
     def toolkit(self, turn: int) -> Toolkit:
-        """Return the tools of a turn."""
         if self.kind == "real":
             return self.task.toolkit(turn)
         return Toolkit(map(self._spec, (spec.name for spec in self.task.specs(turn))))

@@ -6,7 +6,6 @@ The evaluator runs in a separate process (`single_worker.py`).
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import tempfile
 import weakref
@@ -15,7 +14,6 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 from gecko_graph.models.recorded import RecordedModel
@@ -133,9 +131,6 @@ def _plain(value: Json) -> Json:
     return value
 
 
-OURS = "gecko-graph"
-
-
 def official_result(calls: Iterable[tuple[str, JsonObject]], *, text: str) -> Json:
     """Return a result as of a function-calling model: each call's name with its arguments as JSON, or the text."""
     made = [{name: json.dumps(arguments, ensure_ascii=False)} for name, arguments in calls]
@@ -145,26 +140,6 @@ def official_result(calls: Iterable[tuple[str, JsonObject]], *, text: str) -> Js
 def of_plan(plan: Sequence[Call], *, answer: str) -> Json:
     """Return a rehearsal's plan as a result, with the benchmark's tool names; without calls the answer."""
     return official_result(((call["name"], call["args"]) for call in plan), text=answer)
-
-
-def folder_name(*parts: str) -> str:
-    """Return a model's name that is safe in paths and contains no `_`, which the evaluator reads as `/`."""
-    return re.sub(r"[^A-Za-z0-9.-]+", "-", "-".join(part for part in parts if part)).strip("-")
-
-
-def write_results(folder: Path, model: str, by_category: Mapping[str, Mapping[str, Json]]) -> None:
-    """Write one file per category, with a result per line: `<model>/<live|non_live>/BFCL_v4_<category>_result.json`.
-
-    Args:
-        folder: The folder of all results.
-        model: The name of the model.
-        by_category: Results by category and task.
-    """
-    for category, results in by_category.items():
-        place = folder / model / ("live" if category.startswith("live_") else "non_live")
-        place.mkdir(parents=True, exist_ok=True)
-        rows = (json.dumps({"id": task, "result": one}, ensure_ascii=False) for task, one in results.items())
-        (place / f"BFCL_v4_{category}_result.json").write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
 NONE_FITS = "None of the tools fits."

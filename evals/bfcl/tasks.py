@@ -90,7 +90,6 @@ class Task:
         return self.category == LONG_CONTEXT
 
     def begin(self, turns: int) -> Task:
-        """Return the task with its first turns only."""
         return replace(self, turns=self.turns[:turns])
 
     @cached_property
@@ -103,11 +102,6 @@ class Task:
         if names not in self._toolkits:
             self._toolkits[names] = Toolkit(map(self._spec, names))
         return self._toolkits[names]
-
-    def unchecked(self, turn: int) -> Toolkit:
-        """Return all tools of the classes, with any arguments; the classes refuse what they cannot take."""
-        anything = {"type": "object", "additionalProperties": True}
-        return Toolkit(replace(self._spec(name), parameters=anything) for name in self.real.owners)
 
     def truthful(self, turn: int) -> Toolkit:
         """Return the tools of a turn for the ground truth, which may go beyond the documents (`errata`)."""
@@ -132,7 +126,6 @@ class Task:
         return replace(documents(self.real.owners[name])[name], simulate=self.real.simulate(name), result=None)
 
     def specs(self, turn: int) -> list[ToolSpec]:
-        """Return the documented tools of a turn."""
         arrived = [name for each in self.turns[: turn + 1] for name in each.arriving]
         documented = {name: spec for each in self.classes for name, spec in documents(each).items()}
         return [documented[name] for name in [*self.tools, *arrived]]
@@ -170,7 +163,6 @@ def widened(spec: ToolSpec, given: Sequence[JsonObject]) -> ToolSpec:
 
 @cache
 def documents(name: str) -> dict[str, ToolSpec]:
-    """Return the documented tools of a class, by name."""
     file = package.load(package.BACKENDS).MULTI_TURN_FUNC_DOC_FILE_MAPPING[name]
     lines = package.data_file(f"multi_turn_func_doc/{file}").read_text(encoding="utf-8").splitlines()
     return {tool.name: tool for tool in Toolkit.from_tools([json.loads(line) for line in lines if line.strip()])}
@@ -191,7 +183,6 @@ def read_tasks(folder: Path, categories: Sequence[str]) -> Iterator[Task]:
 
 
 def categories_of(text: str) -> list[str]:
-    """Return the categories that `--category` names."""
     named = text.split(",")
     return [name for name in MULTI_TURN if name in named or (ALL_MULTI_TURN in named and name != LONG_CONTEXT)]
 

@@ -82,7 +82,6 @@ def change(chance: Random, value: Any) -> Json:
 
 
 def type_of(value: Json) -> str:
-    """Return the JSON Schema type of a value."""
     if isinstance(value, bool) or value is None:
         return "null" if value is None else "boolean"
     return {str: "string", dict: "object", list: "array", int: "integer", float: "number"}[type(value)]
@@ -120,7 +119,6 @@ class _Inner:
         return self.chance.choice(NUMBERS)
 
     def names(self) -> list[str]:
-        """Return names of members."""
         return sorted({self.chance.choice(NAMES) for _ in range(2)})
 
 

@@ -70,7 +70,6 @@ class Player(BaseChatModel):
         return AIMessage("", tool_calls=calls) if calls else None
 
     def _repeat(self, last: AIMessage, failed: Collection[str]) -> AIMessage | None:
-        """Return the failed calls of the last message that should not have failed, to be repeated."""
         calls = []
         for call in last.tool_calls:
             place, tries = _read(call["id"])

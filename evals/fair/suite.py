@@ -57,7 +57,6 @@ class Fair(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add the choice of augmentations, and how many verdicts are listed."""
         about = f"{PLAIN}, or an augmentation (all of them)"
         parser.add_argument("--augment", metavar="NAME", action="append", default=[], help=about)
         parser.add_argument("--differences", type=int, default=40, metavar="N", help="wrong or unknown verdicts (40)")
@@ -77,20 +76,12 @@ class Fair(Suite):
                 yield Case(f"pairs:{kind}:{number}", row, group=f"pairs: {kind}")
 
     def run_case(self, case: Case) -> JsonObject:
-        """Run the conversations of all agents, or judge both answers."""
         if "honest" in case.data:
             return judge_pair(case.data)
         kinds = sorted({kind for _, kind, _ in _load(case.data["file"])[1]} & {*KINDS})
         return {"kinds": kinds, "agents": list(_hold_all(case.data["file"], case.data["how"]))}
 
-    def tell(self, record: Record) -> str:
-        """Return the verdicts on the agents or answers."""
-        if "honest" in record.values:
-            return f"honest {record.values['honest']}, lie {record.values['lie']}"
-        return ", ".join(f"{each['kind']} {each['status']}" for each in record.values["agents"])
-
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return the verdicts on good and bad agents by augmentation and kind, and on the pairs."""
         done = [record for record in records if record.done]
         held = [record for record in done if "agents" in record.values]
         pairs = [record for record in done if "honest" in record.values]

@@ -120,7 +120,6 @@ def rows_of(result: Result, *, steady: bool) -> Iterator[tuple[str, str]]:
 
 
 def without_times(value: Any) -> Any:
-    """Return a JSON value without its times."""
     if isinstance(value, list):
         return [*map(without_times, value)]
     if isinstance(value, dict):
@@ -129,7 +128,6 @@ def without_times(value: Any) -> Any:
 
 
 def digest(value: Any) -> str:
-    """Return a digest of a value's JSON."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=asdict).encode()).hexdigest()[:16]
 
 

@@ -141,12 +141,7 @@ def progress(console: Console, title: str, *, total: int) -> Iterator[Callable[[
 
 def at_once(suite: Suite) -> int:
     """Return how many cases run in parallel."""
-    return suite.options.at_once or suite.at_once or (LIVE_AT_ONCE if models_of(suite) else 1)
-
-
-def models_of(suite: Suite) -> dict[str, str]:
-    """Return every live model of a run, by role or by other use."""
-    return {**dict[str, str](suite.options.model_names().items()), **suite.others()}
+    return suite.options.at_once or suite.at_once or (LIVE_AT_ONCE if suite.options.model_names() else 1)
 
 
 def head_of(suite: Suite, *, command: str) -> Head:
@@ -156,7 +151,7 @@ def head_of(suite: Suite, *, command: str) -> Head:
         "suite": suite.name,
         "options": identity(type(suite), options),
         "planner": str(options.planner),
-        "models": models_of(suite),
+        "models": dict(options.model_names()),
         "command": command,
         **provenance(),
     }

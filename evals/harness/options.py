@@ -134,7 +134,6 @@ class Options:
         return GeckoContext(**{"seed": self.seed, **given, **knobs})
 
     def model_names(self) -> dict[Role, str]:
-        """Return the live model of each role that has one."""
         names = {role: self.role_models.get(role) or self.model for role in ROLES}
         if "planner" not in self.role_models:
             names["planner"] = self.planner.model or None

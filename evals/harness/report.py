@@ -80,7 +80,6 @@ class Result:
 
     @classmethod
     def of_run(cls, suite: Suite, records: Sequence[Record], *, of: int, head: Head, command: str) -> Result:
-        """Summarise a run."""
         made = suite.summarise(records)
         usage = add_all(record.values["usage"] for record in records if record.values.get("usage"))
         return cls(
@@ -204,11 +203,10 @@ def one_line(text: str) -> str:
 
 def format_models(names: Mapping[str, str]) -> str:
     """Format the models by role, without the planner's; a single name if it has all roles."""
-    roles = {role: name for role, name in names.items() if role in ROLES and role != "planner"}
-    others = [f"{name} {which}" for name, which in names.items() if name not in ROLES]
+    roles = {role: name for role, name in names.items() if role != "planner"}
     if len(set(roles.values())) == 1 and len(roles) == len(ROLES) - 1:
-        return ", ".join([f"{next(iter(roles.values()))} in all roles", *others])
-    return ", ".join([*(f"{role} {name}" for role, name in roles.items()), *others]) or "none"
+        return f"{next(iter(roles.values()))} in all roles"
+    return ", ".join(f"{role} {name}" for role, name in roles.items()) or "none"
 
 
 def format_rungs(rungs: Mapping[str, int]) -> str:
@@ -221,7 +219,6 @@ def format_rungs(rungs: Mapping[str, int]) -> str:
 
 
 def cost_table(usage: Usage) -> Table:
-    """Return a table of the models' costs, by role."""
     table = Table("Model calls", ["role", "calls", "input tokens", "output tokens", "cost"])
     for role, each in [*usage.items(), ("all", total(usage))]:
         cost = "unknown price" if each["cost"] is None else f"{each['cost']:.4f} $"

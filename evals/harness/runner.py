@@ -142,7 +142,6 @@ class _Session:
             self.records[case.id] = record
 
     async def run(self, case: Case, threads: ThreadPoolExecutor) -> Record:
-        """Run a case and return its record."""
         start = time.perf_counter()
         values: JsonObject = {}
         reason = ""

@@ -1,49 +1,10 @@
 """What a suite is: named cases, a function that runs one, and a summary of the records. The runner does the rest.
 
-```python
-from evals.harness.figures import Case, Measured, Published, Record, Table, mean, rate, share
-from evals.harness.options import EvalError, read_jsonl
-from evals.harness.suite import Expectation, Suite, Summary, by_group, rehearsed
-
-class Greetings(Suite):
-    \"\"\"Greetings and whether they are polite.\"\"\"    # the first line is what --help says
-
-    name = "greetings"
-    tools = "simulated"                     # or "real", "none"; a case may have others: Case(..., tools="real")
-    planner = "ground-truth"                # where the user names none; None: the suite has no planner
-    examples = ("--limit 20", "--planner openai:gpt-5-mini --at-once 16")
-
-    @classmethod
-    def add_options(cls, parser):           # options of its own, read as self.options.own.loudness
-        parser.add_argument("--loudness", type=int, default=1, help="how loud, 1 to 3")
-
-    def cases(self):                        # lazily, in an order that never changes
-        for row in read_jsonl(self.options.dataset("bfcl_tasks.jsonl.gz")):
-            yield Case(row["task_id"], row, group=row["category"], facts={"model": row["model"]})
-
-    async def run_case(self, case):         # or a plain function: then it runs in a thread
-        speakers = self.options.speakers(planner=recorded_planner)
-        gecko = create_gecko(toolkit, model=Models().replace(**speakers), context=self.options.context())
-        run = await gecko.ainvoke({"messages": [("user", case.data["question"])]})
-        return {**rehearsed(run["rehearsal"]), "polite": True}    # plain JSON
-
-    def summarise(self, records):
-        table = Table("Politeness", columns=["category", "polite"])
-        for group, some in by_group(records).items():
-            table.add(group, rate(some, lambda record: record.values["polite"]))
-        whole = rate(records, lambda record: record.values["polite"])
-        return Summary(
-            [table],
-            expectations=[Expectation("at least 99 % are polite", whole.value >= 0.99)],
-        )
-
-SUITE = Greetings
-```
-
-A line in `SUITES` of `evals/__main__.py` makes it a command. What the suite need not care for: choosing cases
-(`--only`, `--limit`, `--seed`), concurrency, progress, the file of cases, the replies of models after a stop, failures
-(an exception in `run_case` makes a record with the status "failed", its reason and no values; `rate` counts it as a
-miss), the report, and what each table must say: n, interval, planner, models, date, commit, rungs.
+A short one is `evals/suites/wild.py`; a line in `SUITES` of `evals/__main__.py` makes it a command. A suite need not
+care for choosing cases (`--only`, `--limit`, `--seed`), concurrency, progress, the file of cases, the replies of models
+after a stop, failures (an exception in `run_case` makes a record with the status "failed", its reason and no values;
+`rate` counts it as a miss), the report, and what each table must say: n, interval, planner, models, date, commit,
+rungs.
 """
 
 from __future__ import annotations
@@ -51,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from argparse import Action, ArgumentParser
 from collections import Counter
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -89,7 +50,7 @@ class Summary:
 
 
 class Suite(ABC):
-    """A measurement, created once per run with its options; the module's docstring shows an example.
+    """A measurement, created once per run with its options.
 
     `__init__` may read small data and build what all cases share; it and `cases` raise EvalError for a user's mistake.
 
@@ -125,7 +86,6 @@ class Suite(ABC):
 
     @classmethod
     def own_options(cls) -> Sequence[Action]:
-        """Return the actions that `add_options` adds."""
         parser = ArgumentParser(add_help=False)
         cls.add_options(parser)
         return list(parser._actions)
@@ -142,10 +102,6 @@ class Suite(ABC):
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return tables and expectations from the records, which are in the order of the cases."""
 
-    def others(self) -> Mapping[str, str]:
-        """Return the live models that the suite's own options name, by their use."""
-        return {}
-
     def tell(self, record: Record) -> str:
         """Return one line on a record for the report's list of cases."""
         pairs = [(key, value) for key, value in record.values.items() if isinstance(value, str | int | float)]
@@ -158,6 +114,14 @@ def by_group(records: Iterable[Record], *, key: str = "") -> Mapping[str, list[R
     for record in records:
         groups.setdefault(str(record.facts[key]) if key else record.group, []).append(record)
     return groups
+
+
+def with_all(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Record]]]:
+    """Yield records by group, then all of them if there are several groups."""
+    groups = by_group(records)
+    yield from groups.items()
+    if len(groups) > 1:
+        yield "all", records
 
 
 def rehearsed(*turns: Rehearsal) -> JsonObject:

@@ -34,7 +34,6 @@ from gecko_graph.values.digest import digest
 from gecko_graph.world.provenance import trace_with
 
 from ..harness.figures import Record, Table
-from .picture import draw
 
 ERRORS = (0.05, 0.1, 0.2, 0.3)
 """How often the fake errs at a threshold of one half."""
@@ -122,11 +121,6 @@ def writes_of(talks: Sequence[Record], is_failed: Mapping[str, bool]) -> dict[st
         "wrong": [write for write, failed in made if write["right"] is False and failed],
         "right": [write for write, _ in made if write["right"]],
     }
-
-
-def picture(writes: Mapping[str, Sequence[JsonObject]]) -> str:
-    """Return the curve as SVG."""
-    return draw(lambda which, *more: _share(writes[which], *more), ERRORS, BANDS)
 
 
 def curve(writes: Mapping[str, Sequence[JsonObject]]) -> Iterator[Table]:

@@ -89,7 +89,6 @@ class Ear(BaseCallbackHandler):
 
 
 def as_row(said: AIMessage) -> JsonObject:
-    """Return a message as plain JSON, the inverse of `as_message`."""
     usage: Any = said.usage_metadata or {}
     return {
         "content": said.content,
@@ -112,7 +111,6 @@ def _shorten(logprobs: JsonObject) -> JsonObject:
 
 
 def as_message(row: JsonObject) -> AIMessage:
-    """Return the message of a row."""
     calls = {key: row[key] for key in ("tool_calls", "invalid_tool_calls")}
     told = {"finish_reason": row["finish"], "logprobs": row.get("logprobs")}
     return AIMessage(row["content"], response_metadata=told, **calls)

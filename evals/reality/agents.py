@@ -78,7 +78,6 @@ class Caller(Planner):
 
 
 def message_of(calls: Sequence[tuple[str, JsonObject]], ids: str = "fresh") -> AIMessage:
-    """Return a message that makes these calls."""
     kinds: dict[str, Callable[[int], str | None]] = {
         "fresh": lambda _: f"call_{os.urandom(4).hex()}",
         "anew": lambda number: f"call_{number}",
@@ -139,7 +138,6 @@ def words_of(draw: Draw, turn: int = 0) -> str:
 
 
 def task_of(draw: Draw, identifier: str | None, turn: int = 0) -> JsonObject:
-    """Return the input of a turn."""
     message = HumanMessage(words_of(draw, turn), id=identifier)
     if turn and draw.extra == "undone":
         return {"messages": [undo_message(message.text).model_copy(update={"id": identifier})]}

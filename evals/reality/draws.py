@@ -115,7 +115,6 @@ class Draw:
 
     @classmethod
     def of(cls, seed: int) -> Draw:
-        """Return the run of a seed."""
         dice, end = random.Random(seed), dealt("end", ENDS, seed)
         setting, plan = dealt("setting", SETTINGS, seed), dealt("plan", list(PLANS), seed)
         kind = next((kind for kind in EXTRAS if kind == setting), "")
@@ -192,5 +191,4 @@ class Draw:
 
 
 def is_middleware(setting: str) -> bool:
-    """Return whether a setting is a mode of `GeckoMiddleware`."""
     return setting.startswith(("preview", "guard"))

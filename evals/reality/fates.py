@@ -105,8 +105,6 @@ class Blobs(UserDict[Any, Any]):
 
 
 def counting_sqlite(fate: Counted) -> type[sqlite3.Connection]:
-    """Return a connection class that counts its commits."""
-
     class Connection(sqlite3.Connection):
         def commit(self) -> None:
             fate.write(super().commit) if self.in_transaction else super().commit()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,13 +12,13 @@ from gecko_graph.state import JsonObject
 
 from ..bfcl import MULTI_TURN, ablation, acting, agreement, package
 from ..bfcl.arms import by_model, by_record, by_truth, spoilt
-from ..bfcl.observed import is_held_out
+from ..bfcl.learned import is_held_out
 from ..bfcl.oracle import KINDS
 from ..bfcl.simulated import APART, LADDERS, Stage
 from ..bfcl.tasks import CATEGORY_HELP, RECORDED, Task, categories_of, read_recorded, read_tasks
 from ..harness.figures import Case, Measured, Record, Table, Tools, mean, rate, rungs_of, share
 from ..harness.options import EvalError, Options
-from ..harness.suite import Expectation, Suite, Summary, by_group
+from ..harness.suite import Expectation, Suite, Summary, by_group, with_all
 
 JUDGED_BY_RULE = (
     "no model judged, but rule checks from the real end state: an attempt is accepted where the simulation ends "
@@ -36,12 +35,10 @@ class MultiTurn(Suite):
     contract, model or schema the planner works on simulated tools, as in the paper: by the contracts of all eight
     classes (`evals/bfcl/contracts`) on one shared state, by a model, or by made-up values. In both cases the resulting
     plan is run on the real classes and scored officially. Each turn is judged alone after the truth of the turns
-    before: whether its plan is right, and which marks the verdict has. Recorded turns are also rehearsed there, others
-    with --alone.
+    before: whether its plan is right, and which marks the verdict has. Recorded turns are also rehearsed there.
 
     The planner is the ground truth (with --sabotage each first attempt is corrupted in one of eight ways, which the
-    judge by rule must detect), a file of recorded trajectories, or a model. Plans are written in the official result
-    format as `result/*_result.json` in the run's folder.
+    judge by rule must detect), a file of recorded trajectories, or a model.
     """
 
     name = "bfcl-multi-turn"
@@ -59,7 +56,6 @@ class MultiTurn(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add categories, the kind of tools, and sabotage."""
         add = parser.add_argument
         add("--category", default=MULTI_TURN[0], metavar="A,B", help=CATEGORY_HELP)
         ladders = "real, contract, model, schema (made up); agent: the agent "
@@ -68,8 +64,6 @@ class MultiTurn(Suite):
         learned = "learned contracts, a file per class written by `evals learn --only chained`, instead of written "
         learned += "ones with --tools contract: plays the held-out tasks, also with the written ones"
         add("--contracts", type=Path, metavar="FOLDER", help=learned)
-        alone = "each turn alone, with the state and conversation after the truth of the turns before"
-        add("--alone", action="store_true", help=f"{alone}; recorded calls on simulated tools always are")
         about = "corrupt the first attempt at each turn; --max-retries right ones follow (1)"
         add("--sabotage", action="store_true", help=about)
         parts = ", ".join(ablation.PARTS)
@@ -84,8 +78,6 @@ class MultiTurn(Suite):
             raise EvalError("--sabotage corrupts the ground truth on the real classes: no --planner, --model, --tools")
         if own.without and not own.sabotage:
             raise EvalError("--without PART needs --sabotage")
-        if own.alone and own.tools not in APART:
-            raise EvalError(f"--alone is for --tools {', '.join(APART)}")
         if own.contracts and (own.tools != "contract" or not own.contracts.is_dir()):
             raise EvalError("--contracts FOLDER: it needs --tools contract; `evals learn --only chained` makes one")
         if own.tools == "model" and "simulator" not in names:
@@ -106,11 +98,10 @@ class MultiTurn(Suite):
             yield Case(name, (task, row, 0), group=task.category, facts=facts, unit=task.id, tools=self._whose)
 
     async def run_case(self, case: Case) -> JsonObject:
-        """Play a task."""
         (task, row, number), own = case.data, self.options.own
         if own.sabotage:
             return await spoilt(task, self.options, first=number)
-        is_alone = own.alone or (row is not None and own.tools in APART)
+        is_alone = row is not None and own.tools in APART
         told = await self._play(Stage(task, own.tools, alone=is_alone, learned=own.contracts), row)
         if own.contracts:
             told["written"] = (await self._play(Stage(task, own.tools, alone=is_alone), row))["accepted"]
@@ -128,12 +119,9 @@ class MultiTurn(Suite):
         return await by_truth(stage, self.options)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return the planner's tables and the verdict's agreement with the official score; write the plans."""
         notes = [] if "judge" in self.options.model_names() else [JUDGED_BY_RULE]
         if self.options.own.tools == "agent":
             return acting.summary(records, notes)
-        if self.options.planner.kind != "recorded":
-            write_results(records, self.options.out / "result")
         if self.options.own.sabotage:
             return sabotage_summary(records, is_whole=not self.options.own.without and self.options.max_retries != 0)
         made = self._summary(records, notes)
@@ -151,7 +139,7 @@ class MultiTurn(Suite):
             case "model":
                 heads = ["category", "officially valid", "attempts a task", "tool calls a task"]
                 table = Table("Multi-turn accuracy", heads)
-                for name, some in groups(records):
+                for name, some in with_all(records):
                     attempts = mean(some, lambda record: record.values["attempts"])
                     table.add(name, valid(some), attempts, mean(some, lambda record: record.values["tool_calls"]))
                 return Summary([table, *errors], notes=list(unjudged(records)))
@@ -160,13 +148,6 @@ class MultiTurn(Suite):
     @property
     def _whose(self) -> Tools:
         return "real" if self.options.own.tools == "real" else "simulated"
-
-    def tell(self, record: Record) -> str:
-        """Return the official verdict, and the judge's verdict on each turn."""
-        values = record.values
-        turns = "".join("+" if each else "-" for each in values["accepted"])
-        word = "valid" if values["valid"] else values["official"]
-        return f"{word}, turns {turns}, {values['tool_calls']} calls"
 
 
 def sabotage_summary(records: Sequence[Record], *, is_whole: bool) -> Summary:
@@ -192,7 +173,7 @@ def sabotage_summary(records: Sequence[Record], *, is_whole: bool) -> Summary:
             if judged:
                 expectations.append(Expectation(f"{kind}: {word} of 99 %", sum(judged) >= 0.99 * len(judged)))
         table.add(kind, *rated, len(some))
-    for name, group in groups(records):
+    for name, group in with_all(records):
         counts = (mean(group, lambda record, key=key: record.values[key]) for key in ("tool_calls", "attempts"))  # type: ignore[misc]
         ended.add(name, valid(group), rate(group, _all_accepted), *counts)
     if not is_whole:
@@ -219,7 +200,7 @@ def truth_summary(records: Sequence[Record]) -> Summary:
     """Summarise the ground truth as planner; everything must be valid."""
     heads = ["category", "officially valid", "all turns accepted", "tasks"]
     table = Table("Ground truth as planner", heads, note=_ORACLE)
-    for name, some in groups(records):
+    for name, some in with_all(records):
         table.add(name, valid(some), rate(some, _all_accepted), len(some))
     errata = [line for record in records if record.done for line in record.values["errata"]]
     notes = [f"allowed, because the ground truth does it: {line}" for line in errata]
@@ -234,7 +215,6 @@ def unjudged(records: Sequence[Record]) -> Iterator[str]:
 
 
 def official_errors(records: Sequence[Record]) -> Iterator[Table]:
-    """Yield a table of the errors that the official checker finds."""
     errors = Table("Official errors", ["error", "tasks"])
     for error, count in Counter(record.values["official"] for record in records if record.done).most_common():
         if error:
@@ -243,26 +223,9 @@ def official_errors(records: Sequence[Record]) -> Iterator[Table]:
         yield errors
 
 
-def groups(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Record]]]:
-    """Yield records by category, then all if there are several categories."""
-    found = by_group(records)
-    yield from found.items()
-    if len(found) > 1:
-        yield "all", records
-
-
 def valid(records: Iterable[Record]) -> Measured:
     """Return the share of tasks that are officially valid."""
     return rate(records, lambda record: bool(record.values["valid"]))
-
-
-def write_results(records: Iterable[Record], folder: Path) -> None:
-    """Write the plans in the format of the official evaluator: a file per category, a line per task."""
-    for name, some in by_group(record for record in records if record.done).items():
-        folder.mkdir(parents=True, exist_ok=True)
-        plans = [{"id": record.id.partition(":")[0], "result": record.values["plan"]} for record in some]
-        lines = [json.dumps(each, ensure_ascii=False) for each in plans]
-        (folder / f"BFCL_v4_{name}_result.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _all_accepted(record: Record) -> bool:

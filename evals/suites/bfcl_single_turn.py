@@ -1,34 +1,20 @@
 """BFCL's single-turn tasks, planned in a rehearsal and judged by the official evaluator.
 
 A task's tools have no contracts and no state: calls are checked by the argument rules, answered by a simulating model
-or by made-up values, and judged by a model if there is one. The plan of the best attempt is written in the official
-result format, and the official evaluator judges each plan at once.
+or by made-up values, and judged by a model if there is one. The official evaluator judges the best attempt's plan.
 """
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gecko_graph import Models, Toolkit, create_gecko
 from gecko_graph.nodes.rounds import plan_of
-from gecko_graph.state import Json, JsonObject, Rehearsal
+from gecko_graph.state import JsonObject, Rehearsal
 
-from ..bfcl.single import (
-    ALL,
-    NONE_FITS,
-    OURS,
-    Checker,
-    Task,
-    Words,
-    chosen,
-    folder_name,
-    of_plan,
-    right_calls,
-    tasks_of,
-    write_results,
-)
+from ..bfcl.single import ALL, NONE_FITS, Checker, Task, Words, chosen, of_plan, right_calls, tasks_of
 from ..harness.figures import Case, Cell, Measured, Record, Table, rate, share
 from ..harness.options import Options
 from ..harness.suite import Expectation, Suite, Summary, by_group, rehearsed
@@ -43,8 +29,8 @@ class SingleTurn(Suite):
     The official package judges: pip install --no-deps bfcl-eval==2026.3.23 mpmath. Its single-turn evaluator runs in a
     separate process, with stubs for the vendors' SDKs, which it imports but does not use.
 
-    Result files in the official format are written to the run's folder, under official/. A task has no checklist:
-    without a model for checklist and judge no attempt is judged, and the first attempt's plan is the answer.
+    A task has no checklist: without a model for checklist and judge no attempt is judged, and the first attempt's plan
+    is the answer.
     """
 
     name = "bfcl"
@@ -55,7 +41,6 @@ class SingleTurn(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add the categories."""
         parser.add_argument("--category", default=ALL, metavar="A,B", help=f"official names, {ALL} for all ten ({ALL})")
 
     def __init__(self, options: Options) -> None:
@@ -69,7 +54,6 @@ class SingleTurn(Suite):
             yield from (Case(task.id, task, group=category) for task in tasks_of(category))
 
     async def run_case(self, case: Case) -> JsonObject:
-        """Rehearse a task, and score the plan with the official evaluator."""
         task: Task = case.data
         words = Words(right_calls(task), NONE_FITS) if self.options.planner.kind == "ground-truth" else None
         values = await self._rehearse(task, words)
@@ -104,14 +88,12 @@ class SingleTurn(Suite):
             "refused": refused(rehearsal)[:SHOWN_COMPLAINTS],
         }
 
-    def tell(self, record: Record) -> str:
-        """Return a record in one line."""
-        verdict = "valid" if record.values["valid"] else record.values["error_type"]
-        return f"{verdict}; {record.values.get('verdict', 'not rehearsed')} by {record.values['judged']}"
-
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return official scores and the effect of the rehearsal; write the results in the official format."""
-        return summary_of(records, self.options)
+        done = [record for record in records if record.done]
+        figures: list[Table] = [categories(records), *errors(done)]
+        figures += [lost(done)] if any(_is_lost(record) for record in done) else []
+        expected = _of_truth(done) if self.options.planner.kind == "ground-truth" else []
+        return Summary(figures, expected, list(notes(records)))
 
 
 def judged_by(rehearsal: Rehearsal) -> str:
@@ -137,16 +119,6 @@ UNANSWERABLE: Mapping[str, str] = {
     "live_multiple_964-207-0": "wants an argument that its tool does not have, and requires another",
 }
 """Tasks for which the official evaluator accepts no answer at all, and why."""
-
-
-def summary_of(records: Sequence[Record], options: Options) -> Summary:
-    """Return tables and expectations."""
-    done = [record for record in records if record.done]
-    write_files(done, options)
-    figures: list[Table] = [categories(records), *judges(done), *errors(done)]
-    figures += [lost(done)] if any(_is_lost(record) for record in done) else []
-    expected = _of_truth(done) if options.planner.kind == "ground-truth" else []
-    return Summary(figures, expected, list(notes(records, options)))
 
 
 def is_valid(record: Record) -> bool:
@@ -187,19 +159,6 @@ def categories(records: Sequence[Record]) -> Table:
     return table
 
 
-def judges(done: Sequence[Record]) -> Iterator[Table]:
-    """Yield, if a judge was used, its verdicts and the share of them that is officially valid."""
-    groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    for record in done:
-        groups[record.values["judged"], record.values.get("verdict", "-")].append(record)
-    if {who for who, _ in groups} <= {"nobody"}:
-        return
-    table = Table("What the judge said", ["judged by", "verdict", "answers", "officially valid"])
-    for (who, word), some in sorted(groups.items()):
-        table.add(who, word, len(some), rate(some, is_valid))
-    yield table
-
-
 def errors(done: Sequence[Record]) -> Iterator[Table]:
     """Yield the official evaluator's errors."""
     counts = Counter(record.values["error_type"] for record in done if not is_valid(record))
@@ -230,18 +189,9 @@ def lost(done: Sequence[Record]) -> Table:
     return table
 
 
-def write_files(done: Sequence[Record], options: Options) -> None:
-    """Write all results in the official format."""
-    results: dict[str, dict[str, Json]] = defaultdict(dict)
-    for record in done:
-        results[record.group][record.id] = record.values["result"]
-    write_results(options.out / "official" / "result", folder_name(OURS, str(options.planner)), results)
-
-
-def notes(records: Sequence[Record], options: Options) -> Iterator[str]:
+def notes(records: Sequence[Record]) -> Iterator[str]:
     """Yield notes on what the tables do not show."""
     done = [record for record in records if record.done]
-    yield f"result files in the official format: {options.out / 'official'}"
     if _count(done, lambda record: record.values["judged"] == "nobody"):
         yield (
             "where no judge was used, no model was given for checklist and judge: the verdict is failed, there is no "
@@ -253,7 +203,7 @@ def notes(records: Sequence[Record], options: Options) -> Iterator[str]:
         if record.id in UNANSWERABLE and not record.values.get("planned"):
             yield f"{record.id}: the official evaluator takes no answer, for it {UNANSWERABLE[record.id]}"
     if missing := len(records) - len(done):
-        yield f"{missing} cases that are not done count as misses, and stand in no result file"
+        yield f"{missing} cases that are not done count as misses"
 
 
 def _of_truth(done: Sequence[Record]) -> list[Expectation]:

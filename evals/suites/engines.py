@@ -57,7 +57,6 @@ class Engines(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add the number of random pairs."""
         parser.add_argument("--pairs", type=int, default=50_000, metavar="N", help="random pairs (50,000)")
 
     def cases(self) -> Iterator[Case]:
@@ -72,12 +71,10 @@ class Engines(Suite):
             yield Case(f"random {at}", partial(random_pairs, at), group="random pairs")
 
     def run_case(self, case: Case) -> JsonObject:
-        """Compare the pairs of a case."""
         pairs: Pairs = case.data
         return compare(pairs())
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return verdicts by kind, and the time per value."""
         table = Table("Verdicts", ["", "pairs", *KINDS.values()])
         times = Table("Processor time, µs a value", ["", "whole check", "quick test"], "Where there is a quick test.")
         done = [record for record in records if record.done]
@@ -161,7 +158,6 @@ def mutants(schema: Any, value: Json, name: str) -> Iterator[Pair]:
 
 
 def random_pairs(at: int) -> Iterator[Pair]:
-    """Yield a thousand random pairs."""
     return map(make_pair, range(at, at + CHUNK))
 
 

@@ -48,7 +48,6 @@ class Fidelity(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add other calls, the classes, and how many differences are listed."""
         add = parser.add_argument
         add("--calls", type=Path, metavar="FILE", help="other recorded calls of the same form, as JSON lines (.gz)")
         add("--random", type=int, default=0, metavar="N", help="about N random calls instead of recorded ones")
@@ -87,7 +86,6 @@ class Fidelity(Suite):
                 yield Case(id_, Random(id_).choice(some), group=RANDOM)
 
     def run_case(self, case: Case) -> JsonObject:
-        """Make the calls of a case and compare them."""
         if case.group == RANDOM:
             made, ended = compare_random(case.data, seed=case.id, values=self._values)
             return {"calls": made, "leaks": 0, "ended": ended, "rungs": dict(Counter(call["rung"] for call in made))}
@@ -99,12 +97,7 @@ class Fidelity(Suite):
                 made.append(compared(one, got))
         return {"calls": made, "leaks": leaks, "rungs": dict(Counter(call["rung"] for call in made))}
 
-    def tell(self, record: Record) -> str:
-        """Return how many of its calls are the same."""
-        return f"{sum(call['same'] for call in record.values['calls'])} of {len(record.values['calls'])} calls the same"
-
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return agreement by class, by rung and by method, and the differing calls."""
         groups = by_group([record for record in records if record.done])
         parts = {name: [call for record in some for call in record.values["calls"]] for name, some in groups.items()}
         every = [call for calls in parts.values() for call in calls]

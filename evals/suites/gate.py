@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, cast
@@ -13,7 +13,7 @@ from typing import Any, cast
 from langchain_core.language_models import BaseChatModel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from gecko_graph import Contract, GeckoContext, Models, Toolkit, ToolSpec
+from gecko_graph import Contract, Models, Toolkit, ToolSpec
 from gecko_graph.graph import Gecko
 from gecko_graph.models.node import NodeFunction, NodeScope
 from gecko_graph.retrieval.search import ToolSearch
@@ -80,7 +80,6 @@ class Gate(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add categories and arms."""
         add = parser.add_argument
         add("--category", default=MULTI_TURN[0], metavar="A,B", help=CATEGORY_HELP)
         add(
@@ -114,7 +113,6 @@ class Gate(Suite):
             yield task.begin(len(row["turns"])), row, f"{task.id}:{row['model']}"
 
     async def run_case(self, case: Case) -> JsonObject:
-        """Play a task with an arm."""
         task, row, arm = case.data
         service = Service(f"{self.options.seed} {task.id}") if self.options.own.service == LYING else None
         stage = Stage(task, "contract")
@@ -152,28 +150,23 @@ class Gate(Suite):
             "stops": [each.rehearsal["verdict"]["feedback"][:200] for each in real if not each.accepted],
         }
 
-    def passed(self, record: Record) -> bool:
-        """Return whether the plan is officially valid."""
-        return bool(record.values["valid"])
-
-    def tell(self, record: Record) -> str:
-        """Return the official verdict, and why turns were not answered."""
-        word = "valid" if record.values["valid"] else record.values["official"]
-        return "; ".join([f"{word}, {record.values['steps']} calls tried", *record.values["stops"][:3]])
-
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return the arms compared with each other, and table 3."""
         by_arm = by_group(records, key="arm")
         arms = {arm: by_arm[arm] for arm in self._arms if arm in by_arm}
         live = self.options.planner.kind == "model"
-        figures = [beside(arms, live=live), table_3(arms)]
+        figures = [beside(arms), table_3(arms)]
         if self.options.own.service == LYING:
             figures.append(what_is_stopped(arms))
         expected = []
         if self.options.planner.kind == "ground-truth" and "toolgate" in arms and self.options.own.service != LYING:
-            whole = rate(arms["toolgate"], self.passed)
+            whole = rate(arms["toolgate"], is_valid)
             expected = [Expectation("forward execution refuses no call of the truth: 97 % valid", whole.value >= 0.97)]
         return Summary(figures, expected, [] if live else [NOT_LIVE])
+
+
+def is_valid(record: Record) -> bool:
+    """Return whether the plan is officially valid."""
+    return bool(record.values["valid"])
 
 
 NOT_LIVE = (
@@ -194,26 +187,17 @@ def single_calls(messages: Sequence[JsonObject]) -> list[JsonObject]:
     return [call for each in messages for call in each.get("calls", [each])]
 
 
-def beside(arms: Mapping[str, Sequence[Record]], *, live: bool) -> Table:
+def beside(arms: Mapping[str, Sequence[Record]]) -> Table:
     """Return the success and cost of each arm's tasks (tables 1 and 2, figure 2)."""
     columns = ["", "officially valid", "turns answered", "calls tried a task", "of them refused or failed", "seconds"]
-    table = Table("Forward execution, by arm", [*columns, "tokens", "dollars"] if live else columns)
-    table.note = "Paper, figure 2 (ToolBench, GPT-5.2): steps a task 6.78 to 4.21." if live else ""
+    table = Table("Forward execution, by arm", columns)
     for arm, records in arms.items():
         turns = [turn for record in records if record.done for turn in record.values["answered"]]
-        cells: list[Any] = [arm, rate(records, lambda record: bool(record.values["valid"]))]
+        cells: list[Any] = [arm, rate(records, is_valid)]
         cells.append(f"{sum(turns)} of {len(turns)}")
         cells += [mean(records, lambda record, key=key: record.values[key]) for key in ("steps", "failed")]  # type: ignore[misc]
-        cells.append(mean(records, lambda record: record.seconds, form="seconds"))
-        more = [mean(records, spent("tokens")), mean(records, spent("cost"), form="dollars")] if live else []
-        table.add(*cells, *more)
+        table.add(*cells, mean(records, lambda record: record.seconds, form="seconds"))
     return table
-
-
-def spent(key: str) -> Callable[[Record], float]:
-    """Return a function of a record's model cost: `tokens`, or `cost` in dollars; an unknown price counts as 0."""
-    keys = ("input_tokens", "output_tokens") if key == "tokens" else (key,)
-    return lambda record: float(sum(role[one] or 0 for role in record.values["usage"].values() for one in keys))
 
 
 def table_3(arms: Mapping[str, Sequence[Record]]) -> Table:
@@ -295,21 +279,6 @@ def nodes_of(arm: str, toolkit: Toolkit, search: ToolSearch, service: Service | 
     return nodes
 
 
-def create(
-    arm: str,
-    toolkit: Toolkit,
-    *,
-    models: Models,
-    default: GeckoContext,
-    checkpointer: BaseCheckpointSaver[Any],
-    service: Service | None = None,
-) -> Gecko:
-    """Return an arm's graph, perhaps with a service that answers its calls."""
-    made: dict[str, Any] = {"models": models, "default": default, "checkpointer": checkpointer}
-    nodes = nodes_of(arm, toolkit, ToolSearch(toolkit, None, default), service)
-    return toolgate.compose(toolkit, replace=nodes, strict=arm == STRICT, **made)
-
-
 def answered(tool: ToolSpec) -> ToolSpec:
     """Return a tool without its documented result schema, which does not match the classes' answers."""
     reads = READS.match(tool.name) or tool.name in methods("MathAPI")
@@ -339,8 +308,14 @@ async def play_arm(
             follower: BaseChatModel = Follower(calls=list(written[turn]), fill=stage.redrawn.fill)
             models |= dict.fromkeys(("reasoner", "reranker", "planner"), follower)
         tools = Toolkit(map(answered, player.toolkit(turn)), lets={})
-        made: Any = {"models": Models().replace(**models), "default": player.context, "checkpointer": saver}
-        return create(arm, tools, **made, service=service)
+        return toolgate.compose(
+            tools,
+            models=Models().replace(**models),
+            default=player.context,
+            checkpointer=saver,
+            replace=nodes_of(arm, tools, ToolSearch(tools, None, player.context), service),
+            strict=arm == STRICT,
+        )
 
     said = [turn.said for turn in stage.task.turns]
     return await play_turns(stage.task.id, said, stage.start, graph, finish=gated_turn, after=stage.advance)

@@ -13,12 +13,22 @@ from gecko_graph.learning.learn import learn_contracts
 from gecko_graph.state import JsonObject
 from gecko_graph.values.observation import Observation, kind_of
 
-from ..bfcl.chained import play_calls
 from ..bfcl.contracted import CLASSES
 from ..bfcl.differential import Values
 from ..bfcl.fidelity import Recorded
-from ..bfcl.learned import OUTSIDE, add_tallies, foreseen, tally
-from ..bfcl.observed import is_held_out, journal, observe, plain_toolkit, random_calls, starts_of
+from ..bfcl.learned import (
+    OUTSIDE,
+    add_tallies,
+    foreseen,
+    is_held_out,
+    journal,
+    observe,
+    plain_toolkit,
+    play_calls,
+    random_calls,
+    starts_of,
+    tally,
+)
 from ..harness.figures import Case, Record, Table, share
 from ..harness.options import EvalError, Options, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary
@@ -54,7 +64,6 @@ class Learn(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add the number of probes, and the classes."""
         add = parser.add_argument
         add("--probes", type=int, default=4000, metavar="N", help="random calls per class to learn from (4000)")
         add("--threads", type=int, default=120, metavar="N", help="threads of a service to learn from (120)")
@@ -93,7 +102,6 @@ class Learn(Suite):
         return list(random_calls(kind, starts_of(tasks, kind), Values.of(calls), count=count, seed=seed))
 
     def run_case(self, case: Case) -> JsonObject:
-        """Learn from a case's calls and judge the predictions."""
         if case.group in (CLINIC, TRAFFIC):
             return clinic.measure(case.data) if case.group == CLINIC else traffic.measure(case.data)
         if case.group == S3:
@@ -122,22 +130,7 @@ class Learn(Suite):
         played = {f"{number}:{task['id']}": [*journal([task], [kind])] for number, task in enumerate(rows)}
         return {name: play_calls(toolkit, [one for _, one in calls]) for name, calls in played.items() if calls}
 
-    def tell(self, record: Record) -> str:
-        """Return the result of a case in one line."""
-        values = record.values
-        if "rolled" in values:
-            one = add_tallies([{key: each[key] for key in COUNTS} for each in values["rolled"].values()])
-            return f"{one['known']} of {one['calls']} known, {one['right']} right; {one['gaps']} with gaps"
-        if "tasks" in values:
-            one = values["tasks"]
-            return f"{one['answered']} of {one['calls']} answered, {one['right']} right"
-        if "outcomes" in values:
-            one = values["outcomes"]
-            return f"{one['answered']} of {one['calls']} answered, {one['lawful_refused']} lawful ones refused"
-        return str(values)
-
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return the tables of the measurements, and the expectations."""
         done = [record for record in records if record.done]
         tables: list[Table] = []
         expected: list[Expectation] = []

@@ -74,7 +74,6 @@ def run(argv: list[str]) -> int:
     add("--seed", type=int, default=1, metavar="N", help="which calls are drawn (1)")
     add("--record", action="store_true", help="record the calls to the services again")
     add("--environments", type=Path, default=PLACE, help="folder of the services' environments")
-    add("--wrong", action="store_true", help="print each kind of difference")
     options = parser.parse_args(argv)
     return _cover(options) if options.documents else _stand_beside(options)
 
@@ -89,7 +88,7 @@ def _stand_beside(options: argparse.Namespace) -> int:
             print(f"{name}: {error}")
             return 2
         found[name] = _repeat(name, rows, document)
-        _print_service(name, found[name], options.wrong)
+        _print_service(name, found[name])
     known = [row for name in found if name in KNOWN for row in found[name]]
     unseen = {name: rows for name, rows in found.items() if name not in (*KNOWN, *VARIANTS)}
     for name, rows in unseen.items():
@@ -140,25 +139,10 @@ def _fits(part: str, step: str) -> bool:
     return part.startswith("{") or part == step
 
 
-def _print_service(name: str, rows: list[JsonObject], wrong: bool) -> None:
+def _print_service(name: str, rows: list[JsonObject]) -> None:
     print(f"{name}: same class {_share(rows, 'class')}, same status {_share(rows, 'exact')}; {_tell_refused(rows)}")
     for text, (kind, key, _) in FIGURES.items():
         print(f"  {text}: {_tell(_of(rows, kind), key)}")
-    differ = dict[str, list[str]]()
-    for row in rows if wrong else ():
-        told = {"class": [row["status"], row["answer"], row["other"], row["said"]], "given": row.get("wrong")}
-        told |= {"members": row.get("lists"), "count": [row["answer"], row["said"]]}
-        for key in told:
-            if row.get(key) is False:
-                asked = _short(row.get("query") or row.get("body") or row.get("sent"))
-                where = f"{key}: {row['kind']}: {row['method']} {row['res']}"
-                differ.setdefault(where, []).append(f"{row['path']} {asked} {_short(told[key])}")
-    for where, lines in differ.items():
-        print(f"    {len(lines)} {where}, as {lines[0]}")
-
-
-def _short(value: object) -> str:
-    return json.dumps(value, default=str)[:300]
 
 
 def _print_table(rows: list[JsonObject]) -> int:

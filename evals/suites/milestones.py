@@ -50,7 +50,6 @@ class Milestones(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add the number of changes, and of listed verdicts."""
         parser.add_argument("--each", type=int, default=1, metavar="N", help="changes of each kind to a BFCL task (1)")
         parser.add_argument("--differences", type=int, default=10, metavar="N", help="wrong verdicts to list (10)")
 
@@ -70,7 +69,6 @@ class Milestones(Suite):
             yield Case(id_, {"task": task, "truth": rows[id_]}, group=f"multi_turn_{task['category']}")
 
     def run_case(self, case: Case) -> JsonObject:
-        """Derive the milestones, and score the other conversations."""
         own, *others = self._routes(case)
         return {"own": own, "routes": others}
 
@@ -96,13 +94,7 @@ class Milestones(Suite):
                 "does": does,
             }
 
-    def tell(self, record: Record) -> str:
-        """Return how many verdicts are right."""
-        routes = record.values["routes"]
-        return f"{sum(each['success'] == each['accepted'] for each in routes)} of {len(routes)} verdicts right"
-
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return what was accepted and caught, in total and by kind of change."""
         done = [record for record in records if record.done]
         routes = [each for record in done for each in record.values["routes"]]
         own = all(record.values["own"]["accepted"] for record in done)

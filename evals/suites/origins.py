@@ -58,7 +58,6 @@ class Origins(Suite):
         yield from (Case(name, read) for name, read in plans.items())
 
     def run_case(self, case: Case) -> JsonObject:
-        """Trace each plan, and count its values by kind of origin."""
         counts: Counter[str] = Counter()
         for plan in case.data():
             sources = Sources(conversation=plan.messages, state=plan.state, reading=plan.reading)
@@ -111,7 +110,6 @@ class Origins(Suite):
                     steps.append(step)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return the share of each kind."""
         table = Table("Values of ground truths by the kind of their origin", ["ground truths", "values", *KINDS])
         chosen = []
         for record in (record for record in records if record.done):

@@ -26,11 +26,11 @@ from ..policy.gate import (
     read_violations,
     truth_of,
 )
-from ..policy.risk import RiskGate, curve, picture, writes_of
+from ..policy.risk import RiskGate, curve, writes_of
 
 CONVERSATIONS, DATABASE, TOOLS = "tau_airline_gpt4o.jsonl.gz", "tau_airline_db.json.gz", "tau_tools.json"
 RECORDED, TRUTH, BY_HAND = "conversations", "ground truth", "by hand"
-WANTED, PICTURE = 0.95, "gate.svg"
+WANTED = 0.95
 
 BREACHES: Mapping[tuple[int, str], str] = {
     (10, "cancellable"): "economy, uninsured, booked two weeks ago",
@@ -66,12 +66,7 @@ class Policy(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add the curve."""
-        parser.add_argument(
-            "--risk",
-            action="store_true",
-            help=f"the curve of a risk model that mostly knows the truth, also drawn as {PICTURE}",
-        )
+        parser.add_argument("--risk", action="store_true", help="the curve of a risk model that mostly knows the truth")
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
@@ -96,25 +91,13 @@ class Policy(Suite):
             yield Case(f"{BY_HAND}:{one.id}", one, group=BY_HAND, facts=facts, tools="simulated")
 
     def run_case(self, case: Case) -> JsonObject:
-        """Judge the writes of a case."""
         if isinstance(case.data, Violation):
             return judge_violation(case.data, self._gate)
         if case.group == TRUTH:
             return judge_ground_truth(case.data, self._gate, self._world)
         return judge_conversation(case.data, self._gate, self._world, self._risk)
 
-    def tell(self, record: Record) -> str:
-        """Return which clauses stopped which writes."""
-        values = record.values
-        if record.group == BY_HAND:
-            return f"refused by {', '.join(values['broken'] or ['nothing'])}"
-        stopped = [
-            f"{write['tool']} by {', '.join(write['clauses'])}" for write in values["writes"] if write["clauses"]
-        ]
-        return f"{len(values['writes'])} writes" + (f"; stopped: {'; '.join(stopped)}" if stopped else "")
-
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return what was stopped, what a gate cannot see, and the clauses."""
         done = [record for record in records if record.done]
         talks, truths, made = ([one for one in done if one.group == group] for group in (RECORDED, TRUTH, BY_HAND))
         tables = [
@@ -124,9 +107,7 @@ class Policy(Suite):
             for table in of(some)
         ]
         if self.options.own.risk:
-            writes = writes_of(talks, {one.id: not is_solved(one) for one in talks})
-            tables += curve(writes)
-            (self.options.out / PICTURE).write_text(picture(writes), encoding="utf-8")
+            tables += curve(writes_of(talks, {one.id: not is_solved(one) for one in talks}))
         return Summary(tables, list(expected(talks, truths, made)), list(_notes(talks, truths, made)))
 
 

@@ -39,7 +39,6 @@ class Unguided(ChatOpenAI):
     """The model of a server without constrained decoding: the schema is in the prompt."""
 
     def with_structured_output(self, *_: Any, **__: Any) -> Any:
-        """Raise, because there is no structured output."""
         raise NotImplementedError
 
 
@@ -63,7 +62,6 @@ class RealModel(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add the number of repeats, and the place of the model."""
         parser.add_argument("--repeats", type=int, default=1, metavar="N", help="runs of each case, by seed (1)")
         parser.add_argument("--tokens", type=int, default=128, metavar="N", help="most tokens of a reply (128)")
         about = "environment with both packages, created if missing and kept (default: a temporary one)"
@@ -88,7 +86,6 @@ class RealModel(Suite):
         yield from (Case(f"schema: {name}", (name, 0), group="schema") for name in (*KEYWORDS, *CLASSES))
 
     def run_case(self, case: Case) -> JsonObject:
-        """Run a flow's case, or try a keyword."""
         with self._lock:
             url = self.url
         name, seed = case.data
@@ -114,7 +111,6 @@ class RealModel(Suite):
         }  # fmt: skip
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return the results of the flows, of the replies by role, and of the keywords."""
         done = [record for record in records if record.done]
         flows = [record for record in done if record.group != "schema"]
         table = Table("What a small real model came to", ["flow", "cases", "questions", "seconds", "ends"])

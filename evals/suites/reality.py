@@ -50,7 +50,6 @@ class Reality(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add the number of runs, or the run to print."""
         parser.add_argument("--runs", type=int, default=600, metavar="N", help="seeded runs (600)")
         parser.add_argument("--story", type=int, metavar="SEED", help="make only this run, and print its story")
 
@@ -64,12 +63,10 @@ class Reality(Suite):
             yield Case(f"seed {seed}", draw, group=draw.setting, facts=facts)
 
     def run_case(self, case: Case) -> JsonObject:
-        """Make the run."""
         values = run_apart(case.data.seed, start_postgres() if case.data.saver == "postgres" else None)
         return {**values, "unsettled": values["ended"] == "unsettled"}
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return runs by setting, and by each other choice."""
         done = [record for record in records if record.done]
         tables = [table_of("Runs by setting", {**by_group(done), "all": done})]
         if self.options.own.story is not None:

@@ -133,7 +133,6 @@ class Catalogue:
 
 
 def half_of(query: Query, seed: int) -> str:
-    """Return the half that a query belongs to."""
     named = query.unit or f"{query.id}:{query.text}"
     return HELD_OUT if sha256(f"{seed}:{named}".encode()).digest()[0] % 2 else TUNED
 
@@ -195,7 +194,6 @@ class Retrieval(Suite):
 
     @cached_property
     def catalogues(self) -> Mapping[str, Catalogue]:
-        """The catalogues by name."""
         if not is_installed():
             raise EvalError("the extra `retrieval` is not installed: pip install 'gecko-graph[retrieval]'")
         tasks = find("bfcl_tasks.jsonl.gz", self.options.data)
@@ -221,7 +219,6 @@ class Retrieval(Suite):
                 yield Case(f"{name}:{query.id}", (name, query), group=f"{name} {query.group}", facts=facts)
 
     def run_case(self, case: Case) -> JsonObject:
-        """Search with each method; return the ranks of the right tools, 0 for a tool not among the first ten."""
         name, query = case.data
         weights, index = self.chosen[name]
         ranks: JsonObject = {"weights": [*weights]}
@@ -234,7 +231,6 @@ class Retrieval(Suite):
         return ranks
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return recall and completeness by catalogue, half and method."""
         columns = ["catalogue", "half", "by", *(f"Recall@{k}" for k in TOP), *(f"COMP@{k}" for k in TOP)]
         table = Table("Right tools among the first k that are found", columns)
         done = [record for record in records if record.done]

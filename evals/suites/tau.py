@@ -131,7 +131,6 @@ class Desk:
         self._calls, self._at = calls, 0
 
     def answering(self, tool: ToolSpec) -> ToolSpec:
-        """Return the tool, answered from the recording."""
         return replace(tool, simulate=self._simulate(tool.name), result=None, effect="write")
 
     def _simulate(self, name: str) -> Callable[..., Json]:
@@ -239,18 +238,12 @@ class Tau(Suite):
             yield Case(conversation.id, conversation, group=row["domain"], facts=facts)
 
     def run_case(self, case: Case) -> JsonObject:
-        """Replay a conversation."""
         models: dict[Role, BaseChatModel] = {
             role: each for role, each in self.options.speakers().items() if role == "validator"
         }
         return replay(case.data, self._kits[case.group], models=models, context=self.options.context(max_retries=0))
 
-    def tell(self, record: Record) -> str:
-        """Return a record in one line."""
-        return f"{record.values['succeeded']} calls succeeded, {len(record.values['refused'])} of them refused"
-
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return the false positives on real calls, and the final state's agreement."""
         done = [record.values for record in records if record.done]
         heads = [
             "refused though they succeeded",

@@ -70,6 +70,14 @@ class Row:
         return self.label == "VALUE" and self.answer["sublabel"] == "value"
 
     @property
+    def question(self) -> JsonObject:
+        """The state with which the validator node is asked about the answer."""
+        calls = enumerate(self.answer["calls"])
+        pending: list[Call] = [{"id": f"call-{n}", "name": one["name"], "args": one["arguments"]} for n, one in calls]
+        text = "\n".join(each["content"] for each in self.task["question"] if each["role"] == "user")
+        return {"pending": pending, "task": text, "number": 1, "turn": 0}
+
+    @property
     def facts(self) -> JsonObject:
         """The facts known before validation."""
         kind = "valid" if self.is_valid else "semantic" if self.is_semantic else self.label.lower()
@@ -102,7 +110,6 @@ class Rules:
         return {spec.name.replace(".", "_") if underscored else spec.name: spec for spec in specs}
 
     def against(self, row: Row) -> list[Complaint]:
-        """Return the rules' complaints about a row's calls."""
         return [found for call in row.answer["calls"] for found in self._against(call, row.tools)]
 
     def _against(self, call: Mapping[str, Any], tools: Tools) -> list[Complaint]:
@@ -168,7 +175,6 @@ class Validation(Suite):
 
     @classmethod
     def add_options(cls, parser: argparse.ArgumentParser) -> None:
-        """Add the choice of answers that the model is asked about."""
         parser.add_argument(
             "--ask",
             choices=("errors", "all"),
@@ -195,7 +201,6 @@ class Validation(Suite):
             )
 
     async def run_case(self, case: Case) -> JsonObject:
-        """Validate by rules first, then by the model if it is wanted and they have no complaints."""
         row: Row = case.data
         found = self._rules.against(row)
         values: JsonObject = {"refused": bool(found), "by": "rule" if found else "", "calls": len(row.answer["calls"])}
@@ -210,13 +215,8 @@ class Validation(Suite):
 
     async def _ask(self, row: Row) -> JsonObject:
         """Return the result of the validator node with its model."""
-        calls = enumerate(row.answer["calls"])
-        pending: list[Call] = [
-            {"id": f"call-{n}", "name": each["name"], "args": each["arguments"]} for n, each in calls
-        ]
-        text = "\n".join(each["content"] for each in row.task["question"] if each["role"] == "user")
         node = AskNode(partial(validator, toolkit=row.tools), models=self._models, default=self.options.context())
-        update = await node.ainvoke({"pending": pending, "task": text, "number": 1, "turn": 0})
+        update = await node.ainvoke(row.question)
         lost = [each["failure"] for each in update["argument_verdicts"] if "failure" in each]
         if lost:
             raise RuntimeError(f"the validator's model gave no verdict: {lost[0]}")
@@ -224,15 +224,7 @@ class Validation(Suite):
         values: JsonObject = {"refused": bool(found), "by": "model" if found else "", "usage": update.get("usage", {})}
         return values | ({"why": f"{found[0]['path']}: {found[0]['expected']}"} if found else {})
 
-    def tell(self, record: Record) -> str:
-        """Return a record in one line."""
-        values = record.values
-        return f"{record.facts['kind']}: " + (
-            f"refused by {values['by']}: {values['why']}" if values["refused"] else "let through"
-        )
-
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return table 1 by category and by model, recall by official error, and the regression test."""
         return summary_of(records, asked=self._asks, all_asked=self._asks and self.options.own.ask == "all")
 
 

@@ -50,15 +50,9 @@ class Wild(Suite):
             yield from (Case(path.name, path, group="documents") for path in sorted(folder.iterdir()))
 
     def run_case(self, case: Case) -> JsonObject:
-        """Load a document, and send and read made-up calls."""
         return look_at(case.data)
 
-    def tell(self, record: Record) -> str:
-        """Return a record in one line."""
-        return ", ".join(f"{key.replace('_', ' ')} {record.values.get(key, 0)}" for key in COUNTS)
-
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return a row for each document, and everything that is not loaded or not read back."""
         table = Table("Documents of others", ["document", "operations loaded", "corners", "calls read back"])
         done = [record for record in records if record.done]
         for name, some in [*((record.id, [record]) for record in done), ("all", done)]:

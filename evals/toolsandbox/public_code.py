@@ -40,7 +40,6 @@ class PublicConstraint(Constraint):
 
     @classmethod
     def of(cls, constraint: Constraint) -> PublicConstraint:
-        """Return the constraint with this comparison."""
         return cls(**{each.name: getattr(constraint, each.name) for each in fields(constraint)})
 
     def compare(self, now: Snapshot, then: Snapshot | None) -> float:

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from gecko_graph import Scenario
-from gecko_graph.conversation.agent import AgentLike
-from gecko_graph.conversation.augment import AUGMENTATIONS
 from gecko_graph.conversation.milestones.constraints import Reached
-from gecko_graph.models.factory import chat_model
-from gecko_graph.scenario.cases.batch import find_cases, load_agent
+from gecko_graph.scenario.cases.batch import find_cases
 from gecko_graph.scenario.cases.run import run_case
 from gecko_graph.state import JsonObject
 from gecko_graph.testing import scripted
 
 from ..fair.player import read_agents
 from ..harness.figures import Case, Record, Table, mean_of, share
-from ..harness.options import ROOT, EvalError, read_jsonl
+from ..harness.options import ROOT, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary, by_group
 from .public_code import read_goal, read_trajectory, score_publicly
 
@@ -30,19 +26,16 @@ FILE = "toolsandbox_scores.jsonl.gz"
 CLOSE = 1e-6
 """The public code computes in Float32."""
 
-AS_WRITTEN = "as written"
-"""No augmentation."""
-
 _SCORES = ("similarity", "milestone_similarity", "minefield_similarity")
 
 
 class ToolSandbox(Suite):
     """Conversations of `examples/phone`; or the scorer compared with ToolSandbox's public code (`--scores`).
 
-    Each case is run with its scripted agents: good ones, which reach all milestones, and bad ones; or with your own
-    agent (`--agent`), as by `gecko-graph test examples/phone/cases`. With `--scores` a case is a trajectory that the
-    public code has scored. It is scored as by that code (similarities and mapping must agree), and as the paper defines
-    it; without milestones it is unscored, and left out of the mean.
+    Each case is run with its scripted agents: good ones, which reach all milestones, and bad ones; an agent of your own
+    is run by `gecko-graph test examples/phone/cases`. With `--scores` a case is a trajectory that the public code has
+    scored. It is scored as by that code (similarities and mapping must agree), and as the paper defines it; without
+    milestones it is unscored, and left out of the mean.
     """
 
     name = "toolsandbox"
@@ -50,41 +43,24 @@ class ToolSandbox(Suite):
     planner = None
     asks = False
     asides = ("differences",)
-    examples = ("", "--agent my_agent:build --augment all_tools", "--scores", "--scores more.jsonl.gz")
+    examples = ("", "--scores")
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add agent, users, augmentations, and the file of scores."""
-        about = f"score trajectories again instead ({FILE} of the shared data)"
-        parser.add_argument("--scores", metavar="FILE", nargs="?", const="", help=about)
-        parser.add_argument("--agent", metavar="AGENT", help="module:factory, provider:name, or a server's address")
-        parser.add_argument("--user-model", metavar="NAME", help="model that plays the users instead of their scripts")
-        parser.add_argument("--augment", metavar="NAME", action="append", default=[], help="as for gecko-graph test")
+        parser.add_argument("--scores", action="store_true", help=f"score the trajectories of {FILE} again instead")
         parser.add_argument("--differences", type=int, default=10, metavar="N", help="disagreements to list (10)")
 
-    def others(self) -> Mapping[str, str]:
-        """Return the agent and the users' model."""
-        named = {"agent": self.options.own.agent, "users": self.options.own.user_model}
-        return {who: name for who, name in named.items() if name}
-
     def cases(self) -> Iterator[Case]:
-        """Yield a case per conversation, or per trajectory."""
-        own = self.options.own
-        if unknown := next((each for each in own.augment if each not in AUGMENTATIONS), None):
-            raise EvalError(f"--augment {unknown}: expected one of {', '.join(AUGMENTATIONS)}")
-        if not own.agent and (own.augment or own.user_model):
-            raise EvalError("--augment and --user-model need an --agent: the scripted ones have fixed names and users")
-        given = own.scores
-        if given is None:
-            yield from phone_cases(own.augment or [AS_WRITTEN]) if own.agent else phone_cases()
+        """Yield a case per conversation and agent, or per trajectory."""
+        if not self.options.own.scores:
+            yield from phone_cases()
             return
-        for number, row in enumerate(read_jsonl(Path(given) if given else self.options.dataset(FILE))):
+        for number, row in enumerate(read_jsonl(self.options.dataset(FILE))):
             yield Case(f"{number}:{row['scenario']}:{row['variant']}", row, group=row["variant"], unit=row["scenario"])
 
     def run_case(self, case: Case) -> JsonObject:
-        """Run the conversation, or score the trajectory in both ways."""
         if "file" in case.data:
-            return hold(case.data, self.options.own)
+            return hold(case.data)
         goal, trajectory, expected = read_goal(case.data), read_trajectory(case.data), case.data["result"]
         public, paper = score_publicly(goal, trajectory), goal.score(trajectory)
         first = case.data["first_user_message_index"]
@@ -107,20 +83,19 @@ class ToolSandbox(Suite):
         return f"public code {values['expected']:.3f}, here {values['public']:.3f}, by the paper {paper}"
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return agreement and mean similarity by variant."""
         table = Table(
             "Scored trajectories, scored again",
             ["agent", "trajectories", "same scores", "same mapping", "mean, public code", "mean, paper", "unscored"],
         )
         done = [record for record in records if record.done]
-        if self.options.own.scores is None:
+        if not self.options.own.scores:
             good = [record for record in done if record.group in GOOD and record.values["similarity"] != 1]
             reached = [
                 Expectation("all good scripted agents score 1.0", all(record.group != GOOD[0] for record in good)),
                 Expectation("no other good route fails", all(record.values["status"] != "failed" for record in good)),
             ]
             shown = [f"{record.id}: {self.tell(record)}" for record in good]
-            return Summary(list(phone_tables(done)), [] if self.options.own.agent else reached, shown)
+            return Summary(list(phone_tables(done)), reached, shown)
         for name, some in (*by_group(done).items(), ("all", done)):
             _add(table, name, some)
         different = [record for record in done if not (record.values["scores"] and record.values["mapping"])]
@@ -151,16 +126,11 @@ def _is_same(reached: Sequence[Reached], mapping: Mapping[str, Any], first: int)
     )
 
 
-def phone_cases(augmentations: Sequence[str] = ()) -> Iterator[Case]:
-    """Yield a case per scenario and augmentation; without augmentations, per scenario and scripted agent."""
+def phone_cases() -> Iterator[Case]:
+    """Yield a case per scenario and scripted agent."""
     for file in find_cases([FOLDER / "cases"]):
         name = file.name.removesuffix(".gecko.yaml")
         facts = {"categories": list(Scenario.load(file).categories)}
-        for each in augmentations:
-            data = {"file": str(file), "augmentation": each}
-            yield Case(f"phone:{name}:{each}", data, group=each, unit=name, facts=facts)
-        if augmentations:
-            continue
         written = read_agents(FOLDER / "agents" / f"{name}.yaml")
         agents = {who: written[who] for who in GOOD if who in written}
         agents |= {f"bad {number}": each["does"] for number, each in enumerate(written["bad"], 1)}
@@ -169,20 +139,16 @@ def phone_cases(augmentations: Sequence[str] = ()) -> Iterator[Case]:
             yield Case(f"phone:{name}:{who}", data, group=group, facts=facts)
 
 
-def hold(data: Mapping[str, Any], own: Any) -> JsonObject:
+def hold(data: Mapping[str, Any]) -> JsonObject:
     """Run one conversation and return its record."""
-    agent: AgentLike = scripted(*data["replies"]) if "replies" in data else load_agent(own.agent)
-    user = chat_model(own.user_model) if own.user_model else None
-    augmentation = data.get("augmentation", AS_WRITTEN)
-    scenario, given = Scenario.load(data["file"]), None if augmentation == AS_WRITTEN else augmentation
-    record = run_case(scenario, agent, user=user, augmentation=given).record
+    record = run_case(Scenario.load(data["file"]), scripted(*data["replies"])).record
     score = record["score"]
     kept = {key: score[key] for key in ("similarity", "status", "end", "reason", "turns", "calls", "races")}
     return {**kept, "leaks": len(score["leaks"]), "idle": record["idle"], "messages": record["messages"]}
 
 
 def phone_tables(records: Sequence[Record]) -> Iterator[Table]:
-    """Yield mean similarity and turns by agent or augmentation, and by category (ToolSandbox, tables 5 and 11)."""
+    """Yield mean similarity and turns by agent, and by category (ToolSandbox, tables 5 and 11)."""
     groups: dict[str, list[Record]] = {record.group: [] for record in records}
     for record in records:
         categories = () if record.group in ("also", "bad") else record.facts["categories"]

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -30,8 +29,7 @@ from gecko_graph.world.provenance import Traced, is_planned, trace_with
 
 from ..harness.figures import Table, share
 from ..harness.options import find, read_jsonl
-from ..harness.suite import Expectation
-from .judging import Part
+from ..harness.suite import Expectation, Summary
 
 TURNS, REPLIES = "live_turns.jsonl.gz", "live_replies_3.jsonl.gz"
 DOCUMENTS = "bfcl_multiturn_func_docs.json"
@@ -55,7 +53,6 @@ class Turn:
 
     @property
     def name(self) -> str:
-        """Task and turn."""
         return f"{self.row['task']}, turn {self.row['turn']}"
 
     @property
@@ -65,7 +62,6 @@ class Turn:
 
     @property
     def attempt(self) -> Attempt:
-        """The chosen attempt."""
         rehearsal: Rehearsal = self.row["rehearsal"]
         return next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
 
@@ -204,37 +200,6 @@ def find_lost(planted: Sequence[Planted], toolkit: Toolkit) -> list[Planted]:
     return [each for each in planted if not each.is_marked(toolkit)]
 
 
-def mark_tables(folder: Path, *, most: int = PLANTED) -> tuple[list[Table], list[Expectation]]:
-    """Return the figures of the marks, and the expectations."""
-    toolkit, turns = read_toolkit(folder), read_turns(folder)
-    traced = [(turn, turn.trace(toolkit)) for turn in turns]
-    right = [each for each in traced if each[0].is_right]
-    wrong = [each for each in traced if not each[0].is_right]
-    marks = Table("Accepted turns with a mark, every tool simulated by a model", ["mark", "right turns", "wrong turns"])
-    for name, has in _MARKS.items():
-        cells = (share(sum(map(has, some)), len(some), tools="simulated") for some in (right, wrong))
-        marks.add(name, *cells)
-    planted = plant(turns, toolkit, most=most)
-    kept = len(planted) - len(find_lost(planted, toolkit))
-    plants = Table("Invented values in the place of arguments", ["values", "keep their mark"])
-    plants.add(len(planted), share(kept, len(planted), tools="simulated"))
-    differing = [(turn, each) for turn, each in right if turn.row["differs"]]
-    told = [turn for turn, each in differing if notes_of(each.notes, "simulated")]
-    rests = Table(
-        "Right turns whose results are not the real ones", ["turns", "with a sentence marked as resting on one"]
-    )
-    rests.add(len(differing), share(len(told), len(differing), tools="simulated"))
-    decided = _MARKS["made_up or may_refuse"]
-    return [marks, plants, rests], [
-        Expectation("at least 12 wrong turns are marked made_up or may_refuse", sum(map(decided, wrong)) >= 12),
-        Expectation("at most 8 right ones are", sum(map(decided, right)) <= 8),
-        Expectation("at least 95 % of the planted values keep their mark", kept >= 0.95 * len(planted)),
-        Expectation(
-            "each right turn that tells of another result has a sentence marked", told == [t for t, _ in differing]
-        ),
-    ]
-
-
 _MARKS: Mapping[str, Callable[[tuple[Turn, Traced]], bool]] = {
     "made_up": lambda each: bool(notes_of(each[1].notes, "made_up")),
     "may_refuse": lambda each: bool(each[0].rules),
@@ -244,17 +209,40 @@ _MARKS: Mapping[str, Callable[[tuple[Turn, Traced]], bool]] = {
 }
 
 
-@cache
-def _counted(folder: str) -> tuple[list[Table], list[Expectation]]:
-    return mark_tables(Path(folder))
+def measure_marks(folder: Path, *, most: int = PLANTED) -> JsonObject:
+    """Return how many right and wrong turns have each mark, and what keeps its mark."""
+    toolkit, turns = read_toolkit(folder), read_turns(folder)
+    traced = [(turn, turn.trace(toolkit)) for turn in turns]
+    sides = [[each for each in traced if each[0].is_right is right] for right in (True, False)]
+    planted = plant(turns, toolkit, most=most)
+    differing = [each for turn, each in sides[0] if turn.row["differs"]]
+    return {
+        "turns": [len(some) for some in sides],
+        "marks": {name: [sum(map(has, some)) for some in sides] for name, has in _MARKS.items()},
+        "planted": len(planted),
+        "kept": len(planted) - len(find_lost(planted, toolkit)),
+        "differing": len(differing),
+        "told": sum(bool(notes_of(each.notes, "simulated")) for each in differing),
+    }
 
 
-PARTS = (
-    Part(
-        "marks",
-        lambda folder: {"folder": str(folder)},
-        lambda values: _counted(values["folder"])[0],
-        lambda values: _counted(values["folder"])[1],
-        lambda values: [],
-    ),
-)
+def tell_marks(values: JsonObject) -> Summary:
+    """Return the figures of the marks, and the expectations."""
+    marks = Table("Accepted turns with a mark, every tool simulated by a model", ["mark", "right turns", "wrong turns"])
+    for name, counts in values["marks"].items():
+        pairs = zip(counts, values["turns"], strict=True)
+        marks.add(name, *(share(hits, n, tools="simulated") for hits, n in pairs))
+    plants = Table("Invented values in the place of arguments", ["values", "keep their mark"])
+    plants.add(values["planted"], share(values["kept"], values["planted"], tools="simulated"))
+    heads = ["turns", "with a sentence marked as resting on one"]
+    rests = Table("Right turns whose results are not the real ones", heads)
+    rests.add(values["differing"], share(values["told"], values["differing"], tools="simulated"))
+    right, wrong = values["marks"]["made_up or may_refuse"]
+    is_told = values["told"] == values["differing"]
+    expected = [
+        Expectation("at least 12 wrong turns are marked made_up or may_refuse", wrong >= 12),
+        Expectation("at most 8 right ones are", right <= 8),
+        Expectation("at least 95 % of the planted values keep their mark", values["kept"] >= 0.95 * values["planted"]),
+        Expectation("each right turn that tells of another result has a sentence marked", is_told),
+    ]
+    return Summary([marks, plants, rests], expected)

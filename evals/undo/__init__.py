@@ -104,7 +104,6 @@ def measure_classes(given: Any) -> int:
 
 
 def look_at_class(kind: str, configs: Sequence[tuple[str, JsonObject]], values: Values, writes: int) -> Counter[str]:
-    """Return the results for random writes of a class."""
     counts: Counter[str] = Counter(dict.fromkeys(("writes", "have one", "of these found", "told", "told and wrong"), 0))
     toolkit = class_toolkit(kind)
     finder = UndoFinder(toolkit)
@@ -299,7 +298,6 @@ def with_journal(kit: Toolkit) -> Toolkit:
 
 
 def service_call(kit: Toolkit, name: str, **args: Json) -> None:
-    """Make a call of the service before the run."""
     real: Any = kit[name].real
     real(**args)
 

@@ -73,17 +73,6 @@ def test_checks_hold_of_the_real_end_state_and_of_no_other(some_tasks):
 # ground truth and sabotage
 
 
-def test_ground_truth_is_officially_valid(tasks, some_tasks):
-    missed = next(task for task in tasks.values() if task.category == MISSED)
-    for task in [*some_tasks, missed]:
-        told = play(by_truth(Stage(task), Options()))
-        assert told["valid"], (task.id, told["official"])
-        assert all(told["accepted"]), task.id
-        assert set(told["rungs"]) <= {"python"}
-        assert [len(turn) for turn in told["plan"]] == [len(turn.truth) for turn in task.turns]
-        assert told["errata"] == []
-
-
 @pytest.mark.parametrize(
     ("name", "why"), [("multi_turn_base_173", "wants an integer"), ("multi_turn_miss_func_49", "is not offered")]
 )
@@ -131,15 +120,6 @@ def test_each_kind_of_sabotage_does_what_it_says(tasks):
 # the command
 
 
-def test_the_command_leaves_plans_in_the_official_format(official, shared_data, tmp_path, capsys):
-    assert start_bfcl(shared_data, tmp_path, "--category", f"{BASE},{MISSED}", "--limit", "3") == 0
-    assert "Ground truth as planner" in capsys.readouterr().out
-    files = list((tmp_path / "out" / "result").iterdir())
-    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
-    assert len(lines) == 3
-    assert all(isinstance(call, str) for line in lines for turn in line["result"] for step in turn for call in step)
-
-
 @pytest.mark.parametrize(("part", "retries", "hits"), [("", 0, 0), ("", 1, 3), ("feedback", 3, 0)])
 def test_retries_and_a_part_that_is_taken_out_show_in_what_is_valid(
     official, shared_data, tmp_path, part, retries, hits
@@ -158,7 +138,6 @@ def test_retries_and_a_part_that_is_taken_out_show_in_what_is_valid(
         (["--category", "multi_turn_base,simple_python"], "two suites"),
         (["--category", "multi_turn_nothing"], "multi_turn_nothing: single-turn categories are simple_python"),
         (["--category", "all"], "multi-turn ones multi_turn_base, multi_turn_miss_func"),
-        (["--category", BASE, "--alone"], "--alone is for --tools"),
         (["--category", BASE, "--tools", "model"], "no simulator"),
     ],
 )
@@ -202,7 +181,7 @@ def test_a_live_planner_is_judged_by_a_model_and_checked_officially(tasks, tmp_p
         model="any:thing",
         only=(task.id,),
         out=tmp_path,
-        own=Namespace(category=BASE, tools="real", alone=False, contracts=None, sabotage=False, without=""),
+        own=Namespace(category=BASE, tools="real", contracts=None, sabotage=False, without=""),
     )
     suite = MultiTurn(options)
     case = next(case for case in suite.cases() if case.id == task.id)

@@ -11,7 +11,6 @@ import pytest
 
 from evals.bfcl.single import (
     CATEGORIES,
-    IRRELEVANT,
     Checker,
     Words,
     right_calls,
@@ -50,15 +49,6 @@ def category_of(name: str) -> str:
     return name.rpartition("_")[0]
 
 
-# right answers as calls
-
-
-# the official format
-
-
-# the official evaluator
-
-
 def test_verdicts_are_those_that_were_recorded(official, calls_file):
     rows = rows_of(calls_file, step=40)
     assert len(rows) == 505
@@ -68,14 +58,6 @@ def test_verdicts_are_those_that_were_recorded(official, calls_file):
         assert found.valid == row["official"]["valid"], row
         if row["label"] != "NO_CALL":
             assert found.error_type == (row["official"]["error_type"] or "")
-
-
-@pytest.mark.parametrize("category", CATEGORIES)
-def test_right_answers_are_officially_valid(official, category):
-    for each in islice(tasks_of(category), 25):
-        calls = right_calls(each)
-        assert bool(calls) == (category not in IRRELEVANT)
-        assert official.check(category, each.id, Words(calls, "No.").result).valid
 
 
 def test_some_tasks_take_no_answer(official):
@@ -90,14 +72,12 @@ def test_some_tasks_take_no_answer(official):
 # whole runs
 
 
-def test_ground_truth_is_valid_from_task_to_score_file(official, run, tmp_path):
+def test_ground_truth_is_valid(official, run, tmp_path):
     assert run(SUITE, "--category", ",".join(CATEGORIES), "--limit", 20) == 0
     records = records_of(tmp_path / "out")
     assert len(records) == 20
     assert all(each["values"]["valid"] or each["values"]["refused"] for each in records.values())
     assert {each["values"]["judged"] for each in records.values()} == {"nobody"}
-    files = list((tmp_path / "out").rglob("*_result.json"))
-    assert sum(len(path.read_text().splitlines()) for path in files) == 20
 
 
 def test_a_right_answer_that_its_schema_forbids_is_told(official, run, tmp_path, capsys):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from evals.bfcl.learned import OUTSIDE, add_tallies, tally
-from evals.bfcl.observed import is_held_out
+from evals.bfcl.learned import OUTSIDE, add_tallies, is_held_out, tally
 
 
 def test_a_tally_counts_what_is_answered_and_right():

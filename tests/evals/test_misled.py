@@ -1,4 +1,4 @@
-"""Misled rehearsals: what the data must hold, the whole suite, and a judge in the place of the recorded one."""
+"""Misled rehearsals: what the data must hold, and a judge in the place of the recorded one."""
 
 from __future__ import annotations
 
@@ -52,17 +52,6 @@ def one_step_apart(one, other):
         return sum(mine != its for mine, its in zip(one, other, strict=True)) == 1
     longer, shorter = sorted((one, other), key=len, reverse=True)
     return any(longer[:at] + longer[at + 1 :] == shorter for at in range(len(longer)))
-
-
-def test_the_whole_suite_holds(run, tmp_path, capsys):
-    assert run(Misled) == 0
-    told = capsys.readouterr().out
-    assert "only a good judge sees" in told
-    done = {case["id"]: case for case in kept_cases(tmp_path)}
-    assert {record["status"] for record in done.values()} == {"done"}
-    assert len(done) == len(ALL)
-    found = [each for each in done.values() if each["facts"]["expected"].startswith(("refused", "marked"))]
-    assert sum(each["values"]["fooled"] and each["values"]["as_expected"] for each in found) >= 40
 
 
 @pytest.mark.parametrize("word", ["failed", "unknown"])

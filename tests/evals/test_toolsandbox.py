@@ -52,10 +52,3 @@ def test_the_phone_is_held_with_its_scripted_agents(run, capsys):
     shown = capsys.readouterr().out
     assert "holds: all good scripted agents score 1.0" in shown
     assert "| bad |" in shown
-
-
-def test_an_agent_of_ones_own_is_held_on_the_phone(run, capsys):
-    words = ("--agent", "tests.phone:hasty", "--augment", "all_tools", "--only", "phone:wifi-off:*")
-    assert run(suite.ToolSandbox, *words) == 0
-    assert "| all_tools | 1 | 0" in capsys.readouterr().out
-    assert run(suite.ToolSandbox, "--augment", "all_tools") == 2

@@ -2,8 +2,8 @@
 
 import pytest
 
-from evals.truth.judging import MOST_QUESTIONS
-from evals.truth.marks import find_lost, mark_tables, plant, read_toolkit, read_turns
+from evals.suites.truth import MOST_QUESTIONS
+from evals.truth.marks import find_lost, measure_marks, plant, read_toolkit, read_turns, tell_marks
 from evals.truth.questions import read_questions
 
 
@@ -22,9 +22,9 @@ def test_values_are_planted_by_seed_in_arguments_that_need_a_source(folder):
 
 
 def test_all_that_the_suite_expects_of_the_marks_holds(folder):
-    tables, expected = mark_tables(folder, most=20)
-    assert len(tables) == 3
-    assert [each.text for each in expected if not each.holds] == []
+    told = tell_marks(measure_marks(folder, most=20))
+    assert len(told.figures) == 3
+    assert [each.text for each in told.expectations if not each.holds] == []
 
 
 def test_of_the_recorded_questions_few_are_left(read_jsonl):

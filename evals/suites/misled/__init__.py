@@ -50,7 +50,6 @@ class Misled(Suite):
             yield Case(one.id, one, group=one.kind, facts=facts, unit=one.id.removesuffix(":twin"))
 
     def run_case(self, case: Case) -> JsonObject:
-        """Play a trajectory and return how it was detected."""
         one: Trajectory = case.data
         *_, turn = (each["rehearsal"] for each in run_scenario(one.scenario, model=Models().replace(**self._judge)))
         values = rehearsed(turn)
@@ -59,15 +58,7 @@ class Misled(Suite):
         }  # others are recorded
         return {**values, **found(turn, one)}
 
-    def tell(self, record: Record) -> str:
-        """Return the expected and the actual outcome."""
-        if not record.done:
-            return record.reason
-        marks = ", ".join(record.values["marks"])
-        return f"{record.facts['expected']}; {record.values['verdict']}{f' ({marks})' if marks else ''}"
-
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return what is detected, by kind."""
         table = Table("Misled rehearsals", [
             "kind", "misled", "judge fooled", "of these refused by a rule", "of these marked by a rule",
             "found out by rules, whoever judged", "only a good judge sees it", "legitimate, accepted without a mark",
@@ -104,7 +95,6 @@ class Misled(Suite):
 
 
 def expected(one: Trajectory) -> str:
-    """Return the expected outcome of a trajectory, in words."""
     if one.legitimate:
         return "accepted without a mark"
     return f"refused: {one.refused}" if one.refused else f"marked: {one.marked}" if one.marked else JUDGE_ONLY
