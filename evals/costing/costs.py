@@ -1,4 +1,4 @@
-"""Costs of one rehearsal of the case: model calls, tokens, processor time, memory, checkpointed bytes."""
+"""Costs of one rehearsal of the case: model calls, tokens, own time, memory, checkpointed bytes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,20 @@ from typing import Any
 from unittest import mock
 
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, StateGraph
 
 from gecko_graph import create_gecko
 from gecko_graph.context import GeckoContext
-from gecko_graph.graph import Gecko
+from gecko_graph.graph import Gecko, after_planner, after_state_updater, after_validator
+from gecko_graph.models.node import Router
 from gecko_graph.models.usage import total
 from gecko_graph.nodes import planner
 from gecko_graph.state import JsonObject
+from gecko_graph.world.channels import AttemptChannels
 
 from . import case
+
+CALL: dict[str, Any] = {"id": "call", "name": "nothing", "args": {}}
 
 
 def computed(action: Callable[[], Any]) -> float:
@@ -72,6 +77,50 @@ def calls_and_tokens(kilobytes: int, way: str) -> JsonObject:
         "tokens_out": spent["output_tokens"],
         "roles": {role: [each["calls"], each["input_tokens"]] for role, each in rehearsal["usage"].items()},
     }
+
+
+def own_time(*, calls: int, repeats: int = 5) -> JsonObject:
+    """Measure processor milliseconds per tool call, alternating with the same graph whose nodes do nothing."""
+    context = GeckoContext.model_validate({"max_steps": calls + 1, "max_retries": 0})
+    gecko = create_gecko(case.files_toolkit(contracts=True), model=case.long_model(calls), context=context)
+    hollow = create_empty(calls)
+    given: Any = case.inputs(case.start_state(1, whole=True), checks=True)
+    gecko.invoke(given)
+    ours, theirs = [], []
+    for _ in range(repeats):
+        ours.append(computed(lambda: gecko.invoke(given)) / calls * 1e3)
+        theirs.append(computed(hollow) / calls * 1e3)
+    return {"ms": ours, "ms_empty": theirs, "ratio": [a / b for a, b in zip(ours, theirs, strict=True)]}
+
+
+def create_empty(calls: int) -> Callable[[], Any]:
+    """Return a run of the attempt graph with empty nodes: LangGraph's cost for the same keys and supersteps."""
+
+    def planner(state: AttemptChannels) -> dict[str, Any]:
+        is_over = state.get("bookkeeping", {}).get("asked", {}).get("planner", 0) >= calls
+        kept = {"asked": {"planner": 1}, "stop_reason": "over" if is_over else ""}
+        return {"pending": [] if is_over else [CALL], "bookkeeping": kept}
+
+    def simulator(state: AttemptChannels) -> dict[str, Any]:
+        return {"pending": []}
+
+    def nothing(state: AttemptChannels) -> dict[str, Any]:
+        return {"answer": ""}
+
+    builder = StateGraph(AttemptChannels)
+    builder.add_node("planner", planner)
+    builder.add_node("simulator", simulator)
+    for name in ("begin", "validator", "state_updater"):
+        builder.add_node(name, nothing)
+    builder.add_edge(START, "begin")
+    builder.add_edge("begin", "planner")
+    builder.add_conditional_edges("planner", Router(after_planner))
+    builder.add_conditional_edges("validator", Router(after_validator))
+    builder.add_edge("simulator", "state_updater")
+    builder.add_conditional_edges("state_updater", Router(after_state_updater))
+    graph = builder.compile()
+    limit = 4 * calls + 20
+    return lambda: graph.invoke({"bookkeeping": {"task": ""}}, {"recursion_limit": limit})
 
 
 STEPS = (10, 30, 100, 500, 1000, 2000, 4000)

@@ -104,7 +104,13 @@ class Load(NamedTuple):
             for number in range(self.sessions if is_ours else 0):
                 await client.post("/_gecko/sessions", json={"id": f"s{number}"})
             cpu, began = cpu_of(process.pid), time.perf_counter()
-            await self._send(client, [address])
+
+            async def send(part: int) -> None:
+                for at in range(part, self.requests, AT_ONCE):
+                    url = f"/s/s{at % self.sessions}/cart/TEA-100"
+                    (await client.put(url, json={"quantity": at % 5 + 1})).raise_for_status()
+
+            await asyncio.gather(*(send(part) for part in range(AT_ONCE)))
             took, used = time.perf_counter() - began, cpu_of(process.pid) - cpu
             lost = 0
             if is_ours:
@@ -121,16 +127,14 @@ class Load(NamedTuple):
                 url = f"{addresses[number % len(addresses)]}/s/default/cart/TEA-100"
                 (await client.put(url, json={"quantity": number % 5 + 1})).raise_for_status()
             before = cpu()
-            await self._send(client, addresses)
+
+            async def send(part: int) -> None:
+                for at in range(part, self.requests, AT_ONCE):
+                    url = f"{addresses[at // 7 % len(addresses)]}/s/s{at % self.sessions}/cart/TEA-100"
+                    (await client.put(url, json={"quantity": at % 5 + 1})).raise_for_status()
+
+            await asyncio.gather(*(send(part) for part in range(AT_ONCE)))
         return (cpu() - before) / self.requests * 1000
-
-    async def _send(self, client: httpx.AsyncClient, addresses: Sequence[str]) -> None:
-        async def send(part: int) -> None:
-            for at in range(part, self.requests, AT_ONCE):
-                url = f"{addresses[at // 7 % len(addresses)]}/s/s{at % self.sessions}/cart/TEA-100"
-                (await client.put(url, json={"quantity": at % 5 + 1})).raise_for_status()
-
-        await asyncio.gather(*(send(part) for part in range(AT_ONCE)))
 
 
 def cpu_of(pid: int, *, ended: bool = False) -> float:

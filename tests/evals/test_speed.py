@@ -10,19 +10,14 @@ from functools import partial
 from itertools import islice
 
 import pytest
-from langgraph.graph import START, StateGraph
 
-from evals.costing import case, costs, shop
+from evals.costing import against, beside, case, costs, shop, world_calls
 from evals.suites.speed import Speed
-from gecko_graph.graph import after_planner, after_state_updater, after_validator
-from gecko_graph.models.node import Router
 from gecko_graph.testing import drive
 from gecko_graph.tools import Toolkit
 from gecko_graph.world import check as validating
-from gecko_graph.world.channels import AttemptChannels
 from gecko_graph.world.check import validator
 
-from . import world_calls
 from .kept import read_summary
 
 
@@ -50,38 +45,10 @@ def test_bytes_checkpointed_grow_with_the_steps_not_with_their_square():
     assert many["bytes"] < 8 * 1.5 * few["bytes"]
 
 
-def create_empty(calls):
-    """Return a run of the attempt graph with empty nodes: LangGraph's cost for the same keys and supersteps."""
-
-    def planner(state: AttemptChannels):
-        is_over = state.get("bookkeeping", {}).get("asked", {}).get("planner", 0) >= calls
-        kept = {"asked": {"planner": 1}, "stop_reason": "over" if is_over else ""}
-        return {"pending": [] if is_over else [{"id": "call", "name": "nothing", "args": {}}], "bookkeeping": kept}
-
-    def simulator(state: AttemptChannels):
-        return {"pending": []}
-
-    def nothing(state: AttemptChannels):
-        return {"answer": ""}
-
-    builder = StateGraph(AttemptChannels)
-    nodes = {"begin": nothing, "planner": planner, "validator": nothing, "simulator": simulator}
-    for name, node in {**nodes, "state_updater": nothing}.items():
-        builder.add_node(name, node)
-    builder.add_edge(START, "begin")
-    builder.add_edge("begin", "planner")
-    builder.add_conditional_edges("planner", Router(after_planner))
-    builder.add_conditional_edges("validator", Router(after_validator))
-    builder.add_edge("simulator", "state_updater")
-    builder.add_conditional_edges("state_updater", Router(after_state_updater))
-    graph = builder.compile()
-    return lambda: graph.invoke({"bookkeeping": {"task": ""}}, {"recursion_limit": 4 * calls + 20})
-
-
 def test_a_tool_call_takes_few_function_calls_beside_empty_nodes_and_leaves_no_garbage():
     given, counts = case.inputs(case.start_state(1, whole=True), checks=True), []
     gecko = costs.long_attempt(10)()
-    for run in (partial(gecko.invoke, given), create_empty(10)):
+    for run in (partial(gecko.invoke, given), costs.create_empty(10)):
         run()
         gc.collect()
         gc.disable()
@@ -138,6 +105,15 @@ def test_a_server_under_load_loses_no_update(run, tmp_path):
     assert "ms CPU a request" in json.dumps(told)
 
 
+def test_a_row_is_measured_in_a_process_of_its_own_in_both_checkouts(run, tmp_path):
+    assert against.ROWS.keys() == beside.MEASURES.keys()
+    assert beside.real_call("") > 0
+    found = against.beside(against.HERE, "gecko-graph --version, s", data=tmp_path, turns=1)
+    assert len(found["here"]) == len(found["there"]) == 1
+    assert min(found["here"] + found["there"]) > 0
+    assert run(Speed, "--against", tmp_path, "--only", "against*") == 2
+
+
 def test_a_call_in_a_world_costs_no_more_on_a_large_state(count_steps):
     (small, calls), (large, others) = world_calls.on_files(10), world_calls.on_files(1000)
     assert len(json.dumps(large.state)) > 90 * len(json.dumps(small.state))
@@ -152,6 +128,7 @@ def test_a_call_on_the_database_looks_at_its_own_part_only(shared_data, count_st
     world, calls = world_calls.on_database(path)
     steps = [count_steps(partial(world.call, call)) for call in islice(calls, 30)]
     assert max(steps[6:]) < 3_000  # the first ones compile
+    assert len(world_calls.measure(lambda: world_calls.on_database(path), count=9)["ms"]) == 9
     assert [step["outcome"]["status"] for step in world.log] == ["ok"] * 30
 
 

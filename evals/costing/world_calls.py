@@ -1,16 +1,19 @@
-"""Worlds of any size whose calls a contract answers: files, an airline's database."""
+"""Cost of one call in a `World` that a contract answers, by size of the state: files, an airline's database."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from evals.costing import case
 from gecko_graph import Tool, Toolkit, World
 from gecko_graph.state import JsonObject
+
+from ..harness.options import EvalError
+from . import case
 
 DATABASE = "tau_airline_db.json.gz"
 
@@ -63,3 +66,17 @@ def on_database(path: Path) -> tuple[World, Iterator[JsonObject]]:
     keys = ((user, each, each) for user, each in pairs)
     calls = ({"name": tool, "args": {"id": key}} for some in keys for tool, key in zip(CONTRACTS, some, strict=True))
     return World(airline_toolkit(), state=state), calls
+
+
+def measure(create: Callable[[], tuple[World, Iterator[JsonObject]]], *, count: int) -> JsonObject:
+    """Measure the processor milliseconds of each call; all must be answered by contract."""
+    world, calls = create()
+    times: list[float] = []
+    for _ in range(count):
+        call = next(calls)
+        started = time.process_time()
+        step = world.call(call)
+        times.append((time.process_time() - started) * 1e3)
+        if step.get("outcome", {"rung": "none"})["rung"] != "contract":
+            raise EvalError(f"expected an answer by contract, got {step}")
+    return {"ms": times}
