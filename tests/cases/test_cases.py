@@ -299,6 +299,8 @@ def test_what_cannot_be_decided_neither_passes_nor_fails(folder, pytester, capsy
     assert done.ret == 5
     done.stdout.fnmatch_lines(["u *", "*unknown: one.gecko.yaml::one*", "one: unknown, *", "*1 unknown*"])
     assert ElementTree.parse(pytester.path / "junit.xml").find(".//skipped") is not None
+    monkeypatch.setattr("gecko_graph.conversation.score.find_status", lambda *given: "failed")
+    assert pytester.runpytest_inprocess("-p", "gecko_graph.pytest", *options).ret == 1
 
 
 def test_a_claim_alone_leaves_a_conversation_unknown():

@@ -12,6 +12,7 @@ from gecko_graph.conversation.milestones.entry import read_entry
 from gecko_graph.conversation.milestones.format import MilestoneEntry, SourceEntry, find_values
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.scenario.cases.run import run_case
+from gecko_graph.scenario.verdicts import keep_verdicts
 from gecko_graph.testing import recorded, scripted
 
 TOOLS = [{"name": "set_wifi", "parameters": {"type": "object", "properties": {"on": {"type": "boolean"}}}}]
@@ -109,6 +110,13 @@ def test_a_file_of_verdicts_may_lose_its_last_line_and_no_other(tmp_path):
         verdicts.write_text(f"{line}\n\n", encoding="utf-8")
         with pytest.raises(GeckoError, match="line 1 is not a verdict"):
             Scenario.load(file)
+
+
+def test_without_claims_there_is_no_file_of_verdicts(tmp_path):
+    file = write_case(tmp_path, OFF)
+    keep_verdicts(file, {"claims": []})
+    keep_verdicts(tmp_path / "absent.gecko.yaml", {"claims": [{"claim": OFF}]})
+    assert [*tmp_path.iterdir()] == [file]
 
 
 def test_the_role_may_overrule_what_a_rule_calls_broken_and_is_told_date_and_policy(tmp_path):

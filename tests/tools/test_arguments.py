@@ -176,6 +176,12 @@ def pets():
     return Toolkit.from_openapi(yaml.safe_load(PETS))
 
 
+@pytest.mark.parametrize(("schemes", "used"), [(["http"], "http"), (["ws", "https"], "https"), ([], "https")])
+def test_of_several_schemes_https_is_used(schemes, used):
+    tools = Toolkit.from_openapi({**yaml.safe_load(PETS), "schemes": schemes})
+    assert tools["get"].binding.server == {"url": f"{used}://pets.example/v2"}
+
+
 def test_where_it_lives_and_who_may_call(pets):
     binding = pets["get"].binding
     assert binding.server == {"url": "https://pets.example/v2"}
