@@ -115,7 +115,8 @@ def test_a_file_of_verdicts_may_lose_its_last_line_and_no_other(tmp_path):
 def test_without_claims_there_is_no_file_of_verdicts(tmp_path):
     file = write_case(tmp_path, OFF)
     keep_verdicts(file, {"claims": []})
-    keep_verdicts(tmp_path / "absent.gecko.yaml", {"claims": [{"claim": OFF}]})
+    judged = {"key": "k", "claim": OFF, "verdict": "holds", "sentence": "", "reason": ""}
+    keep_verdicts(tmp_path / "absent.gecko.yaml", {"claims": [judged]})
     assert [*tmp_path.iterdir()] == [file]
 
 
