@@ -135,7 +135,7 @@ def test_shadow_runs_for_real_and_reports_drift(run):
     assert [bool(entry["drift"]) for entry in out["gecko_journal"]] == [True, True]
     for mode, event in agent_of(bank, calls(look("c")), mode="shadow").stream(task(), stream_mode=["custom", "values"]):
         events += [event] if mode == "custom" else []
-    assert [event["type"] for event in events] == ["gecko.change"]
+    assert [(event["type"], event["attempt"]) for event in events] == [("gecko.change", 0)]
     assert events[0]["drift"][0]["path"] == "/balance"
 
 
