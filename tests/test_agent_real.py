@@ -212,7 +212,10 @@ def test_of_plans_that_are_always_rejected_three_are_made():
         out = agent.invoke(Command(resume=rejected), THREAD)
     assert asked == [2, 3, 4]
     assert "order" not in desk.calls
-    told = [text.partition("must not have these calls")[2].partition("Plan again")[0] for _, text in model.seen]
+    texts = ["\n".join(str(each.text) for each in heard) for _, heard in model.heard]
+    told = [
+        text.rpartition("not approved. It must not have these calls")[2] for text in texts if "not approved" in text
+    ]
     lessons = {json.loads(each[each.index("{") : each.index("}") + 1])["quantity"] for each in told if each}
     assert lessons == {2, 3}
 

@@ -193,7 +193,7 @@ def test_another_process_may_resume(shop, tmp_path):
         "import sys; from pathlib import Path; from tests.test_review_policy import Shop, ask, stored;"
         "print(len(ask(stored(Path(sys.argv[1]), Shop()))['action_requests']))"
     )
-    done = forked.run([sys.executable, "-c", code, file], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = forked.run([sys.executable, "-c", code, str(file)], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "3", done.stderr
     out = decide(stored(file, shop), APPROVE, APPROVE, APPROVE)
     assert shop.calls == ["order pen", "cancel real-1001", "order ink"]
