@@ -258,6 +258,7 @@ async def test_what_several_calls_want_at_once_is_sent_together(address, monkeyp
     store, trips, send = Postgres(address, identity="x"), [], postgres._send
     monkeypatch.setattr(postgres, "_send", lambda *given: trips.append(given) or send(*given))
     names = [f"s{number}" for number in range(20)]
+    await store._have()
     await asyncio.gather(*(store.claim(name, 0) for name in names))
     seen = await asyncio.gather(*(store.keep(name, 0, [Row(name, "new", {"at": name})], 0) for name in names))
     assert len(trips) <= 4
