@@ -61,7 +61,7 @@ def meeting():
 
     def put(state, tray, paper):
         with suppress(BrokenBarrierError):
-            both.wait(0.5)
+            both.wait(2)
         return desk.put(state, tray, paper)
 
     return put
