@@ -82,6 +82,8 @@ class _Asked(NamedTuple):
     writes: Sequence[Statement]
     reads: Sequence[Statement]
     ended: asyncio.Future[Sequence[Table]]
+    is_alone: bool
+    """Whether it is sent alone: slow statements must not fail calls whose rows are stored already."""
 
 
 class Postgres(Store):
@@ -159,18 +161,19 @@ class Postgres(Store):
 
     async def list(self) -> list[JsonObject]:
         """Return the sessions, the last changed one last."""
-        (found,) = await self._ask((f"{_LAST} WHERE idle_s <= %s ORDER BY idle_s DESC", self._idle_s))
+        (found,) = await self._ask((f"{_LAST} WHERE idle_s <= %s ORDER BY idle_s DESC", self._idle_s), alone=True)
         return [{"id": each[0], "steps": int(each[1]), "idle_s": round(float(each[2]), 1)} for each in found]
 
     async def count(self) -> int:
         """Return the number of sessions, including idle ones that are not deleted yet."""
-        (((count,),),) = await self._ask((f"SELECT count(DISTINCT session) FROM {_ROWS} WHERE {_BEGINS}",))
+        (((count,),),) = await self._ask((f"SELECT count(DISTINCT session) FROM {_ROWS} WHERE {_BEGINS}",), alone=True)
         return int(count)
 
     async def sweep(self) -> None:
         """Delete sessions that have been idle for so long that nobody claims them any more."""
         idle = f"SELECT session FROM ({_LAST}) AS each WHERE idle_s > %s"
-        await self._ask(writes=[(f"DELETE FROM {_ROWS} WHERE session IN ({idle})", self._idle_s + _MARGIN_S)])
+        drop = f"DELETE FROM {_ROWS} WHERE session IN ({idle})", self._idle_s + _MARGIN_S
+        await self._ask(writes=[drop], alone=True)
 
     def close(self) -> None:
         """Close the connection, which ends all claims."""
@@ -178,7 +181,11 @@ class Postgres(Store):
             self._connection.pgconn.finish()
 
     async def _ask(
-        self, *reads: Statement, writes: Sequence[Statement] = (), on: psycopg.AsyncConnection[Any] | None = None
+        self,
+        *reads: Statement,
+        writes: Sequence[Statement] = (),
+        on: psycopg.AsyncConnection[Any] | None = None,
+        alone: bool = False,
     ) -> Sequence[Table]:
         """Return the rows of each statement, with values as text, after the writes; `on` is the connection of a claim.
 
@@ -187,7 +194,7 @@ class Postgres(Store):
         """
         connection = on or await self._have()
         ended: asyncio.Future[Sequence[Table]] = asyncio.get_running_loop().create_future()
-        self._queue.append(_Asked(connection, writes, reads, ended))
+        self._queue.append(_Asked(connection, writes, reads, ended, alone))
         if self._sending is None:
             self._sending = asyncio.ensure_future(self._send_queue())
         try:
@@ -201,9 +208,11 @@ class Postgres(Store):
     async def _send_queue(self) -> None:
         try:
             while self._queue:
-                batch, self._queue = self._queue, []
-                for connection in {each.connection: None for each in batch}:  # one, unless it was lost
-                    await _answer_all([each for each in batch if each.connection is connection])
+                now = self._queue[0]
+                some = [each for each in self._queue if each.connection is now.connection and not each.is_alone]
+                some = [now] if now.is_alone else some
+                self._queue = [each for each in self._queue if not any(each is one for one in some)]
+                await _answer_all(some)
         finally:
             self._sending = asyncio.ensure_future(self._send_queue()) if self._queue else None
 

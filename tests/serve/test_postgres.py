@@ -215,11 +215,11 @@ async def test_a_connection_that_ends_at_any_moment_of_a_call(address, monkeypat
     store = one.sessions.store
     ask, trips = store._ask, iter(["claim", "keep"])
 
-    async def end(*reads, writes=(), on=None):
+    async def end(*reads, **more):
         is_now = next(trips, None) == trip
         if is_now and not is_done:
             store.close()
-        answer = await ask(*reads, writes=writes, on=on)
+        answer = await ask(*reads, **more)
         if is_now and is_done:
             store.close()
         return answer
@@ -266,6 +266,19 @@ async def test_what_several_calls_want_at_once_is_sent_together(address, monkeyp
     assert [(each.seen, [*each.rows]) for each in found] == [
         (number, [Row(name, "new", {"at": name})]) for name, number in zip(names, seen, strict=True)
     ]
+    store.close()
+
+
+async def test_what_may_be_slow_is_sent_alone(address, monkeypatch):
+    """A list that takes too long must not refuse a call that is stored."""
+    store, trips, send = Postgres(address, identity="x"), [], postgres._send
+    monkeypatch.setattr(postgres, "_send", lambda *given: trips.append(given[1]) or send(*given))
+    await store.claim("a", 0)
+    trips.clear()
+    row = Row("a", "new", {})
+    await asyncio.gather(store.list(), store.keep("a", 0, [row], 0), store.count(), store.claim("b", 0), store.sweep())
+    assert sorted(map(len, trips)) == [1, 1, 3, 6]
+    assert [each["id"] for each in await store.list()] == ["a"]
     store.close()
 
 
