@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -118,23 +119,29 @@ class Load(NamedTuple):
                 lost = self.requests - sum(each["steps"] for each in held)
         return {"cpu_ms": used / self.requests * 1000, "rate": self.requests / took, "lost": lost}
 
-    async def put_to(self, addresses: Sequence[str], cpu: Callable[[], float]) -> float:
-        """Send the writes to several servers in turn; return the milliseconds per write on the clock `cpu`."""
-        async with httpx.AsyncClient(timeout=60) as client:
-            for number in range(self.sessions):
-                (await client.post(f"{addresses[0]}/_gecko/sessions", json={"id": f"s{number}"})).raise_for_status()
-            for number in range(_WARM * len(addresses)):
-                url = f"{addresses[number % len(addresses)]}/s/default/cart/TEA-100"
-                (await client.put(url, json={"quantity": number % 5 + 1})).raise_for_status()
-            before = cpu()
+    async def put_to(self, addresses: Sequence[str], cpu: Callable[[], float], *, is_dealt: bool = False) -> float:
+        """Send the writes to several servers; return the milliseconds per write on the clock `cpu`.
 
-            async def send(part: int) -> None:
-                for at in range(part, self.requests, AT_ONCE):
-                    url = f"{addresses[at // 7 % len(addresses)]}/s/s{at % self.sessions}/cart/TEA-100"
-                    (await client.put(url, json={"quantity": at % 5 + 1})).raise_for_status()
+        Each client has its own sessions, and stays at one server; or, if `is_dealt`, each write goes to a random one.
+        """
+        clients, rng, count = [httpx.AsyncClient(timeout=60) for _ in range(AT_ONCE)], random.Random(0), len(addresses)
+        for number in range(self.sessions):
+            (await clients[0].post(f"{addresses[0]}/_gecko/sessions", json={"id": f"s{number}"})).raise_for_status()
 
-            await asyncio.gather(*(send(part) for part in range(AT_ONCE)))
-        return (cpu() - before) / self.requests * 1000
+        async def send(part: int, of: int) -> None:
+            names = [f"s{number}" for number in range(part, self.sessions, AT_ONCE)]
+            for at in range(of // AT_ONCE):
+                address = addresses[(rng.randrange(count) if is_dealt else part) % count]
+                url = f"{address}/s/{names[at % len(names)]}/cart/TEA-100"
+                (await clients[part].put(url, json={"quantity": at % 5 + 1})).raise_for_status()
+
+        await asyncio.gather(*(send(part, _WARM * AT_ONCE) for part in range(AT_ONCE)))
+        before = cpu()
+        await asyncio.gather(*(send(part, self.requests) for part in range(AT_ONCE)))
+        used = cpu() - before
+        for client in clients:  # a client of their own each: the pool of a common one looks through all connections
+            await client.aclose()
+        return used / (self.requests // AT_ONCE * AT_ONCE) * 1000
 
 
 def cpu_of(pid: int, *, ended: bool = False) -> float:

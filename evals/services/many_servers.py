@@ -90,14 +90,16 @@ def measure(size: Size = Size(), *, seed: int = 0) -> JsonObject:  # noqa: B008 
     """Return what kills cost, and the cost of a call; both with a private Postgres.
 
     Returns:
-        `answered`, `lost`, `doubled`, `torn`, `kills`, `refused` (by status), `cpu_ms` by store, `ratio`.
+        `answered`, `lost`, `doubled`, `torn`, `kills`, `refused` (by status), and `cpu_ms` of a call: one server on
+        `sqlite`, several on `postgres` with clients that stay at a server, and `dealt` to a random one each time.
 
     Raises:
         RuntimeError: There is no Postgres on this machine, or a call was not answered at all.
     """
     found = {**size._asdict(), **run_with_kills(size, seed=seed)}
-    cpu = {"sqlite": cost_of(size, servers=1), "postgres": cost_of(size, servers=size.servers)}
-    return {**found, "cpu_ms": cpu, "ratio": cpu["postgres"] / cpu["sqlite"]}
+    many = size.servers
+    cpu = {"sqlite": cost_of(size, 1), "postgres": cost_of(size, many), "dealt": cost_of(size, many, is_dealt=True)}
+    return {**found, "cpu_ms": cpu}
 
 
 def run_with_kills(size: Size, *, seed: int = 0) -> JsonObject:
@@ -205,13 +207,14 @@ class _Run:
             await asyncio.to_thread(self._fleet.begin, at)
 
 
-def cost_of(size: Size, *, servers: int) -> float:
+def cost_of(size: Size, servers: int, *, is_dealt: bool = False) -> float:
     """Return the CPU milliseconds of a call of the shop: one server on SQLite, or several with their Postgres."""
     with tempfile.TemporaryDirectory() as folder, schema("cost") as address:
         save = address if servers > 1 else f"{folder}/runs.sqlite"
         with Fleet(serve_command("--save", save), servers) as fleet:
             load = Load(size.sessions, size.calls)
-            return float(asyncio.run(load.put_to(fleet.addresses, lambda: fleet.cpu() + _postgres_cpu(address))))
+            put = load.put_to(fleet.addresses, lambda: fleet.cpu() + _postgres_cpu(address), is_dealt=is_dealt)
+            return asyncio.run(put)
 
 
 @contextmanager

@@ -178,11 +178,14 @@ class World:
     def replay(self, records: Sequence[JsonObject], usage: Usage | None = None, *, own: bool = False) -> None:
         """Continue with calls that another world has answered, and with its models' usage.
 
-        A change that does not apply is left out and marked as refused; `own` ones of this state are not checked again.
+        A change that does not apply is left out and marked as refused; `own` ones of this state are neither copied nor
+        checked again.
         """
         with self._line.turn():
             self._usage = add_usage(self._usage, usage or {})
-            self._now = self._now.replayed(clone(list(records)), None if own else self._check_change)
+            self._now = self._now.replayed(
+                records if own else clone(list(records)), None if own else self._check_change
+            )
 
     def check(self, call: Mapping[str, Any]) -> Rejection | None:
         """Return why a call must not be made for real in this state, as `Toolkit.check`; None if it may."""
