@@ -55,6 +55,8 @@ def answer(
         (reply,) = yield [ask_answer(state, scope, prompts, facts)]
         text = text_of(reply.value).strip() if isinstance(reply.value, AIMessage) else ""
     lines = [*([text] if text else tell_calls(made_of(execution["calls"]))), *facts]
+    if text and state["rehearsal"]["verdict"]["status"] == "failed" and not execution["calls"]:
+        lines = [*facts, f"This answer was not accepted: {text}"]  # it may claim what was only simulated
     record: JsonObject = {"v": VERSION, "verdict": execution["status"], "made_up": 0}
     record |= {"answers": state["turn_id"], "agent": home.mark}
     before = [as_step(entry) for entry in state["unreported"]]

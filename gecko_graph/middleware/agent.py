@@ -61,7 +61,7 @@ from .calls import (
 )
 from .channels import GuardedState
 from .checked import Checked, find_tool
-from .hooks import LEFT_OUT, both, check_history, with_masks
+from .hooks import LEFT_OUT, both, check_history, warn_unknown, with_masks
 from .ids import check_id, give_ids
 from .live import Live, LiveWorlds, config_of
 from .pending import find_refusal, is_refused, set_id
@@ -215,6 +215,7 @@ class GeckoMiddleware(AgentMiddleware):
 
     async def _rehearse(self, request: Any, handler: Any, driver: Driver) -> Any:
         """Call the model, and rehearse the calls of its message."""
+        warn_unknown(request.tools, self._toolkit, self._exclude_tools)
         response = await driver.do(handler, handler, request)
         response = replace(response, result=give_ids(response.result, request.state))
         if self._mode not in REHEARSED and not self._reviews:

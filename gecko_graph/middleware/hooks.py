@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
+from warnings import warn
 
 from langchain_core.messages import AnyMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
 from langgraph.types import TracePolicy, omit_payload
 
 from ..errors import StateError
@@ -63,6 +65,17 @@ def check_history(messages: Sequence[AnyMessage], toolkit: Toolkit, config: Runn
 def is_made(marks: Mapping[str, Any]) -> bool:
     """Return whether a tool message's marks are those of a real call."""
     return marks.get("rung") == "real" and not marks.get("simulated")
+
+
+def warn_unknown(tools: Iterable[Any], toolkit: Toolkit, excluded: Collection[str]) -> None:
+    """Warn of an agent's tools, such as those of other middleware, that the toolkit lacks: their calls are refused."""
+    names = [each.name for each in tools if isinstance(each, BaseTool)]  # a dict is a provider's own tool
+    if unknown := [name for name in names if toolkit.resolve(name) not in toolkit and name not in excluded]:
+        warn(
+            f"calls of {', '.join(unknown)} are refused, since the toolkit lacks these tools: add them to it, or let "
+            f"them run unchanged with exclude_tools={unknown}",
+            stacklevel=1,
+        )
 
 
 def with_masks(policy: TracePolicy) -> TracePolicy:

@@ -20,6 +20,7 @@ from .checks import find_wanted, settle
 
 MOST_ITEMS = 40
 ITEM_CHARS = 1_000
+HOW = "; give `checklist` with the task, or a model for this role"
 
 
 def checklist(
@@ -39,7 +40,7 @@ def checklist(
     (reply,) = yield [build_ask(state, task, toolkit, budget=scope.context.view_chars)]
     items = read_items(reply.value) if isinstance(reply.value, Checklist) else []
     reasons = "; ".join(filter(None, [reply.failure, kept["items_failure"]]))
-    failure = "" if isinstance(reply.value, Checklist) else f"no checklist: {reasons}"
+    failure = "" if isinstance(reply.value, Checklist) else f"no checklist: {reasons}{HOW if reply.absent else ''}"
     scope.emit(event("gecko.checklist", attempt=0, items=items, failure=failure))
     return {"items": items, "bookkeeping": {"items_failure": failure}}
 

@@ -254,7 +254,8 @@ def test_a_tool_that_the_toolkit_does_not_have_never_runs(run):
     for mode in ("simulate", "hybrid", "preview", "shadow", "guard"):
         gecko = GeckoMiddleware(bank.toolkit(), mode=mode)
         agent = create_agent(chat(calls(("a", "stray", {}))), tools=[stray], middleware=[gecko])
-        (message,) = answers(run(agent, task()))
+        with pytest.warns(UserWarning, match=r"calls of stray are refused.*exclude_tools=\['stray'\]"):
+            (message,) = answers(run(agent, task()))
         assert message.status == "error"
     assert ran == []
 

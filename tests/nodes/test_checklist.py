@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from gecko_graph import GeckoContext
 from gecko_graph.models.ask import Reply
-from gecko_graph.nodes.checklist import checklist
+from gecko_graph.nodes.checklist import HOW, checklist
 from gecko_graph.testing import drive
 from tests import desk
 
@@ -38,6 +38,7 @@ def test_the_model_writes_it(turn):
     [
         (Reply(None, "the server is down"), "no checklist: the server is down"),
         (ValueError("unreadable"), "no checklist: unreadable"),
+        (Reply(None, "no model", absent=True), f"no checklist: no model{HOW}"),
     ],
 )
 def test_a_checklist_that_nobody_writes_is_a_failure_with_its_reason(turn, reply, failure):
