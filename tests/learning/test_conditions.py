@@ -102,6 +102,12 @@ def test_what_stands_where_one_works_is_a_term():
     assert MISSING not in next(term for term in terms if term.text.endswith(".size")).values
 
 
+def test_only_counts_of_the_state_become_conditions_of_their_own():
+    states = [{"left": 2, "price": 1.5}, {"left": 0, "price": 2.5}]
+    checks = {one.check for one in build_conditions(build_terms([{"count": 1}, {"count": 0}], states, "state"))}
+    assert {"args.count != 0", "state.left != 0", "state.price != 0"} & checks == {"state.left != 0"}
+
+
 def test_constants_that_documents_name_are_read():
     schema = {
         "properties": {

@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("langchain")
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import ToolException
 from langgraph.checkpoint.memory import InMemorySaver
@@ -38,7 +39,7 @@ class Shop:
         self.limit += 30
         return {"limit": self.limit}
 
-    def agent(self, *said, mode: str, saver=None):
+    def agent(self, *said, mode: str, saver=None, before=()):
         tools = [
             Tool(self.transfer, effect="write", refuses=True, contract={"returns": {"left": 70}}),
             Tool(self.balance, effect="read", contract={"returns": {"limit": 10}}),
@@ -49,7 +50,7 @@ class Shop:
             tool.handle_tool_error = True
         middleware = GeckoMiddleware(toolkit, mode=mode, state={}, interrupt_on="none")
         return create_agent(
-            chat(*said), tools=for_model, middleware=[middleware], checkpointer=saver or InMemorySaver()
+            chat(*said), tools=for_model, middleware=[*before, middleware], checkpointer=saver or InMemorySaver()
         )
 
 
@@ -74,3 +75,27 @@ def test_once_the_user_has_spoken_it_is_made_when_the_model_insists(run, mode):
     out = run(shop.agent(calls(pay("b", 30)), calls(pay("c", 30)), "No.", mode=mode, saver=saver), again, THREAD)
     assert told(out) == [False, True, False]
     assert shop.calls == ["transfer", "transfer"]
+
+
+def test_an_answer_of_other_middleware_is_not_taken_for_the_refusal(run):
+    class Busy(AgentMiddleware):
+        """Answers the first call of the second turn itself."""
+
+        @staticmethod
+        def answer(request):
+            call = request.tool_call
+            return ToolMessage("busy", tool_call_id=call["id"], status="error") if call["id"] == "b" else None
+
+        def wrap_tool_call(self, request, handler):
+            return self.answer(request) or handler(request)
+
+        async def awrap_tool_call(self, request, handler):
+            return self.answer(request) or await handler(request)
+
+    shop, saver = Shop(), InMemorySaver()
+    run(shop.agent(calls(pay("a", 30)), "No.", mode="guard", saver=saver), TASK, THREAD)
+    again = {"messages": [HumanMessage("Try again", id="m2")]}
+    said = calls(pay("b", 30)), calls(pay("c", 30)), "No."
+    out = run(shop.agent(*said, mode="guard", saver=saver, before=[Busy()]), again, THREAD)
+    assert told(out) == [False, False, True]
+    assert shop.calls == ["transfer"]

@@ -81,6 +81,13 @@ class TestWalks:
         assert walk.world.log == []
         assert walk.moves == []
 
+    def test_a_known_value_is_chosen_only_if_it_fits_the_schema(self):
+        rule = {"type": "integer", "minimum": 0, "maximum": 5}
+        effect = {"op": "replace", "path": ["left"], "value": "{{ args.left }}"}
+        fill = {"name": "fill", "parameters": {"properties": {"left": rule}, "required": ["left"]}}
+        tools = Toolkit.from_tools([fill]).declare(Tool("fill", effect="write", contract={"effects": [effect]}))
+        assert all(Walk(begin({"left": 9}, tools), Random(seed)).move(tools["fill"]) for seed in range(20))
+
     def test_a_walk_is_played_again_from_its_moves(self):
         for at in range(10):
             start = begin()

@@ -17,6 +17,7 @@ from tests.any_schema import JSON
 
 PARAMETERS = {
     "pay": {"type": "object", "properties": {"speed": {"enum": ["slow", "fast"]}}},
+    "send": {"properties": {"weight": {}, "count": {"description": "The number of parcels."}}},
     "tune": {"type": "object", "properties": {"map": {"properties": {"speed_10": {}}}}},
 }
 
@@ -49,6 +50,11 @@ def source(*steps, **more):
 def test_a_full_hour_is_known_where_the_user_speaks_of_its_number():
     assert marked(step("book", {"at": "09:00", "until": "21:00"}), task="Book a table at 9") == []
     assert marked(step("book", {"at": "10:00"}), task="Book a table at 9") == [("/at", "10:00")]
+
+
+def test_a_rounded_number_is_known_but_no_number_of_things():
+    assert marked(step("send", {"weight": 5}), task="Send the 4.51 kg") == []
+    assert marked(step("send", {"count": 5}), task="Send the 4.51 kg") == [("/count", 5)]
 
 
 @pytest.mark.parametrize(
