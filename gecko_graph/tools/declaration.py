@@ -104,8 +104,13 @@ def _with_real_of(tool: ToolSpec) -> ToolSpec:
 def check_known(name: str, known: Collection[str], action: str) -> None:
     """Raise ToolkitError if no tool has this name."""
     if name not in known:
-        hint = did_you_mean(name, known) or f"; known tools: {format_names(list(known))}"
-        raise ToolkitError(f"{action}: unknown tool {name!r}{hint}")
+        raise ToolkitError(f"{action}: {name_unknown(name, known)}")
+
+
+def name_unknown(name: str, known: Collection[str]) -> str:
+    """Return a message on an unknown tool, with a similar name or the known ones."""
+    hint = did_you_mean(str(name), known) or f"; known tools: {format_names(list(known))}"
+    return f"unknown tool {name!r:.200}{hint}"
 
 
 def check_openable(tool: ToolSpec) -> None:

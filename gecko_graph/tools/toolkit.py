@@ -17,7 +17,7 @@ from ..state import JsonObject
 from . import declaration
 from .check import Calls, Rejection, Unclear, check_call, read_call
 from .crossing import Crossing
-from .declaration import Tool, ToolkitParts, by_name, check_known, check_openable
+from .declaration import Tool, ToolkitParts, by_name, check_known, check_openable, name_unknown
 from .problems import Problem, find_problems, find_size_problems, select_tools
 from .spec import ToolSpec, as_function, format_names, provider_names
 
@@ -174,6 +174,8 @@ class Toolkit:
         return partial(Toolkit, **parts), ()
 
     def __getitem__(self, name: str) -> ToolSpec:
+        if name not in self._tools:
+            raise KeyError(name_unknown(name, self._tools))
         return self._tools[name]
 
     def get(self, name: str) -> ToolSpec | None:

@@ -47,9 +47,10 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
         keys = list(map(str, splice(scope, path)))
         value, depth, is_known = _find(scope, keys)
         _doubt(scope, pointer(keys))
-        if depth == len(keys):
-            return _keyed(value, keys[-1], key)
-        return {} if is_known or scope.assumes else _refuse(keys)
+        is_there = depth == len(keys)
+        if not (is_there or is_known or scope.assumes):
+            _refuse(keys)
+        return _keyed(value if is_there else {}, keys[-1], key)
 
     def things(scope: Scope, path: Any, key: Any, filters: Any, blank: Any) -> list[Json]:
         keys, wanted = list(map(str, splice(scope, path))), _sent(filters)
@@ -128,9 +129,9 @@ def _doubted(scope: Scope, value: Any, why: Any) -> Any:
 
 
 def _keyed(value: Any, name: str, key: Any) -> Any:
-    """Return a thing with its key as a member, if the state has only the key: `{'id': 0}`."""
+    """Return a thing with its key as a member, if the state has only the key: `{'id': 0}`; an empty key is unknown."""
     named = an_object(key, "the key of a thing")
-    if not isinstance(value, dict) or named.keys() <= value.keys():
+    if not name or not isinstance(value, dict) or named.keys() <= value.keys():
         return value
     return {each: int(name) if type(like) is int and name.isdecimal() else name for each, like in named.items()} | value
 
