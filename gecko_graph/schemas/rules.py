@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
-from itertools import chain
 from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError, validators
@@ -23,7 +22,7 @@ from ..values.digest import find_non_json
 from ..values.identity import cache_by_identity
 from ..values.places import map_scalars
 from .formats import compile_pattern, fits_format
-from .quick import Mismatch, Test, compile_quick
+from .quick import Test, compile_quick
 from .subschemas import is_number, mentions, tidy
 from .work import COSTS, IS_TYPE, BudgetSpent, begin, find_open, is_integer, is_multiple, matches, spend
 
@@ -44,28 +43,9 @@ def check(rules: Validator, value: Json, *, is_json: bool = False) -> Errors:
     `is_json`: the value is known to be JSON that a checkpoint can store.
     """
     fits = _quick(rules).fits
-    if fits and (is_json or find_non_json(value) is None):
-        if fits(value):
-            return iter(())
-        errors = [_explain_at(rules, mismatch) for mismatch in fits.find_mismatches(value)]
-        if errors and all(errors):
-            return chain.from_iterable(errors)
+    if fits and (is_json or find_non_json(value) is None) and fits(value):
+        return iter(())
     return explain(rules, value)
-
-
-def _explain_at(rules: Validator, fault: Mismatch) -> list[ValidationError]:
-    """Return the errors of one keyword on one part of a value; [] if they cannot be determined."""
-    part: Any = rules_of_part(rules, fault.schema)
-    rule = fault.schema[fault.keyword]
-    try:
-        errors = [*(part.VALIDATORS[fault.keyword](part, rule, fault.value, fault.schema) or ())]
-    except (BudgetSpent, RecursionError, Unresolvable, ValueError, TypeError, AttributeError, LookupError):
-        return []
-    for error in errors:
-        known = {"validator": fault.keyword, "validator_value": rule, "instance": fault.value, "schema": fault.schema}
-        error._set(type_checker=part.TYPE_CHECKER, **known)
-        error.path.extendleft(reversed(fault.place))
-    return errors
 
 
 def explain(rules: Validator, value: Json) -> Errors:
