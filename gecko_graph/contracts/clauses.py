@@ -12,7 +12,7 @@ from ..values.patch import apply_patch, tokens
 from ..values.places import as_text, pointer
 from .language.examine import ANY, AnyShape
 from .language.expression import Expression, Location, Scope
-from .language.functions import splice
+from .language.operators import splice
 from .language.sandbox import Fault
 from .language.syntax import StatePath, is_template
 from .language.template import Loop, Template

@@ -29,8 +29,8 @@ from langchain_core.messages import ToolMessage
 from ...errors import InDoubt, Refused, ToolkitError
 from ...models.failure import REFUSED, read_retry_after, refuses
 from ...state import CallStatus, Json, JsonObject
-from ...values.documents import reject_constant
 from ...values.media import set_media_aside
+from ...values.rows import reject_constant
 from ..spec import ToolSpec
 from .credentials import Auth, Credentials, Secrets, Server, resolve_server
 from .fields import find_unsendable
