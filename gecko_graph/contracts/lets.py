@@ -12,10 +12,9 @@ from weakref import ref
 
 from .language.examine import ANY, AnyShape
 from .language.expression import Expression, Location, Scope
-from .language.former import NAMED_HERE
 from .language.functions import FUNCTIONS, TAKEN
 from .language.sandbox import bound
-from .language.syntax import is_name
+from .language.syntax import NAMED_HERE, is_name
 from .language.template import ITEM, Template
 
 RESERVED = frozenset(("args", "call", "before", "now", "state", "result", ITEM))

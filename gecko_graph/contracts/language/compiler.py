@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 from ...errors import did_you_mean
 from .builtin import KEYED, METHODS, TYPES
-from .former import explain_node
 from .functions import FUNCTIONS
 from .operators import (
     NUMBERS,
@@ -27,7 +26,7 @@ from .operators import (
     part,
 )
 from .sandbox import Fault, Missing, Scope, a_list, a_text, concatenate, require
-from .syntax import Run, StatePath, SyntaxFault, check_arguments, names_of, paths_in
+from .syntax import Run, StatePath, SyntaxFault, check_arguments, explain_node, names_of, paths_in
 
 Made = TypeVar("Made")
 

@@ -2,7 +2,7 @@
 
 They are checked against a whitelist at load, evaluated within limits, and cannot reach Python objects. `syntax` parses
 them, `operators`, `builtin` and `functions` are their vocabulary, `sandbox` meters their cost; `compiler` turns a tree
-into closures, `examine` infers shapes before any call, `former` explains how to write Jinja's forms here.
+into closures, `examine` infers shapes before any call.
 """
 
 from __future__ import annotations

@@ -50,8 +50,7 @@ from ..spec import (
 )
 from .arguments import ArgumentReader, Media, pair_examples
 from .credentials import ServerReader
-from .documents import METHODS, Documents, OutsideError, Place, error_at, expect_object, list_items, member
-from .others import name_format
+from .documents import METHODS, Documents, OutsideError, Place, error_at, expect_object, list_items, member, name_format
 from .own_keys import apply_own_keys
 from .schema_reader import SchemaReader, Version
 from .swagger import upgrade

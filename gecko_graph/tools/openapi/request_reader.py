@@ -29,6 +29,7 @@ from .fields import (
     Decode,
     Field,
     Pairs,
+    TwoWays,
     as_it_is,
     decode_path,
     decode_query,
@@ -37,7 +38,6 @@ from .fields import (
     read_pairs,
 )
 from .request import FORMS, JSON_MEDIA, OCTETS, SEQUENCES, VARIABLE, field_style, is_text
-from .spellings import TwoWays
 
 __all__ = ["CannotRead", "Operations", "pattern_of", "read_cookies", "read_request"]
 
