@@ -92,10 +92,10 @@ class CheckedClauses:
         self.required = [*_read_requires(data.get("requires", []), shared.requires, whole)]
         self.requires = [Clause(item, place, part="requires", more=("effects",)) for item, place in self.required]
         self.effects = load_effects(data.get("effects", []), whole.part("effects"))
-        self.returns = Template.load(data.get("returns"), whole.part("returns"))
+        self.returns = Template(data.get("returns"), whole.part("returns"))
         self.answers = "effects" in data or "returns" in data
         self.http = read_http(data.get("answers", {}), whole.part("answers"))
-        self.headers = Template.load(self.http.get("headers", {}), whole.part("answers").at("headers"))
+        self.headers = Template(self.http.get("headers", {}), whole.part("answers").at("headers"))
         self.changes = "effects" in data
         self.compensates: str = data.get("compensates", "")
         if not isinstance(self.compensates, str):

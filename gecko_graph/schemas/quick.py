@@ -123,8 +123,6 @@ _KEYWORDS = {
 class _SchemaNode:
     """A schema's own work on a value, the schemas for the same value, and those for its members by name."""
 
-    __slots__ = ("here", "members", "work")
-
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.work = 1 + sum(COSTS[key](schema[key]) for key in schema.keys() & COSTS)
         self.here: list[int] = []

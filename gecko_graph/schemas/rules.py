@@ -275,8 +275,6 @@ def quick_test(rules: Any) -> Test | None:
 class _Quick:
     """The quick test of compiled rules, created after some uses."""
 
-    __slots__ = ("_rules", "_test", "_uses")
-
     def __init__(self, rules: Any) -> None:
         self._rules, self._uses = rules, 0
         self._test: Test | None = None

@@ -24,8 +24,6 @@ Thing = TypeVar("Thing")
 class Dice:
     """A reproducible random stream by key; `hash` changes between processes, `random` between versions."""
 
-    __slots__ = ("_key", "_thrown")
-
     def __init__(self, key: str) -> None:
         self._key = key
         self._thrown = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from time import perf_counter
 from typing import Any, NamedTuple, NoReturn
 
@@ -44,15 +44,12 @@ def _compile(source: str, is_text: bool) -> Code:
 class Expression:
     """A checked expression, or a text with `{{ }}`. Made by `compile`."""
 
-    __slots__ = ("_run", "_uses", "code", "names", "shape", "source", "where")
-
     def __init__(self, source: str, code: Code, where: str) -> None:
         self.source = source
         self.where = where
         self.code = code
         self.names = code.names
         self._run = code.run
-        self._uses: tuple[Use, ...] | None = None
         self.shape = ANY if len(code.parts) == 1 else TEXT
         """The known shape of its value; an examination may refine it."""
 
@@ -98,11 +95,9 @@ class Expression:
         told = f" ({scope.shows[root]} would tell)" if root in scope.shows else ""
         return NotRead(f"{self.where}: state.{root} has not been read{part}{told}, in `{one_line(self.source)}`")
 
-    @property
+    @cached_property
     def uses(self) -> tuple[Use, ...]:
-        if self._uses is None:
-            self._uses = uses_of(self.code.parts)
-        return self._uses
+        return uses_of(self.code.parts)
 
     def evaluate(self, scope: Scope) -> Json:
         """Return the value as an independent copy in plain JSON; resets the evaluation deadline.

@@ -69,11 +69,6 @@ class Scope:
         call_id: Makes the identifiers of this call unique; a function if computing it is expensive.
     """
 
-    __slots__ = (
-        *("_cpu", "_excused", "_made", "_room", "call_id", "deadline", "holes", "lets", "limits", "place", "seed"),
-        *("assumes", "doubts", "partial", "shows", "trusts", "unread", "values", "__weakref__"),
-    )
-
     def __init__(
         self,
         values: Mapping[str, Any],
