@@ -24,7 +24,7 @@ from ..values.places import map_scalars
 from .formats import compile_pattern, fits_format
 from .quick import Test, compile_quick
 from .subschemas import is_number, mentions, tidy
-from .work import COSTS, IS_TYPE, BudgetSpent, begin, find_open, is_integer, is_multiple, matches, spend
+from .work import COSTS, BudgetSpent, begin, find_open, is_multiple, matches, spend
 
 USES = 4
 """Number of uses after which rules get a quick test, whose creation takes as long as some checks."""
@@ -70,8 +70,7 @@ def accepts(rules: Validator, value: Json) -> bool:
 
 def _type(validator: Any, types: Any, instance: Json, schema: Any) -> Errors:
     spend(1)
-    fits = IS_TYPE[types](instance) if isinstance(types, str) else any(IS_TYPE[kind](instance) for kind in types)
-    if not fits:
+    if not any(validator.is_type(instance, kind) for kind in ([types] if isinstance(types, str) else types)):
         yield ValidationError("type")
 
 
@@ -212,10 +211,7 @@ StrictValidator: Any = validators.extend(  # type: ignore[no-untyped-call]
         "additionalProperties": _additional_properties, "multipleOf": _multiple_of, "enum": _enum,
         "uniqueItems": _unique_items, "format": _format,
     },
-    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many({
-        "integer": lambda _, value: is_integer(value),
-        "number": lambda _, value: is_number(value),
-    }),
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine("number", lambda _, value: is_number(value)),
 )  # fmt: skip
 
 
