@@ -16,6 +16,7 @@ import regex
 
 from ..state import Json, JsonObject
 from .formats import FORMATS, INTEGER_BITS, Pattern, compile_pattern
+from .reading import COMPOSED
 from .rules import member_rules
 
 Thing = TypeVar("Thing")
@@ -254,8 +255,6 @@ def _bounds(flat: JsonObject, *, whole: bool) -> tuple[Fraction, Fraction]:
     return low, high - (whole and high == flat.get("exclusiveMaximum"))
 
 
-COMPOSED = vocabulary("$ref $dynamicRef allOf anyOf oneOf dependentSchemas")
-
 _HINTS: Mapping[str, frozenset[str]] = {
     "object": vocabulary("properties required additionalProperties patternProperties minProperties"),
     "array": vocabulary("items prefixItems minItems contains uniqueItems"),
@@ -263,7 +262,7 @@ _HINTS: Mapping[str, frozenset[str]] = {
     "number": vocabulary("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"),
 }
 CHECKED_AFTERWARDS = COMPOSED | vocabulary(
-    "not if contains propertyNames dependentRequired unevaluatedItems unevaluatedProperties patternProperties"
+    "not contains propertyNames dependentRequired unevaluatedItems unevaluatedProperties patternProperties"
 )
 """Keywords for which a value of the flattened schema must be checked against the original schema."""
 

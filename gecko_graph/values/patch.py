@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from ..errors import PatchConflict
 from ..state import Json, JsonObject, Operation, Outcome, Patch
-from ..values.places import pointer, pointer_tokens, shorten
 from .digest import MAX_DEPTH
+from .places import json_type, pointer, pointer_tokens, shorten
 
 COPY_LIMIT = 4_000_000
 """Most characters of JSON that one patch may copy: forty copies that each double a document would exhaust memory."""
@@ -38,7 +38,7 @@ def apply_patch(document: Json, patch: Patch) -> Json:
         PatchConflict: The first operation that does not apply, with the reason.
     """
     if not isinstance(patch, (list, tuple)):
-        raise PatchConflict(f"expected a patch as a list of operations, got {_name_type(patch)}")
+        raise PatchConflict(f"expected a patch as a list of operations, got {json_type(patch)}")
     work = _Patching(document)
     for index, operation in enumerate(patch):
         try:
@@ -73,7 +73,7 @@ def tokens(pointer: str) -> list[str]:
         PatchConflict: It is not a JSON Pointer.
     """
     if not isinstance(pointer, str):
-        raise PatchConflict(f"expected a path as text, got {_name_type(pointer)}")
+        raise PatchConflict(f"expected a path as text, got {json_type(pointer)}")
     if not pointer:
         return []
     if pointer[0] != "/":
@@ -179,7 +179,7 @@ class _Patching:
 
     def run(self, operation: Operation) -> None:
         if not isinstance(operation, (dict, Mapping)):  # the check for dict is faster
-            raise PatchConflict(f"expected an operation as an object, got {_name_type(operation)}")
+            raise PatchConflict(f"expected an operation as an object, got {json_type(operation)}")
         name = operation.get("op")
         step = _STEPS.get(name) if isinstance(name, str) else None
         if step is None:
@@ -283,7 +283,7 @@ def _key(container: Json, token: str) -> Any:
 
 def _position(container: Json, token: str) -> int:
     if not isinstance(container, list):
-        raise PatchConflict(f"{_quote(token)} leads into {_name_type(container)}")
+        raise PatchConflict(f"{_quote(token)} leads into {json_type(container)}")
     if token == "-":
         return len(container)
     if not _INDEX.fullmatch(token):
@@ -315,10 +315,6 @@ def _measure(value: Json, room: int) -> int:
     return size
 
 
-def _name_type(value: object) -> str:
-    return _KINDS.get(type(value), type(value).__name__)
-
-
 def _quote(text: str) -> str:
     return f'"{shorten(text, _SHOWN)}"'
 
@@ -330,11 +326,6 @@ def _describe_operation(operation: object) -> str:
     words = [shorten(word, _SHOWN) for word in fields if isinstance(word, str)]
     return f" ({' '.join(words)})" if words else ""
 
-
-_KINDS = {
-    bool: "a boolean", int: "a number", float: "a number", str: "text", dict: "an object", list: "a list",
-    type(None): "null",
-}  # fmt: skip
 
 _STEPS: dict[str, Callable[[_Patching, list[str], Operation], None]] = {
     "add": _Patching.add,

@@ -26,7 +26,7 @@ import httpx
 from ...errors import ToolkitError
 from ...state import Json, JsonObject
 from ...values.documents import parse_document, read_document
-from ...values.places import pointer
+from ...values.places import json_type, pointer
 from .addresses import Addresses, find_base, find_recursive
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
@@ -38,7 +38,6 @@ TIMEOUT_S = 10.0
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _WEB = ("https://", "http://")
 MISSING = object()
-_KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +60,6 @@ class OutsideError(ToolkitError):
 
 def error_at(place: Place, why: str, kind: type[ToolkitError] = ToolkitError) -> ToolkitError:
     return kind(f"{place}: {why}")
-
-
-def json_type(value: Any) -> str:
-    return _KINDS.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)
 
 
 def expect_object(value: Any, place: Place) -> JsonObject:

@@ -38,9 +38,10 @@ from ...schemas.subschemas import (
     walk,
 )
 from ...state import JsonObject
+from ...values.places import json_type
 from ..spec import unique_name
 from .composition import Composition, Direction
-from .documents import Documents, Place, error_at, expect_object, json_type, list_items
+from .documents import Documents, Place, error_at, expect_object, list_items
 from .simplify import PREFIX, Simplifier, as_object, defs_of, in_place_defs
 
 Version = Literal["3.0", "3.1", "json"]
