@@ -14,8 +14,8 @@ from referencing.exceptions import Unresolvable
 
 from ..state import Json
 from ..values.digest import find_non_json
-from .formats import EXPECTED, compile_pattern, fits_format
-from .subschemas import BOUNDS, DATA, is_number
+from .formats import compile_pattern, fits_format
+from .subschemas import BOUNDS, is_number
 from .work import CHECKS_PER_PART, COSTS, MAX_CHECKS, BudgetSpent, begin, count_parts, is_multiple, is_spent, matches
 
 MOST_WORK = 2_000
@@ -61,23 +61,9 @@ def compile_quick(schema: Any, follow: Callable[[str], Any]) -> Test | None:
             schema = {**{key: root[key] for key in _DEFINITIONS if key in root}, "allOf": [schema]}
         if find_non_json(schema):
             return None
-        read = _drop_unknown_formats(schema)
-        return partial(_fits, Draft202012Validator(read, keywords=_KEYWORDS, retriever=outside), work)
+        return partial(_fits, Draft202012Validator(schema, keywords=_KEYWORDS, retriever=outside), work)
     except (ImportError, Unsure, Unresolvable, ValueError, TypeError, AttributeError, LookupError, RecursionError):
         return None
-
-
-def _drop_unknown_formats(part: Any) -> Any:
-    """Return a schema without unknown formats, which every value has."""
-    if isinstance(part, list):
-        return [*map(_drop_unknown_formats, part)]
-    if not isinstance(part, dict):
-        return part
-    return {
-        key: each if key in DATA else _drop_unknown_formats(each)
-        for key, each in part.items()
-        if key != "format" or not isinstance(each, str) or each in EXPECTED
-    }
 
 
 def _fits(validator: Any, work: int, value: Json) -> bool:
