@@ -34,6 +34,9 @@ rows; unknown without rows."""
 
 Part = Literal["requires", "ensures", "invariant"]
 
+MAX_OPERATIONS = 1_000
+"""Most patch operations of one contract."""
+
 _NOTHING = object()
 _GUARDS = ("when", "for_each", "as", "part", "of")
 
@@ -135,9 +138,8 @@ class PatchBuilder:
 
     def add(self, operation: Operation, where: str) -> None:
         """Apply one more operation. Raises EvaluationFailed if it does not apply or exceeds the limit."""
-        limit = self.scope.limits.operations
-        if len(self.patch) >= limit:
-            raise EvaluationFailed(f"{where}: more than {limit:,} operations")
+        if len(self.patch) >= MAX_OPERATIONS:
+            raise EvaluationFailed(f"{where}: more than {MAX_OPERATIONS:,} operations")
         if operation["op"] == "gone":
             keys = tokens(operation["path"])
             above = tuple(keys[:-1])

@@ -20,10 +20,10 @@ from .compiler import Code, compile_parts
 from .coverage import Use, find_unshown, uses_of
 from .examine import ANY, TEXT, Inference, Names
 from .functions import FUNCTIONS
-from .sandbox import LIMITS, Fault, Limits, Missing, Scope, copy_json
+from .sandbox import Fault, Missing, Scope, copy_json
 from .syntax import SyntaxFault, parse_expression, parse_text
 
-__all__ = ["CHECK_NAMES", "LIMITS", "Expression", "Limits", "Missing", "Scope", "check_expression", "one_line"]
+__all__ = ["CHECK_NAMES", "Expression", "Missing", "Scope", "check_expression", "one_line"]
 
 CHECK_NAMES = ("state", "before", "calls", "answer")
 """Names available to a check of a checklist."""

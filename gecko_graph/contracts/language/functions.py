@@ -178,8 +178,8 @@ def _walk(scope: Scope, document: Any) -> list[Json]:
         if path:
             scope.take(256 + 8 * len(path))
             found.append({"path": path, "key": path[-1], "value": value})
-        if len(path) > MAX_DEPTH or len(found) > scope.limits.items:
-            raise Fault(f"walk: more than {scope.limits.items:,} values, or more than {MAX_DEPTH} levels")
+        if len(path) > MAX_DEPTH or len(found) > scope.most_items:
+            raise Fault(f"walk: more than {scope.most_items:,} values, or more than {MAX_DEPTH} levels")
         scope.tick()
         open_ends.extend(_below(scope, path, value))
     return found
