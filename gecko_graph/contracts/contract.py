@@ -91,30 +91,22 @@ class Contract(CheckedClauses):
         for clause, (passes, status, evidence) in zip(self.requires, state[1], strict=True):
             clause.passes, clause.status, clause.evidence = passes, status, evidence
 
-    def fit(
-        self,
-        parameters: JsonObject,
-        *,
-        state: AnyShape = ANY,
-        report: Callable[[ContractError], None] = raise_error,
-    ) -> Contract:
-        """Return the contract itself, after checking its use of values with known types or keys.
-
-        Args:
-            parameters: JSON Schema of the argument object; without alternatives there are no other arguments.
-            state: The known shape of the task state.
-            report: Takes each expression that can never be evaluated; by default the first is raised.
-
-        Raises:
-            ContractError: An argument, key or place that cannot exist, or operands of wrong types.
-        """
-        self.examine(parameters, state=state, report=report)
+    def fit(self, parameters: JsonObject, *, state: AnyShape = ANY) -> Contract:
+        """Return the contract itself, after `examine`. Raises ContractError with the first mistake."""
+        self.examine(parameters, state=state, report=raise_error)
         return self
 
     def examine(
         self, parameters: JsonObject, *, state: AnyShape, report: Callable[[ContractError], None]
     ) -> AnyShape | None:
-        """Return the known shape of its result before any call, like `returned`; arguments as for `fit`."""
+        """Check its use of values with known types or keys; return the known shape of its result before any call.
+
+        Args:
+            parameters: JSON Schema of the argument object; without alternatives there are no other arguments.
+            state: The known shape of the task state.
+            report: Takes each expression that can never be evaluated: an argument, key or place that cannot exist, or
+                operands of wrong types.
+        """
         closed = {"additionalProperties": False} if isinstance(parameters.get("properties"), dict) else {}
         here = shape_below(state, self.at)
         text, call = Plain("a text"), {"name": Plain("a text"), "args": ANY}
