@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ..tools.spec import ToolSpec
+from ..tools.spec import VARIABLE, ToolSpec
 from .shapes import IDENTIFYING, SchemaShape, plain, singular
 
 Slot = tuple[str, ...]
@@ -24,7 +24,6 @@ WORDS: Mapping[str, frozenset[str]] = {
 
 LISTING = frozenset(("list", "all", "index", "search", "find", "query", "filter", "paginate"))
 COUNTING = frozenset({"count", "total"})
-_VARIABLE = re.compile(r"\{([^{}]+)\}")
 _KEYS = re.compile(r"^(\w+)\(['\"]?(\{[^{}]+\})['\"]?\)$")
 _EMPTY = re.compile(r"api|rest|v\d+[a-z0-9.]*|\d+(\.\d+)*", re.IGNORECASE)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -229,8 +228,8 @@ def _place(tool: ToolSpec) -> Operation | None:
     path, slot, names = re.split("[?#]", binding.path)[0], list[str](), list[str]()
     by_wire = {wire: name for name, (place, wire) in binding.places.items() if place == "path"}
     for segment in _segments(path):
-        names += _VARIABLE.findall(segment)
-        slot.append(_VARIABLE.sub(VAR, segment))
+        names += VARIABLE.findall(segment)
+        slot.append(VARIABLE.sub(VAR, segment))
     if not all(name in by_wire for name in names):
         return None
     return Operation(tool, binding.method, tuple(slot), tuple(by_wire[name] for name in names))

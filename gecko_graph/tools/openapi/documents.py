@@ -103,10 +103,8 @@ class Documents:
     """The user's document and the documents that it refers to, each read once.
 
     Args:
-        source: A path, an `https` address, or a dict.
-        allow_remote: Whether references to the web are read.
+        source, allow_remote, parsed: As for `Toolkit.from_openapi`.
         label: Name of a dict in messages.
-        parsed: The file's parsed content, if the caller has it.
 
     Raises:
         ToolkitError: The document cannot be read.

@@ -85,12 +85,7 @@ class _Operation(NamedTuple):
 def read_openapi(
     source: str | Path | Mapping[str, Any], *, allow_remote: bool = False, parsed: JsonObject | None = None
 ) -> ToolkitParts:
-    """Return the toolkit of an OpenAPI document: a YAML or JSON file, a dict, or an `https` address.
-
-    Args:
-        source: The document.
-        allow_remote: Whether addresses and references to the web are read.
-        parsed: The file's parsed content, if the caller has it.
+    """Return the toolkit of an OpenAPI document, without real functions; arguments as for `Toolkit.from_openapi`.
 
     Raises:
         ToolkitError: It is not an OpenAPI document, or no operation can be read; the message names the place.

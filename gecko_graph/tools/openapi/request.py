@@ -26,7 +26,7 @@ import httpx
 
 from ...schemas.reading import Said
 from ...state import Json, JsonObject
-from ..spec import HttpBinding, ToolSpec
+from ..spec import VARIABLE, HttpBinding, ToolSpec
 
 PATH_STYLES = {"simple": ("", ",", False), "label": (".", ".", False), "matrix": (";", ";", True)}
 """Prefix, separator of exploded values, and whether each value repeats the name (RFC 6570)."""
@@ -46,7 +46,6 @@ DELIMITERS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 JSON_MEDIA = "application/json"
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
-VARIABLE = re.compile(r"\{([^{}]+)\}")
 _RESERVED = ":/?[]@!$'()*,;"
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]|^[ \t]|[ \t]$")
 CLIENT_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer"})

@@ -22,7 +22,7 @@ import httpx
 
 from ...schemas.reading import Said
 from ...state import Json, JsonObject
-from ..spec import HttpBinding, ToolSpec
+from ..spec import VARIABLE, HttpBinding, ToolSpec
 from .credentials import Server, resolve_server
 from .fields import (
     CannotRead,
@@ -37,7 +37,7 @@ from .fields import (
     load_json,
     read_pairs,
 )
-from .request import FORMS, JSON_MEDIA, OCTETS, SEQUENCES, VARIABLE, field_style, is_text
+from .request import FORMS, JSON_MEDIA, OCTETS, SEQUENCES, field_style, is_text
 
 __all__ = ["CannotRead", "Operations", "pattern_of", "read_cookies", "read_request"]
 
