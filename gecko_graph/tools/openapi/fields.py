@@ -50,10 +50,6 @@ class CannotRead(ValueError):
         self.is_media = is_media
 
 
-class TwoWays(ValueError):
-    """Contradictory keys (a text and members under one name), or too many levels."""
-
-
 @dataclass(slots=True)
 class SpelledNode:
     """The content under one key: texts, members by name, or unnumbered items."""
@@ -64,7 +60,7 @@ class SpelledNode:
 
     @classmethod
     def of(cls, stem: str, named: Iterable[tuple[str, Sequence[str]]]) -> SpelledNode:
-        """Return the content of all keys that begin with a stem. Raises TwoWays."""
+        """Return the content of all keys that begin with a stem. Raises CannotRead."""
         root = cls()
         for key, texts in named:
             tokens = tokens_of(key, stem)
@@ -82,7 +78,7 @@ class SpelledNode:
             path.append(node.members.setdefault(token, SpelledNode()) if token else node.items[-1])
         path[-1].texts.append(text)
         if len(tokens) > MAX_LEVELS or any(sum(map(bool, (one.texts, one.members, one.items))) > 1 for one in path):
-            raise TwoWays
+            raise CannotRead("a parameter or field is written in two ways, or has too many levels")
 
     def _has(self, tokens: Sequence[str]) -> bool:
         node: SpelledNode | None = self

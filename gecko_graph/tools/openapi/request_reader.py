@@ -29,7 +29,6 @@ from .fields import (
     Decode,
     Field,
     Pairs,
-    TwoWays,
     as_it_is,
     decode_path,
     decode_query,
@@ -88,8 +87,6 @@ def read_request(tool: ToolSpec, base: str, request: httpx.Request, *, unnamed: 
         return _read_request(tool, base, request, unnamed)
     except UnicodeError:
         raise CannotRead("it contains bytes that are not UTF-8") from None
-    except TwoWays:
-        raise CannotRead("a parameter or field is written in two ways, or has too many levels") from None
 
 
 def _read_request(tool: ToolSpec, base: str, request: httpx.Request, unnamed: list[str] | None) -> JsonObject:
