@@ -12,9 +12,10 @@ from typing import Any, Protocol
 from jsonschema.protocols import Validator
 
 from ..state import Call, Complaint, Json, JsonObject
+from ..values.digest import Finding
 from ..values.identity import cache_by_identity
 from ..values.places import excerpt, pointer, short_pointer
-from .findings import Finding, find_unstorable, findings
+from .findings import find_unstorable, findings
 from .formats import FORMATS
 from .reading import Said, applying, follow_inside, leads_nowhere, member_schemas
 from .rules import accepts, canonical, check, extra_names, rules_of, rules_of_part
