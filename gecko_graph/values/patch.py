@@ -20,6 +20,7 @@ COPY_LIMIT = 4_000_000
 
 _INDEX = re.compile(r"0|[1-9][0-9]*")
 _BAD_ESCAPE = re.compile(r"~(?![01])")
+_OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
 _SHOWN = 120
 
 
@@ -181,10 +182,9 @@ class _Patching:
         if not isinstance(operation, (dict, Mapping)):  # the check for dict is faster
             raise PatchConflict(f"expected an operation as an object, got {json_type(operation)}")
         name = operation.get("op")
-        step = _STEPS.get(name) if isinstance(name, str) else None
-        if step is None:
-            raise PatchConflict(f'expected "op" to be one of {", ".join(_STEPS)}')
-        step(self, tokens(_member(operation, "path")), operation)
+        if name not in _OPERATIONS:
+            raise PatchConflict(f'expected "op" to be one of {", ".join(_OPERATIONS)}')
+        getattr(self, name)(tokens(_member(operation, "path")), operation)
 
     def add(self, path: list[str], operation: Operation) -> None:
         self._put(path, _member(operation, "value"))
@@ -325,16 +325,6 @@ def _describe_operation(operation: object) -> str:
     fields = [operation.get(key) for key in ("op", "from", "path")]
     words = [shorten(word, _SHOWN) for word in fields if isinstance(word, str)]
     return f" ({' '.join(words)})" if words else ""
-
-
-_STEPS: dict[str, Callable[[_Patching, list[str], Operation], None]] = {
-    "add": _Patching.add,
-    "remove": _Patching.remove,
-    "replace": _Patching.replace,
-    "move": _Patching.move,
-    "copy": _Patching.copy,
-    "test": _Patching.test,
-}
 
 
 def apply_fitting(state: JsonObject, patch: Patch) -> JsonObject:
