@@ -14,9 +14,10 @@ from gecko_graph.learning.readers import read_file
 from gecko_graph.real.learned import exchange, teach
 from gecko_graph.testing import recorded
 from gecko_graph.values.notes import warning
-from gecko_graph.values.observation import BadRows, Observation, write_rows
+from gecko_graph.values.observation import BadRows, Observation
 from gecko_graph.world.rung import Answer
 from tests.doubts import texts
+from tests.learning.shop import write_rows
 
 from .test_agent import APPROVE, Shop, thread
 from .test_agent_killed import DEAD, Service, answer_from, embedded

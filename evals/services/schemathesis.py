@@ -75,8 +75,8 @@ def find_text_lists(document: Path) -> set[tuple[str, str]]:
         assert tool.binding
         operation = f"{tool.binding.method.upper()} {tool.binding.path}"
         for name, one in fields_of(tool, "query"):
-            items = one.schema.get("items", {})
-            if one.schema.get("type") == "array" and items.get("type") == "string" and not items.keys() & LIMITS:
+            items = one.said.schema.get("items", {})
+            if one.said.schema.get("type") == "array" and items.get("type") == "string" and not items.keys() & LIMITS:
                 found.add((operation, name))
     return found
 

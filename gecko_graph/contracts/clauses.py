@@ -12,7 +12,7 @@ from ..values.patch import apply_patch, tokens
 from ..values.places import as_text, pointer
 from .language.examine import ANY, AnyShape
 from .language.expression import Expression, Location, Scope
-from .language.functions import splice
+from .language.operators import splice
 from .language.sandbox import Fault
 from .language.syntax import StatePath, is_template
 from .language.template import Loop, Template
@@ -33,6 +33,9 @@ STATUSES = ("written", "established", "derived", "proposed", "refuted", "unknown
 rows; unknown without rows."""
 
 Part = Literal["requires", "ensures", "invariant"]
+
+MAX_OPERATIONS = 1_000
+"""Most patch operations of one contract."""
 
 _NOTHING = object()
 _GUARDS = ("when", "for_each", "as", "part", "of")
@@ -65,8 +68,6 @@ def load_list(data: Any, place: Location) -> list[tuple[Any, Location]]:
 class Path:
     """A path: a list of tokens, with nested lists flattened, or one expression that returns such a list."""
 
-    __slots__ = ("_tokens", "expressions", "is_root", "root", "shape")
-
     def __init__(self, data: Any, place: Location, *, is_new: bool = False) -> None:
         self.root: str | None = None
         self.is_root = isinstance(data, list | tuple) and len(data) == 1
@@ -83,7 +84,7 @@ class Path:
                 self.shape = _check_place(data, place, is_new=is_new)
         else:
             raise place.error(f"expected a list of tokens or one expression, got {type(data).__name__}")
-        self._tokens = Template.load(data, place)
+        self._tokens = Template(data, place)
         self.expressions = self._tokens.expressions
 
     def pointer(self, scope: Scope) -> str:
@@ -111,7 +112,7 @@ def _check_place(tokens: Sequence[Any], place: Location, *, is_new: bool) -> Any
     silent = replace(place, report=lambda _: None)
     for number, token in enumerate(tokens):
         is_literal = type(token) is int or (isinstance(token, str) and not is_template(token))
-        kinds = None if is_literal else Template.load(token, silent).shape.kinds
+        kinds = None if is_literal else Template(token, silent).shape.kinds
         if not is_literal and (kinds is None or "a list" in kinds):
             return ANY  # it may be several tokens
         is_index = not is_literal or str(token) == "-" or str(token).isdecimal()
@@ -137,9 +138,8 @@ class PatchBuilder:
 
     def add(self, operation: Operation, where: str) -> None:
         """Apply one more operation. Raises EvaluationFailed if it does not apply or exceeds the limit."""
-        limit = self.scope.limits.operations
-        if len(self.patch) >= limit:
-            raise EvaluationFailed(f"{where}: more than {limit:,} operations")
+        if len(self.patch) >= MAX_OPERATIONS:
+            raise EvaluationFailed(f"{where}: more than {MAX_OPERATIONS:,} operations")
         if operation["op"] == "gone":
             keys = tokens(operation["path"])
             above = tuple(keys[:-1])
@@ -181,11 +181,6 @@ def holds(state: Json, keys: Sequence[str]) -> bool:
 class Effect:
     """One operation, or several under one guard (`do`), optionally for each item of a list."""
 
-    __slots__ = (
-        "_do", "_from", "_is_whole_list", "_loop", "_of", "_op", "_part", "_path", "_value", "_when", "_where",
-        "expressions", "roots", "whole",
-    )  # fmt: skip
-
     def __init__(self, data: Any, place: Location) -> None:
         self._where = place.where
         self._op, needed = _read_operation(data, place)
@@ -193,7 +188,7 @@ class Effect:
         for key in ("as", "part", "of"):
             if key in data and self._loop is None:
                 raise place.at(key).error("only with `for_each`")
-        self._part = Template.load(data["part"], place.at("part")) if "part" in data else None
+        self._part = Template(data["part"], place.at("part")) if "part" in data else None
         self._of = Path(data["of"], place.at("of")) if "of" in data else None
         self._is_whole_list = self._loop is not None and "when" not in data
         inner = self._loop.inner if self._loop else place
@@ -202,7 +197,7 @@ class Effect:
         self._from = Path(data["from"], inner.at("from")) if "from" in needed else None
         is_new = self._op in ("add", "move", "copy")
         self._path = Path(data["path"], inner.at("path"), is_new=is_new) if "path" in needed else None
-        self._value = Template.load(data["value"], inner.at("value")) if "value" in needed else None
+        self._value = Template(data["value"], inner.at("value")) if "value" in needed else None
         wanted, given = self._path.shape if self._path else ANY, self._value.shape if self._value else ANY
         if wanted.kinds and given.kinds and not wanted.is_example and not wanted.kinds & given.kinds:
             expected, got = (" or ".join(sorted(kinds)) for kinds in (wanted.kinds, given.kinds))
@@ -297,12 +292,6 @@ class Clause:
     fails; with `open`, it refuses the call with an unknown error. A rule that evidence has not established only warns.
     """
 
-    __slots__ = (
-        "_error", "_part", "_says", "_when", "answers", "check", "effects", "evidence", "expressions", "kind", "name",
-        "passes",
-        "status",
-    )  # fmt: skip
-
     def __init__(self, data: Any, place: Location, *, part: Part, more: tuple[str, ...] = ()) -> None:
         others = [key for key in ("pass", "open") if part == "requires" and isinstance(data, Mapping) and key in data]
         self._says = says = others[0] if others else "error"
@@ -322,7 +311,7 @@ class Clause:
         self.answers = read_http({"status": data["status"]}, place) if "status" in data else {}
         self.check = place.at("check").compile(data["check"])
         self._when = place.at("when").compile(data["when"]) if "when" in data else None
-        self._error = Template.load(data[says], place.at(says))
+        self._error = Template(data[says], place.at(says))
         self.effects = load_effects(data.get("effects", []), place.at("effects"))
         effects = (expression for effect in self.effects for expression in effect.expressions)
         self.expressions = (*self.condition, *self._error.expressions, *effects)

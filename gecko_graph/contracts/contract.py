@@ -8,12 +8,13 @@ committed. Unlike in ToolGate, all of it is data that is checked at load: expres
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
 
 from ..errors import ContractError
 from ..state import Call, Json, JsonObject
+from ..values.digest import shallow
 from ..values.origins import Untrusted
 from .clauses import as_doubt
 from .language.examine import ANY, AnyShape, Plain, of_schema
@@ -24,25 +25,29 @@ from .run import BASE, Admissibility, CheckedClauses, ContractRun, Shared, partl
 _ANSWERED = ("effects", "returns", "evidence")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Contract:
+class Contract(CheckedClauses):
     """A tool's contract, checked at load by `Contract.load`; equal to another one with the same data.
 
-    Args:
+    Attributes:
         data: The contract as written, with the shared requirements that it uses.
         lets: The shared lets of its document, as written.
         reads_calls: Whether its expressions name `calls` or `facts`.
+        where: The document and the tool, as in messages.
+        at: The place of the task state at which its paths begin.
+        answers: Whether it has effects or a result.
+        fact: The name of a verified result of its tool in `facts`; "" for the tool's name.
+        compensates: The tool whose effect it compensates without undoing it; "" for none.
     """
 
-    data: JsonObject
-    lets: JsonObject
-    reads_calls: bool = field(compare=False)
-    _parts: CheckedClauses = field(compare=False)
-    _written: JsonObject = field(compare=False)
-    _shared: Shared = field(compare=False)
-    _place: Location = field(compare=False)
-    _facts: Mapping[str, tuple[str, JsonObject]] = field(compare=False, default_factory=dict)
-    """Tool of the toolkit to its fact's key and type."""
+    def __init__(self, data: Mapping[str, Any], shared: Shared, place: Location) -> None:
+        super().__init__(data, shared, place)
+        self._written, self._shared, self._place = dict(data), shared, place
+        self._facts: Mapping[str, tuple[str, JsonObject]] = {}
+        """Tool of the toolkit to its fact's key and type."""
+        self.data: JsonObject = dict(data)
+        self.data |= {"requires": [item for item, _ in self.required]} if self.required else {}
+        self.lets = dict(shared.lets)
+        self.reads_calls = bool({"calls", "facts"} & self.names_used(self.own_expressions()) - self.named.keys())
 
     @classmethod
     def load(
@@ -67,106 +72,88 @@ class Contract:
         Raises:
             ContractError: Names document, tool, place, line and reason.
         """
-        place, shared = Location(where, dict.fromkeys(BASE, ANY), origin=origin), Shared(lets or {}, requires or {})
-        parts, written = CheckedClauses(data, shared, place), dict(data)
-        data = {**data, "requires": [item for item, _ in parts.required]} if parts.required else data
-        reads_calls = bool({"calls", "facts"} & parts.names_used(parts.own_expressions()) - parts.lets.keys())
-        return cls(dict(data), dict(lets or {}), reads_calls, parts, written, shared, place)
+        return cls(data, Shared(lets or {}, requires or {}), Location(where, dict.fromkeys(BASE, ANY), origin=origin))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Contract) and (self.data, self.lets) == (other.data, other.lets)
 
     def __repr__(self) -> str:
         return f"Contract({', '.join(self.data)})"
 
     def __reduce__(self) -> Any:
-        place, changed = self._place, [(each.passes, each.status, each.evidence) for each in self._parts.requires]
+        place, changed = self._place, [(each.passes, each.status, each.evidence) for each in self.requires]
         given = {**self._shared._asdict(), "where": place.where, "origin": place.origin}
-        return partial(Contract.load, self._written, **given), (), (self._facts, changed, self._parts.withdrawn)
+        return partial(Contract.load, self._written, **given), (), (self._facts, changed, self.withdrawn)
 
     def __setstate__(self, state: Any) -> None:
         """Restore the changes by real calls to its rules, in another process."""
-        object.__setattr__(self, "_facts", state[0])
-        self._parts.withdrawn = state[2]
-        for clause, (passes, status, evidence) in zip(self._parts.requires, state[1], strict=True):
+        self._facts, _, self.withdrawn = state
+        for clause, (passes, status, evidence) in zip(self.requires, state[1], strict=True):
             clause.passes, clause.status, clause.evidence = passes, status, evidence
 
-    def fit(
-        self,
-        parameters: JsonObject,
-        *,
-        state: AnyShape = ANY,
-        report: Callable[[ContractError], None] = raise_error,
-    ) -> Contract:
-        """Return the contract itself, after checking its use of values with known types or keys.
-
-        Args:
-            parameters: JSON Schema of the argument object; without alternatives there are no other arguments.
-            state: The known shape of the task state.
-            report: Takes each expression that can never be evaluated; by default the first is raised.
-
-        Raises:
-            ContractError: An argument, key or place that cannot exist, or operands of wrong types.
-        """
-        self.examine(parameters, state=state, report=report)
+    def fit(self, parameters: JsonObject, *, state: AnyShape = ANY) -> Contract:
+        """Return the contract itself, after `examine`. Raises ContractError with the first mistake."""
+        self.examine(parameters, state=state, report=raise_error)
         return self
 
     def examine(
         self, parameters: JsonObject, *, state: AnyShape, report: Callable[[ContractError], None]
     ) -> AnyShape | None:
-        """Return the known shape of its result before any call, like `returned`; arguments as for `fit`."""
+        """Check its use of values with known types or keys; return the known shape of its result before any call.
+
+        Args:
+            parameters: JSON Schema of the argument object; without alternatives there are no other arguments.
+            state: The known shape of the task state.
+            report: Takes each expression that can never be evaluated: an argument, key or place that cannot exist, or
+                operands of wrong types.
+        """
         closed = {"additionalProperties": False} if isinstance(parameters.get("properties"), dict) else {}
-        here = shape_below(state, self._parts.at)
+        here = shape_below(state, self.at)
         text, call = Plain("a text"), {"name": Plain("a text"), "args": ANY}
         seen = Plain("an object", members={**call, "status": text, "result": ANY})
         names = {"args": of_schema({**closed, **parameters}), "before": here, "state": here, "now": text}
         names |= {"call": Plain("an object", members={**call, "id": text}), "calls": Plain("a list", inner=seen)}
         names["facts"] = Plain("an object", inner=Plain("an object", members={"value": ANY, "type": ANY}))
         place = replace(self._place, names=names, report=report)
-        parts = CheckedClauses(self._written, self._shared, place, self._parts.lets)
+        parts = CheckedClauses(self._written, self._shared, place, self.named)
         return parts.returns.shape if parts.answers else None
-
-    @property
-    def fact(self) -> str:
-        """The name of a verified result of its tool in `facts`; "" for the tool's name."""
-        return self._parts.fact
 
     def knowing(self, facts: Mapping[str, tuple[str, JsonObject]]) -> Contract:
         """Return the contract in a toolkit; `facts` are key and type of its tools' results, by tool."""
-        return replace(self, _facts=facts)
-
-    @property
-    def state_keys(self) -> frozenset[str]:
-        """Root keys of the state in its expressions and literal paths."""
-        return frozenset(self._parts.at[:1]) or self._parts.state_keys
+        made: Contract = shallow(self)
+        made._facts = facts
+        return made
 
     @property
     def observed(self) -> frozenset[tuple[str, ...]]:
         """The root places of its state that a real result of its tool reveals."""
-        return frozenset((*self._parts.at, root) for effect in self._parts.observes for root in effect.roots)
+        return frozenset((*self.at, root) for effect in self.observes for root in effect.roots)
 
     @property
     def observed_whole(self) -> frozenset[tuple[str, ...]]:
         """The places that it reveals completely: a thing missing there does not exist."""
-        return frozenset((*self._parts.at, root) for effect in self._parts.observes for root in effect.whole)
+        return frozenset((*self.at, root) for effect in self.observes for root in effect.whole)
 
     @property
     def result_keys(self) -> frozenset[str]:
         """Root keys of the state from which its result is computed, "" for the whole."""
-        read = self._parts.with_lets(self._parts.returns.expressions)
+        read = self.with_lets(self.returns.expressions)
         roots = frozenset(path[0] if path else "" for expression in read for path in expression.code.paths)
-        return roots and (frozenset(self._parts.at[:1]) or roots)
+        return roots and (frozenset(self.at[:1]) or roots)
 
     def withdraw(self, check: str | None = None) -> None:
         """Disable a learned rule, or all of them, so that it only warns; for all owners of this contract."""
-        for clause in self._parts.requires:
+        for clause in self.requires:
             if clause.evidence and check in (None, clause.evidence["check"]):
                 clause.passes = True
                 if check is not None:
                     clause.evidence["against"] = clause.evidence.get("against") or ["a real call"]
         if check is not None and check in self.follows:
-            self._parts.withdrawn.add(check)
+            self.withdrawn.add(check)
 
     def confirm(self, check: str, count: int) -> None:
         """Enable a proposed rule if further refusals have confirmed it as often as it `lacks`."""
-        for clause in (each for each in self._parts.requires if each.evidence.get("check") == check):
+        for clause in (each for each in self.requires if each.evidence.get("check") == check):
             lacks, is_free = clause.evidence.get("lacks"), clause.passes and not clause.evidence.get("against")
             if is_free and isinstance(lacks, int) and count >= lacks:
                 clause.passes, clause.status = False, "established"
@@ -176,22 +163,22 @@ class Contract:
     @property
     def follows(self) -> dict[str, JsonObject]:
         """Established effects that follow a success, in addition to its answer, by name."""
-        return {each["id"]: each for each in self._parts.follows if each["id"] not in self._parts.withdrawn}
+        return {each["id"]: each for each in self.established if each["id"] not in self.withdrawn}
 
     @property
     def refuted(self) -> frozenset[str]:
         """The `id`s of requirements that a real call has refuted."""
-        return frozenset(clause.name for clause in self._parts.requires if clause.evidence.get("against"))
+        return frozenset(clause.name for clause in self.requires if clause.evidence.get("against"))
 
     @property
     def is_derived(self) -> bool:
         """Whether it is derived from a document alone: it answers simulated calls, and refuses no real call."""
-        return self._parts.status == "derived"
+        return self.status == "derived"
 
     @property
     def guards(self) -> bool:
         """Whether it has requirements that a person wrote, and that refuse."""
-        return any(not clause.passes and not clause.evidence for clause in self._parts.requires)
+        return any(not clause.passes and not clause.evidence for clause in self.requires)
 
     def fill(self, learned: Mapping[str, Any]) -> JsonObject | None:
         """Return the contract's data completed by a learned contract; None if that adds nothing.
@@ -213,29 +200,9 @@ class Contract:
         return {**self.data, **({"let": lets} if lets else {}), **kept, "requires": [*own, *clauses]}
 
     @property
-    def where(self) -> str:
-        """The document and the tool, as in messages."""
-        return self._parts.where
-
-    @property
-    def at(self) -> tuple[str, ...]:
-        """The place of the task state at which its paths begin."""
-        return tuple(self._parts.at)
-
-    @property
-    def compensates(self) -> str:
-        """The tool whose effect it compensates without undoing it; "" for none."""
-        return str(self._parts.compensates)
-
-    @property
-    def answers(self) -> bool:
-        """Whether it has effects or a result."""
-        return self._parts.answers
-
-    @property
     def returned(self) -> AnyShape | None:
         """The known shape of its result before any call; None if it only has requirements."""
-        return self._parts.returns.shape if self._parts.answers else None
+        return self.returns.shape if self.answers else None
 
     def open(
         self,
@@ -262,13 +229,13 @@ class Contract:
         values = {"args": {**_defaults(parameters), **args}, "call": call, **self._names(state, now, calls)}
         # not only the id, since models reuse the ids of calls
         scope = Scope(values, seed=seed, call_id=lambda: f"{call['id']} {call['name']} {call['args']}")
-        scope.partial = partly_shown(state, self._parts.at)
-        return ContractRun(self._parts, scope)
+        scope.partial = partly_shown(state, self.at)
+        return ContractRun(self, scope)
 
     @property
     def is_gated(self) -> bool:
         """Whether it has requirements that do not depend on arguments."""
-        return bool(self._parts.free)
+        return bool(self.free)
 
     def admissible(
         self,
@@ -283,15 +250,15 @@ class Contract:
 
         `untrusted` returns the supposed places of the state, for `trusted`; other arguments as for `open`.
         """
-        if not self._parts.free:
+        if not self.free:
             return Admissibility("yes")
         scope = Scope(self._names(state, now, calls), seed=seed, call_id=_refuse_identity)
-        scope.partial = partly_shown(state, self._parts.at)
-        return ContractRun(self._parts, scope).trust(untrusted).judge()
+        scope.partial = partly_shown(state, self.at)
+        return ContractRun(self, scope).trust(untrusted).judge()
 
     def _names(self, state: Json, now: str | None, calls: Sequence[JsonObject]) -> JsonObject:
         no_clock = "now (the state has no clock: a text under `now` or `runtime_state.now`)"
-        here = subtree(state, self._parts.at)
+        here = subtree(state, self.at)
         known = {"before": here, "now": Missing(no_clock) if now is None else now, "state": here}
         return {**known, "calls": list(calls), "facts": self._known(calls)} if self.reads_calls else known
 

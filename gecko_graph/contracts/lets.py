@@ -12,10 +12,9 @@ from weakref import ref
 
 from .language.examine import ANY, AnyShape
 from .language.expression import Expression, Location, Scope
-from .language.former import NAMED_HERE
 from .language.functions import FUNCTIONS, TAKEN
 from .language.sandbox import bound
-from .language.syntax import is_name
+from .language.syntax import NAMED_HERE, is_name
 from .language.template import ITEM, Template
 
 RESERVED = frozenset(("args", "call", "before", "now", "state", "result", ITEM))
@@ -28,8 +27,6 @@ Lets = Mapping[str, Template]
 
 class Function(Template):
     """A let with parameters; like every let it sees the state before the call, and no local names of its caller."""
-
-    __slots__ = ("parameters",)
 
     parameters: Sequence[str]
 
@@ -92,18 +89,18 @@ def load_lets(
 
 
 def _infer_let(value: Any, place: Location, names: Mapping[str, Any], parameters: Sequence[str]) -> AnyShape:
-    return Template.load(value, replace(place, names={**names, **dict.fromkeys(parameters, ANY)})).shape
+    return Template(value, replace(place, names={**names, **dict.fromkeys(parameters, ANY)})).shape
 
 
 def _load_let(value: Any, place: Location, parameters: tuple[str, ...], names: Mapping[str, Any]) -> Template:
     place = replace(place, names=names, report=None)
     if not parameters:
-        return Template.load(value, place)
+        return Template(value, place)
     for number, name in enumerate(parameters):
         check_let_name(name, place)
         if name in names or name in parameters[:number]:
             raise place.error(f"the name {name!r} is already taken; choose another")
-    function = Function.load(value, place.with_names(**dict.fromkeys(parameters, ANY)))
+    function = Function(value, place.with_names(**dict.fromkeys(parameters, ANY)))
     function.parameters = parameters
     return function
 
@@ -143,8 +140,6 @@ def _check_cycles(lets: Lets, places: Mapping[str, Location]) -> None:
 class LetScope(dict[str, Any]):
     """The values of a scope, with lets that are evaluated on first use."""
 
-    __slots__ = ("_resolve",)
-
     def __init__(self, values: Mapping[str, Any], resolve: Callable[[str], Any]) -> None:
         super().__init__(values)
         self._resolve = resolve
@@ -160,8 +155,6 @@ class LazyLets(dict[str, Any]):
     The reference to the scope is weak, since cycles would leave the states of thousands of calls to the garbage
     collector.
     """
-
-    __slots__ = ("_lets", "_scope")
 
     def __init__(self, lets: Lets, scope: Scope) -> None:
         super().__init__(scope.values)

@@ -79,6 +79,8 @@ class Admissibility(NamedTuple):
 
 
 class CheckedClauses:
+    """The checked parts of a contract."""
+
     def __init__(self, data: Mapping[str, Any], shared: Shared, whole: Location, lets: Lets | None = None) -> None:
         whole.check_fields(data, (), _FIELDS)
         self.where = whole.where
@@ -86,22 +88,22 @@ class CheckedClauses:
         self.fact: str = data.get("fact", "")
         if not isinstance(self.fact, str):
             raise whole.part("fact").error(f"expected a text, got {self.fact!r:.40}")
-        self.lets, whole = load_lets(data.get("let", {}), shared.lets, whole, lets)
+        self.named, whole = load_lets(data.get("let", {}), shared.lets, whole, lets)
         self.required = [*_read_requires(data.get("requires", []), shared.requires, whole)]
         self.requires = [Clause(item, place, part="requires", more=("effects",)) for item, place in self.required]
         self.effects = load_effects(data.get("effects", []), whole.part("effects"))
-        self.returns = Template.load(data.get("returns"), whole.part("returns"))
+        self.returns = Template(data.get("returns"), whole.part("returns"))
         self.answers = "effects" in data or "returns" in data
         self.http = read_http(data.get("answers", {}), whole.part("answers"))
-        self.headers = Template.load(self.http.get("headers", {}), whole.part("answers").at("headers"))
+        self.headers = Template(self.http.get("headers", {}), whole.part("answers").at("headers"))
         self.changes = "effects" in data
-        self.compensates = data.get("compensates", "")
+        self.compensates: str = data.get("compensates", "")
         if not isinstance(self.compensates, str):
             raise whole.part("compensates").error(f"expected the name of a tool, got {self.compensates!r}")
         after = whole.with_names(result=self.returns.shape if "returns" in data else ANY)
         evidence, there = data.get("evidence", {}), whole.part("evidence")
         parts = [part for part in ("effects", "returns") if part in there.check_object(evidence)]
-        self.follows, self.withdrawn = read_follows(evidence.get("follows", []), there.at("follows")), set[str]()
+        self.established, self.withdrawn = read_follows(evidence.get("follows", []), there.at("follows")), set[str]()
         self.status = status_of(evidence, there) if "status" in evidence else "written"
         self.statuses = [self.status, *(status_of(evidence[part], there.at(part)) for part in parts)]
         self.ensures = [
@@ -116,6 +118,8 @@ class CheckedClauses:
     @property
     def state_keys(self) -> frozenset[str]:
         """Root keys of the state in its expressions and literal paths."""
+        if self.at:
+            return frozenset(self.at[:1])
         effects = [*self.effects, *self.observes, *(effect for clause in self.requires for effect in clause.effects)]
         paths = (path for expression in self.with_lets(self.own_expressions()) for path in expression.code.paths)
         return frozenset(root for effect in effects for root in effect.roots) | {path[0] for path in paths if path}
@@ -128,8 +132,8 @@ class CheckedClauses:
     def with_lets(self, own: Collection[Expression]) -> Iterator[Expression]:
         """Yield expressions, and those of the lets that they need."""
         yield from own
-        for name in find_used_lets(own, self.lets):
-            yield from self.lets[name].expressions
+        for name in find_used_lets(own, self.named):
+            yield from self.named[name].expressions
 
     def names_used(self, own: Collection[Expression]) -> frozenset[str]:
         """Return the names in expressions, and in the lets that they need."""
@@ -176,7 +180,7 @@ class ContractRun:
         self._parts = parts
         self._scope = scope
         self._before = scope.values["state"]
-        self._lets = LazyLets(parts.lets, scope)
+        self._lets = LazyLets(parts.named, scope)
         self.trust(tuple)
 
     def trust(self, untrusted: Untrusted) -> ContractRun:

@@ -7,7 +7,7 @@ answers of contracts, examples and models.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -17,7 +17,6 @@ from ..errors import GeckoError, did_you_mean
 from ..schemas.subschemas import rebuild
 from ..state import JsonObject
 from ..tools.declaration import ToolkitParts, check_known
-from ..tools.problems import Problem
 from ..tools.spec import ToolSpec, as_function, provider_names, unique_name
 from ..tools.toolkit import Toolkit
 
@@ -41,11 +40,11 @@ class DisguisedToolkit(Toolkit):
     """A toolkit whose tools have other faces for the agent."""
 
     def __init__(self, toolkit: Toolkit, faces: Mapping[str, Face]) -> None:
-        super().__init__(**toolkit._parts()._asdict(), title=toolkit.title, broken=toolkit.broken)
+        super().__init__(**toolkit._parts()._asdict())
         self.faces = dict(faces)
 
-    def _of(self, parts: ToolkitParts, broken: Iterable[Problem] | None = None) -> Toolkit:
-        made = super()._of(parts, broken)
+    def _of(self, parts: ToolkitParts) -> Toolkit:
+        made = super()._of(parts)
         faces = {name: face for name, face in self.faces.items() if name in made}
         taken = {face.name for face in faces.values()}
         for name, face in find_faces(made).items():

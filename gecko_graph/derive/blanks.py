@@ -106,14 +106,10 @@ def _form_of(shape: SchemaShape, prefix: str) -> tuple[str, list[str]] | None:
     return f"new_id({begin!r}, {form!r})", [begin + form.translate(each) for each in _SAMPLES]
 
 
-def blanks_of(shape: SchemaShape, depth: int = 0, *, leave: str | None = None) -> JsonObject:
-    """Return blanks for an object's required and nullable members, except for `leave`."""
+def blanks_of(shape: SchemaShape, depth: int = 0) -> JsonObject:
+    """Return blanks for an object's required and nullable members."""
     wanted = {name: each for name, each in shape.fields.items() if name in shape.required or each.is_nullable}
-    return {
-        name: blank_of(each, name, depth)
-        for name, each in wanted.items()
-        if name != leave and not each.first("writeOnly")
-    }
+    return {name: blank_of(each, name, depth) for name, each in wanted.items() if not each.first("writeOnly")}
 
 
 def around(shape: SchemaShape, where: tuple[str, ...], inner: Json, total: str = "") -> Json:

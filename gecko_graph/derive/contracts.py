@@ -200,13 +200,13 @@ class _ContractWriter:
     def _thing(self, value: str = "") -> Json:
         """Return the result of a call about a thing: the thing, its key, or blanks."""
         if self.where is not None or (self.kind.word == "read" and self.result.fields):
-            blank = blanks_of(self.result.at(self.where or ()), leave=self.key)
+            blank = blanks_of(self.result.at(self.where or ()))
             value = value or f"thing_at(place, {self.named})"
             return around(self.result, self.where or (), with_blanks(_text(value), blank))
         if not (self.result.types or self.result.fields):
             return None
         if (named := self._key_in_result) and self.id:
-            return with_blanks({as_key(named): _text(self.id)}, blanks_of(self.result, leave=named))
+            return with_blanks({as_key(named): _text(self.id)}, blanks_of(self.result))
         return with_blanks({}, blank_of(self.result))
 
     @property
@@ -257,7 +257,7 @@ class _ContractWriter:
         if self.result.listed is None:  # an object of things by their keys
             return {"returns": _text(f"{{str(each[{self.key!r}]): each for each in {shown}}}")}
         where = self.result.listed[0]
-        each = with_blanks("{{ each }}", blanks_of(self.one.lists, leave=self.key))
+        each = with_blanks("{{ each }}", blanks_of(self.one.lists))
         result = around(self.result, where, {"for_each": shown, "as": "each", "value": each}, "{{ len(found) }}")
         place = _text(f"[{self.shelf}, each[{self.key!r}]]")
         items = f"at(result, {[*where]!r})"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ..tools.spec import ToolSpec
+from ..tools.spec import VARIABLE, ToolSpec
 from .shapes import IDENTIFYING, SchemaShape, plain, singular
 
 Slot = tuple[str, ...]
@@ -24,7 +24,6 @@ WORDS: Mapping[str, frozenset[str]] = {
 
 LISTING = frozenset(("list", "all", "index", "search", "find", "query", "filter", "paginate"))
 COUNTING = frozenset({"count", "total"})
-_VARIABLE = re.compile(r"\{([^{}]+)\}")
 _KEYS = re.compile(r"^(\w+)\(['\"]?(\{[^{}]+\})['\"]?\)$")
 _EMPTY = re.compile(r"api|rest|v\d+[a-z0-9.]*|\d+(\.\d+)*", re.IGNORECASE)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -45,12 +44,6 @@ class Operation:
     def places(self) -> Mapping[str, tuple[str, str]]:
         """Location and wire name of each argument."""
         return self.tool.binding.places if self.tool.binding else {}
-
-    @property
-    def is_answered(self) -> bool:
-        """Whether a successful response has content, including bytes."""
-        responses = self.tool.binding.responses if self.tool.binding else {}
-        return any(each.get("media") for code, each in responses.items() if code.startswith("2"))
 
     @cached_property
     def result(self) -> SchemaShape:
@@ -235,8 +228,8 @@ def _place(tool: ToolSpec) -> Operation | None:
     path, slot, names = re.split("[?#]", binding.path)[0], list[str](), list[str]()
     by_wire = {wire: name for name, (place, wire) in binding.places.items() if place == "path"}
     for segment in _segments(path):
-        names += _VARIABLE.findall(segment)
-        slot.append(_VARIABLE.sub(VAR, segment))
+        names += VARIABLE.findall(segment)
+        slot.append(VARIABLE.sub(VAR, segment))
     if not all(name in by_wire for name in names):
         return None
     return Operation(tool, binding.method, tuple(slot), tuple(by_wire[name] for name in names))

@@ -71,7 +71,7 @@ class Lawful:
         place = Location("learned", dict.fromkeys(BASE, ANY))
         try:
             effects = load_effects(value.template, place) if kind == "effects" else []
-            template = Template.load(value.template, place) if kind == "returns" else None
+            template = Template(value.template, place) if kind == "returns" else None
         except ContractError:
             return 0
         given = 0

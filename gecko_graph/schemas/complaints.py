@@ -12,13 +12,13 @@ from typing import Any, Protocol
 from jsonschema.protocols import Validator
 
 from ..state import Call, Complaint, Json, JsonObject
+from ..values.digest import Finding
 from ..values.identity import cache_by_identity
 from ..values.places import excerpt, pointer, short_pointer
-from .findings import Finding, find_unstorable, findings
+from .findings import find_unstorable, findings
 from .formats import FORMATS
 from .reading import Said, applying, follow_inside, leads_nowhere, member_schemas
 from .rules import accepts, canonical, check, extra_names, rules_of, rules_of_part
-from .subschemas import follow
 
 MAX_COMPLAINTS = 20
 _NAMING = ("properties", "patternProperties")
@@ -123,30 +123,20 @@ ERROR_NAMES = ("error", "errors")
 
 def is_error_branch(branch: Any, root: Any) -> bool:
     """Return whether a schema requires a member `error` or `errors` that is not always null."""
-    branch = _resolve(branch, root)
-    required, rules = branch.get("required"), branch.get("properties")
-    null = [name for name in ERROR_NAMES if isinstance(rules, dict) and rules.get(name) == {"type": "null"}]
-    return isinstance(required, list) and any(name in required and name not in null for name in ERROR_NAMES)
+    said = Said(branch, root)
+    return any(said.member(name).schema != {"type": "null"} for name in said.required() if name in ERROR_NAMES)
 
 
 def is_error_body(schema: JsonObject, value: Json) -> bool:
     named = [name for name in ERROR_NAMES if value.get(name)] if isinstance(value, dict) else []
-    union = _resolve(schema, schema) if named else {}
-    branches = union.get("oneOf", union.get("anyOf"))
-    if not isinstance(branches, list):
-        return False
-    plain = [_resolve(branch, schema) for branch in branches if not is_error_branch(branch, schema)]
-    covering = (branch for branch in plain if any(name in (branch.get("properties") or ()) for name in named))
+    parts = Said(schema, schema).parts(sure=True) if named else []
+    branches: list[Any] = next((part[key] for part in parts for key in ("oneOf", "anyOf") if key in part), [])
+    plain = [branch for branch in branches if not is_error_branch(branch, schema)]
+    covering = (branch for branch in plain if not {*named}.isdisjoint(Said(branch, schema).names()))
     rules = rules_of(schema)
     return 0 < len(plain) < len(branches) and not any(
         accepts(rules_of_part(rules, branch), value) for branch in covering
     )
-
-
-def _resolve(schema: Any, root: Any) -> JsonObject:
-    if isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
-        schema = follow(root, schema["$ref"])
-    return schema if isinstance(schema, dict) else {}
 
 
 DESCRIPTION_CHARS = 2_000

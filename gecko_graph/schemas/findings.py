@@ -7,12 +7,12 @@ are not shown (paper, appendix A.3: error messages do not contain or suggest the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from jsonschema import ValidationError
 
 from ..state import Json
-from ..values.digest import find_non_json
+from ..values.digest import Finding, find_non_json
 from ..values.places import excerpt, short_pointer
 from .formats import EXPECTED, compile_pattern
 
@@ -25,16 +25,9 @@ KINDS: Mapping[str, str] = {
 }  # fmt: skip
 
 
-class Finding(NamedTuple):
-    path: str
-    expected: str
-    got: str
-
-
 def find_unstorable(value: Json) -> Finding | None:
     """Return the first part of a value that is not JSON, or that a checkpoint cannot store."""
-    fault = find_non_json(value, levels=MAX_DEPTH)
-    return fault and Finding(short_pointer(fault.place), fault.expected, fault.got)
+    return find_non_json(value, levels=MAX_DEPTH)
 
 
 def findings(error: ValidationError) -> Iterator[Finding]:

@@ -8,8 +8,9 @@ from typing import Any
 
 from ..state import Json, JsonObject
 from .complaints import is_error_branch
+from .reading import COMPOSED
 from .rules import canonical
-from .specimens import COMPOSED, Dice, vocabulary
+from .specimens import Dice, vocabulary
 from .subschemas import follow
 
 MAX_ALTERNATIVES = 24

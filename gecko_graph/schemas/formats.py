@@ -143,8 +143,6 @@ _PLAIN = {"^": "^", "|": "|", ")": ")", "$": r"\Z", ".": r"[^\n\r\u2028\u2029]"}
 class Pattern:
     """A compiled pattern; `spells_out` is true if it is a disguised list of values, such as `^(red|blue)$`."""
 
-    __slots__ = ("_compiled", "spells_out", "translated")
-
     def __init__(self, source: str) -> None:
         flags, rest = regex.fullmatch(r"(?s)(?:\(\?([is]{1,2})\))?+(.*)", source).groups("")
         self.spells_out = regex.fullmatch(_LISTED, source) is not None

@@ -6,24 +6,18 @@ grow faster than the value, there is no test, and `rules` decides; the same with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from referencing.exceptions import Unresolvable
 
 from ..state import Json
 from ..values.digest import find_non_json
-from .formats import EXPECTED, compile_pattern, fits_format
-from .subschemas import BOUNDS, DATA, is_number
+from .formats import compile_pattern, fits_format
+from .subschemas import BOUNDS, is_number
 from .work import CHECKS_PER_PART, COSTS, MAX_CHECKS, BudgetSpent, begin, count_parts, is_multiple, is_spent, matches
 
-MOST_FAULTS = 20
-_READ_WITH = {"minContains": "contains", "maxContains": "contains", "then": "if", "else": "if"}
-"""Keywords that are evaluated together with another one."""
-_NAMED = frozenset({"properties", "prefixItems", "allOf", "dependentSchemas"})
-_DEEPER = frozenset({"properties", "prefixItems", "items", "additionalProperties"})
 MOST_WORK = 2_000
 """Most work on one part of a value, in type checks."""
 MOST_GROUPS = 2_000
@@ -41,6 +35,10 @@ _INSIDE: Mapping[str, Any] = {
 """Keyword to the name of the members that it applies to; a property has its own name."""
 _HERE = frozenset(["dependentSchemas", "allOf", "anyOf", "oneOf", "not", "if", "then", "else"])
 _DEFINITIONS = ("$defs", "definitions", "components")
+
+
+Test: TypeAlias = Callable[[Json], bool]
+"""Tests whether a JSON value fits a schema; True is certain."""
 
 
 class Unsure(Exception):
@@ -63,105 +61,19 @@ def compile_quick(schema: Any, follow: Callable[[str], Any]) -> Test | None:
             schema = {**{key: root[key] for key in _DEFINITIONS if key in root}, "allOf": [schema]}
         if find_non_json(schema):
             return None
-        read = _drop_unknown_formats(schema)
-        validator = Draft202012Validator(read, keywords=_KEYWORDS, retriever=outside, mask="")
-        return Test(validator, work, schema, follow)
+        return partial(_fits, Draft202012Validator(schema, keywords=_KEYWORDS, retriever=outside), work)
     except (ImportError, Unsure, Unresolvable, ValueError, TypeError, AttributeError, LookupError, RecursionError):
         return None
 
 
-def _drop_unknown_formats(part: Any) -> Any:
-    """Return a schema without unknown formats, which every value has."""
-    if isinstance(part, list):
-        return [*map(_drop_unknown_formats, part)]
-    if not isinstance(part, dict):
-        return part
-    return {
-        key: each if key in DATA else _drop_unknown_formats(each)
-        for key, each in part.items()
-        if key != "format" or not isinstance(each, str) or each in EXPECTED
-    }
-
-
-class Mismatch(NamedTuple):
-    """A keyword that a value violates: the schema, the keyword, and the place."""
-
-    schema: Any
-    keyword: str
-    place: Sequence[str | int]
-    value: Json
-    """The value at the place."""
-
-
-class Test:
-    """Tests whether JSON values fit a schema; True is certain."""
-
-    __test__ = False  # pytest would collect the class
-
-    def __init__(self, validator: Any, work: int, schema: Any, follow: Callable[[str], Any]) -> None:
-        self._validator, self._work, self._schema, self._follow = validator, work, schema, follow
-
-    def __call__(self, value: Json) -> bool:
-        if self._work > CHECKS_PER_PART and self._work * (1 + count_parts(value)) > MAX_CHECKS:
-            return False
-        begin(value)
-        try:
-            return bool(self._validator.is_valid(value)) and not is_spent()
-        except ValueError:
-            return False
-
-    def find_mismatches(self, value: Json) -> Sequence[Mismatch]:
-        """Return all places where a refused value may not fit, in the order of `rules`; empty if unsure."""
-        if (self._work + MOST_FAULTS) * (1 + count_parts(value)) > MAX_CHECKS:  # all errors are built at once
-            return ()
-        begin(value)
-        try:
-            errors = [*islice(self._validator.iter_errors(value), MOST_FAULTS)]
-            found = [self._locate(error, value) for error in errors]
-            ranks = [self._rank(error, value) for error in errors] if len(errors) > 1 else [()]
-        except (ValueError, LookupError, TypeError):
-            return ()
-        if is_spent() or len(errors) == MOST_FAULTS:
-            return ()
-        by_rank = dict(zip(ranks, found, strict=True))
-        return [by_rank[rank] for rank in sorted(by_rank)]
-
-    def _locate(self, error: Any, value: Any) -> Mismatch:
-        schema, place = self._schema, list[str | int]()
-        *path, last = error.schema_path
-        for token in path:
-            schema = schema[str(token) if isinstance(schema, dict) else token]  # jsonschema-rs reports `1` for "1"
-        for token in error.instance_path:
-            place.append(str(token) if isinstance(value, dict) else token)
-            value = value[place[-1]]
-        keyword = _READ_WITH.get(last, last)
-        # `false` is reported for the item, not for the list; an empty name is not reported
-        if error.kind.name in ("falseSchema", "propertyNames") or keyword not in schema or error.instance != value:
-            raise ValueError
-        return Mismatch(schema, keyword, place, value)
-
-    def _rank(self, error: Any, value: Any) -> tuple[int, ...]:
-        """Return an error's rank in the order of `rules`: keywords as written, items by position."""
-        schema, rank, steps, inside = self._schema, list[int](), iter(error.evaluation_path), iter(error.instance_path)
-        for keyword in steps:
-            rank.append([*schema].index(_READ_WITH.get(keyword, keyword)))
-            schema = schema[keyword]
-            if keyword == "$ref":
-                schema = self._follow(schema)
-            elif keyword in _DEFINITIONS:  # our own keywords are reported where they are written, not where they apply
-                raise ValueError
-            if keyword in _NAMED:
-                schema = schema[_add(rank, schema, next(steps))]
-            if keyword in _DEEPER and (token := next(inside, None)) is not None:
-                value = value[_add(rank, value, token)]
-        return tuple(rank)
-
-
-def _add(rank: list[int], holder: Any, token: Any) -> Any:
-    """Return a path token as a key of the holder, and append its position to a rank."""
-    token = str(token) if isinstance(holder, dict) else token  # jsonschema-rs reports `1` for "1"
-    rank.append([*holder].index(token) if isinstance(holder, dict) else token)
-    return token
+def _fits(validator: Any, work: int, value: Json) -> bool:
+    if work > CHECKS_PER_PART and work * (1 + count_parts(value)) > MAX_CHECKS:
+        return False
+    begin(value)
+    try:
+        return bool(validator.is_valid(value)) and not is_spent()
+    except ValueError:
+        return False
 
 
 def _own(prepare: Callable[[Any], Callable[[Any], bool]]) -> type:
@@ -196,8 +108,6 @@ _KEYWORDS = {
 
 class _SchemaNode:
     """A schema's own work on a value, the schemas for the same value, and those for its members by name."""
-
-    __slots__ = ("here", "members", "work")
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.work = 1 + sum(COSTS[key](schema[key]) for key in schema.keys() & COSTS)

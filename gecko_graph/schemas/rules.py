@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
-from itertools import chain
 from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError, validators
@@ -23,9 +22,9 @@ from ..values.digest import find_non_json
 from ..values.identity import cache_by_identity
 from ..values.places import map_scalars
 from .formats import compile_pattern, fits_format
-from .quick import Mismatch, Test, compile_quick
+from .quick import Test, compile_quick
 from .subschemas import is_number, mentions, tidy
-from .work import COSTS, IS_TYPE, BudgetSpent, begin, find_open, is_integer, is_multiple, matches, spend
+from .work import COSTS, BudgetSpent, begin, find_open, is_multiple, matches, spend
 
 USES = 4
 """Number of uses after which rules get a quick test, whose creation takes as long as some checks."""
@@ -44,28 +43,9 @@ def check(rules: Validator, value: Json, *, is_json: bool = False) -> Errors:
     `is_json`: the value is known to be JSON that a checkpoint can store.
     """
     fits = _quick(rules).fits
-    if fits and (is_json or find_non_json(value) is None):
-        if fits(value):
-            return iter(())
-        errors = [_explain_at(rules, mismatch) for mismatch in fits.find_mismatches(value)]
-        if errors and all(errors):
-            return chain.from_iterable(errors)
+    if fits and (is_json or find_non_json(value) is None) and fits(value):
+        return iter(())
     return explain(rules, value)
-
-
-def _explain_at(rules: Validator, fault: Mismatch) -> list[ValidationError]:
-    """Return the errors of one keyword on one part of a value; [] if they cannot be determined."""
-    part: Any = rules_of_part(rules, fault.schema)
-    rule = fault.schema[fault.keyword]
-    try:
-        errors = [*(part.VALIDATORS[fault.keyword](part, rule, fault.value, fault.schema) or ())]
-    except (BudgetSpent, RecursionError, Unresolvable, ValueError, TypeError, AttributeError, LookupError):
-        return []
-    for error in errors:
-        known = {"validator": fault.keyword, "validator_value": rule, "instance": fault.value, "schema": fault.schema}
-        error._set(type_checker=part.TYPE_CHECKER, **known)
-        error.path.extendleft(reversed(fault.place))
-    return errors
 
 
 def explain(rules: Validator, value: Json) -> Errors:
@@ -90,8 +70,7 @@ def accepts(rules: Validator, value: Json) -> bool:
 
 def _type(validator: Any, types: Any, instance: Json, schema: Any) -> Errors:
     spend(1)
-    fits = IS_TYPE[types](instance) if isinstance(types, str) else any(IS_TYPE[kind](instance) for kind in types)
-    if not fits:
+    if not any(validator.is_type(instance, kind) for kind in ([types] if isinstance(types, str) else types)):
         yield ValidationError("type")
 
 
@@ -197,15 +176,9 @@ def _multiple_of(validator: Any, step: float, instance: Json, schema: Any) -> Er
 
 def _enum(validator: Any, values: list[Json], instance: Json, schema: Any) -> Errors:
     spend(COSTS["enum"](values))
-    wrong = _STOCK["enum"](validator, values, _short(instance, values), schema)
-    yield from (ValidationError("enum") for _ in wrong or ())
-
-
-def _short(instance: Json, values: list[Json]) -> Json:
-    # the stock rule prints the value; a text longer than all listed ones is as wrong as its start
-    if isinstance(instance, str):
-        return instance[: 1 + max((len(text) for text in values if isinstance(text, str)), default=0)]
-    return instance
+    # not the stock rule, which prints the value
+    if not (instance in values if isinstance(instance, str) else canonical(instance) in map(canonical, values)):
+        yield ValidationError("enum")
 
 
 def _unique_items(validator: Any, wanted: bool, instance: Json, schema: Any) -> Errors:
@@ -232,10 +205,7 @@ StrictValidator: Any = validators.extend(  # type: ignore[no-untyped-call]
         "additionalProperties": _additional_properties, "multipleOf": _multiple_of, "enum": _enum,
         "uniqueItems": _unique_items, "format": _format,
     },
-    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many({
-        "integer": lambda _, value: is_integer(value),
-        "number": lambda _, value: is_number(value),
-    }),
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine("number", lambda _, value: is_number(value)),
 )  # fmt: skip
 
 
@@ -294,8 +264,6 @@ def quick_test(rules: Any) -> Test | None:
 
 class _Quick:
     """The quick test of compiled rules, created after some uses."""
-
-    __slots__ = ("_rules", "_test", "_uses")
 
     def __init__(self, rules: Any) -> None:
         self._rules, self._uses = rules, 0

@@ -16,6 +16,7 @@ import regex
 
 from ..state import Json, JsonObject
 from .formats import FORMATS, INTEGER_BITS, Pattern, compile_pattern
+from .reading import COMPOSED
 from .rules import member_rules
 
 Thing = TypeVar("Thing")
@@ -23,8 +24,6 @@ Thing = TypeVar("Thing")
 
 class Dice:
     """A reproducible random stream by key; `hash` changes between processes, `random` between versions."""
-
-    __slots__ = ("_key", "_thrown")
 
     def __init__(self, key: str) -> None:
         self._key = key
@@ -256,8 +255,6 @@ def _bounds(flat: JsonObject, *, whole: bool) -> tuple[Fraction, Fraction]:
     return low, high - (whole and high == flat.get("exclusiveMaximum"))
 
 
-COMPOSED = vocabulary("$ref $dynamicRef allOf anyOf oneOf dependentSchemas")
-
 _HINTS: Mapping[str, frozenset[str]] = {
     "object": vocabulary("properties required additionalProperties patternProperties minProperties"),
     "array": vocabulary("items prefixItems minItems contains uniqueItems"),
@@ -265,7 +262,7 @@ _HINTS: Mapping[str, frozenset[str]] = {
     "number": vocabulary("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"),
 }
 CHECKED_AFTERWARDS = COMPOSED | vocabulary(
-    "not if contains propertyNames dependentRequired unevaluatedItems unevaluatedProperties patternProperties"
+    "not contains propertyNames dependentRequired unevaluatedItems unevaluatedProperties patternProperties"
 )
 """Keywords for which a value of the flattened schema must be checked against the original schema."""
 

@@ -19,9 +19,10 @@ from jsonschema.protocols import Validator
 
 from ..errors import ContractError
 from ..state import RUNTIME, Json, JsonObject
+from ..values.digest import Finding
 from ..values.identity import cache_by_identity
 from ..values.places import pointer_step, pointer_tokens
-from .findings import Finding, find_unstorable, findings
+from .findings import find_unstorable, findings
 from .formats import compile_pattern
 from .rules import check, explain, member_rules, rules_of_part
 from .subschemas import follow, mentions

@@ -10,7 +10,6 @@ from typing import Any
 
 from ..state import Json
 from .formats import Pattern
-from .subschemas import is_number
 
 MAX_CHECKS = 50_000
 """Most type checks on one value; for large values `CHECKS_PER_PART` more per part."""
@@ -87,21 +86,3 @@ def is_multiple(value: float, step: float) -> bool:
     if isinstance(value, int) and isinstance(step, int):
         return value % step == 0
     return (Fraction(str(value)) / Fraction(str(step))).denominator == 1
-
-
-def is_integer(value: Json) -> bool:
-    """Return whether a value is an integer as in JSON Schema, where 2.0 is one."""
-    if isinstance(value, float):
-        return value.is_integer()
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-IS_TYPE: Mapping[str, Callable[[Json], bool]] = {
-    "string": lambda value: isinstance(value, str),
-    "number": is_number,
-    "integer": is_integer,
-    "boolean": lambda value: isinstance(value, bool),
-    "object": lambda value: isinstance(value, dict),
-    "array": lambda value: isinstance(value, list),
-    "null": lambda value: value is None,
-}

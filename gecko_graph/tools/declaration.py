@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..contracts.contract import Contract
@@ -18,6 +19,7 @@ from ..schemas.strict import check_schema
 from ..schemas.subschemas import rebuild
 from ..state import JsonObject
 from ..values.places import pointer
+from .problems import Problem
 from .spec import Effect, ToolExample, ToolSpec, format_names
 from .typed import Types
 
@@ -104,8 +106,13 @@ def _with_real_of(tool: ToolSpec) -> ToolSpec:
 def check_known(name: str, known: Collection[str], action: str) -> None:
     """Raise ToolkitError if no tool has this name."""
     if name not in known:
-        hint = did_you_mean(name, known) or f"; known tools: {format_names(list(known))}"
-        raise ToolkitError(f"{action}: unknown tool {name!r}{hint}")
+        raise ToolkitError(f"{action}: {name_unknown(name, known)}")
+
+
+def name_unknown(name: str, known: Collection[str]) -> str:
+    """Return a message on an unknown tool, with a similar name or the known ones."""
+    hint = did_you_mean(str(name), known) or f"; known tools: {format_names(list(known))}"
+    return f"unknown tool {name!r:.200}{hint}"
 
 
 def check_openable(tool: ToolSpec) -> None:
@@ -164,12 +171,14 @@ Mount = str | Sequence[str]
 
 
 class ToolkitParts(NamedTuple):
-    """Tools with their shared rules, as a toolkit keeps them."""
+    """The arguments of a `Toolkit`."""
 
     tools: Sequence[ToolSpec]
-    lets: Mapping[str, Any]
-    invariants: Sequence[Invariant]
+    lets: Mapping[str, Any] = MappingProxyType({})
+    invariants: Sequence[Invariant] = ()
     state_schema: JsonObject | None = None
+    title: str = ""
+    broken: Sequence[Problem] = ()
 
 
 def add_declared(
@@ -244,11 +253,11 @@ def load_rules(
         )
         for index, one in enumerate(data.get("invariants") or [])
     ]
-    return ToolkitParts(list(made.values()), lets, invariants, schema)
+    return parts._replace(tools=list(made.values()), lets=lets, invariants=invariants, state_schema=schema)
 
 
 def join(parts: Sequence[ToolkitParts], *, at: Mount | None = None) -> ToolkitParts:
-    """Return all parts as one, mounted at keys of the task state. Raises ContractError."""
+    """Return all parts as one, mounted at keys of the task state, with the first one's title. Raises ContractError."""
     rules = [{**({"let": one.lets} if one.lets else {}), **each.data} for one in parts for each in one.invariants]
     loaded = [Invariant.load(_mounted(one, at), where=f"invariants[{number}]") for number, one in enumerate(rules)]
     lets = {name: let for one in reversed(parts) for name, let in one.lets.items()}
@@ -258,7 +267,8 @@ def join(parts: Sequence[ToolkitParts], *, at: Mount | None = None) -> ToolkitPa
     schema = next(iter(different), None)
     if len(different) > 1:
         schema = {"allOf": [_moved(one, f"/allOf/{index}") for index, one in enumerate(different)]}
-    return ToolkitParts(tools, lets, loaded, _schema_below(schema, at))
+    broken = [problem for one in parts for problem in one.broken]
+    return ToolkitParts(tools, lets, loaded, _schema_below(schema, at), parts[0].title, broken)
 
 
 def _schema_below(schema: JsonObject | None, at: Mount | None) -> JsonObject | None:

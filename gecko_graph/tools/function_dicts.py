@@ -13,8 +13,8 @@ from typing import Any
 from ..errors import ToolkitError, did_you_mean
 from ..schemas.subschemas import IN_PLACE
 from ..state import JsonObject
-from .openapi.documents import Documents, Place, error_at, expect_object, json_type, to_json
-from .openapi.others import name_format
+from ..values.places import json_type
+from .openapi.documents import Documents, Place, error_at, expect_object, name_format, to_json
 from .openapi.schema_reader import SchemaReader
 from .spec import NO_PARAMETERS, Effect, ToolSpec, read_tags
 

@@ -26,9 +26,9 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerati
 
 from ..errors import NotMade, ToolkitError
 from ..models.failure import REFUSED, is_in_doubt
-from ..schemas.findings import Finding
 from ..schemas.subschemas import MAPS, rebuild
 from ..state import JsonObject
+from ..values.digest import Finding
 from .crossing import find_tool, made_by, place_of
 from .declaration import Tool
 from .function_dicts import (

@@ -16,9 +16,9 @@ from ..contracts.language.examine import find_misfit, of_schema
 from ..errors import ToolkitError, did_you_mean, install
 from ..schemas.complaints import find_faults
 from ..schemas.formats import compile_pattern
+from ..schemas.reading import Said
 from ..schemas.subschemas import walk
 from ..state import JsonObject
-from .openapi.simplify import PREFIX
 from .spec import ToolSpec, format_names
 
 _BARE = re.compile(r"(?:state|before|args|call|result)(?:\.[A-Za-z_]\w*|\['[^']*'\])+")
@@ -82,7 +82,7 @@ def _problems_of(tool: ToolSpec) -> Iterator[tuple[ProblemKind, str]]:
     if tool.effect is None:
         yield "effect", "neither read nor write: treated as a write"
     for name, schema in tool.parameters.get("properties", {}).items():
-        if not _has_description(schema, tool.parameters):
+        if not any(part.get("description") for part in Said(schema, tool.parameters).parts()):
             yield "parameter", f"the parameter {name!r} has no description"
     for part in (*walk(tool.parameters), *walk(tool.result or {})):
         yield from _schema_problems(part)
@@ -90,13 +90,6 @@ def _problems_of(tool: ToolSpec) -> Iterator[tuple[ProblemKind, str]]:
     if tool.contract is not None:
         notes = (*_contract_notes(tool, tool.contract), *_result_notes(tool.contract, tool.result))
         yield from (("contract", note) for note in notes)
-
-
-def _has_description(schema: Any, whole: JsonObject) -> bool:
-    if not isinstance(schema, dict):
-        return False
-    referred = whole.get("$defs", {}).get(str(schema.get("$ref", "")).removeprefix(PREFIX), {})
-    return any(isinstance(one, dict) and one.get("description") for one in (schema, referred))
 
 
 def _schema_problems(schema: JsonObject) -> Iterator[tuple[ProblemKind, str]]:

@@ -153,7 +153,8 @@ def read_tags(tags: Any) -> tuple[str, ...]:
 VALID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 LONGEST = 64
 
-_VARIABLE = re.compile(r"\{([^{}]*)\}")
+VARIABLE = re.compile(r"\{([^{}]+)\}")
+"""A variable of a path or of a server's address."""
 
 
 def valid_name(name: str) -> str:
@@ -172,13 +173,13 @@ def valid_name(name: str) -> str:
 
 def operation_name(method: str, path: str) -> str:
     """Return a name for an operation without one: `get /pets/{petId}` becomes `get_pets_by_petId`."""
-    words = _VARIABLE.sub(r"by_\1", path)
+    words = VARIABLE.sub(r"by_\1", path)
     return valid_name(f"{method.lower()}_{words.strip('/')}" if words.strip("/") else f"{method.lower()}_root")
 
 
 def path_variables(path: str) -> list[str]:
     """Return the variables of a path template, in order, without duplicates."""
-    return list(dict.fromkeys(_VARIABLE.findall(path)))
+    return list(dict.fromkeys(VARIABLE.findall(path)))
 
 
 def unique_name(name: str, taken: Container[str]) -> str:

@@ -17,7 +17,7 @@ from ..state import JsonObject
 from . import declaration
 from .check import Calls, Rejection, Unclear, check_call, read_call
 from .crossing import Crossing
-from .declaration import Tool, ToolkitParts, by_name, check_known, check_openable
+from .declaration import Tool, ToolkitParts, by_name, check_known, check_openable, name_unknown
 from .problems import Problem, find_problems, find_size_problems, select_tools
 from .spec import ToolSpec, as_function, format_names, provider_names
 
@@ -94,8 +94,7 @@ class Toolkit:
 
         read = read_openapi(source, allow_remote=allow_remote, parsed=parsed)
         tools = add_functions(read.tools, server=server, auth=auth, client=client)
-        rules = ToolkitParts(tools, read.lets, read.invariants, read.state_schema)._asdict()
-        return cls(**rules, title=read.title, broken=read.problems)
+        return cls(**read._replace(tools=tools)._asdict())
 
     @classmethod
     def from_mcp(
@@ -166,14 +165,15 @@ class Toolkit:
 
         specs, declared = read_tools(tools)
         rules = {"let": lets, "invariants": invariants, "state": state_schema}
-        parts = declaration.load_rules(ToolkitParts(specs, {}, ()), rules)
-        return cls(**declaration.add_declared(parts, declared, requires)._asdict(), title=title)
+        parts = declaration.load_rules(ToolkitParts(specs, title=title), rules)
+        return cls(**declaration.add_declared(parts, declared, requires)._asdict())
 
     def __reduce__(self) -> Any:
-        parts = self._parts()._asdict() | {"tools": Crossing(self), "title": self.title, "broken": self.broken}
-        return partial(Toolkit, **parts), ()
+        return partial(Toolkit, **self._parts()._asdict() | {"tools": Crossing(self)}), ()
 
     def __getitem__(self, name: str) -> ToolSpec:
+        if name not in self._tools:
+            raise KeyError(name_unknown(name, self._tools))
         return self._tools[name]
 
     def get(self, name: str) -> ToolSpec | None:
@@ -252,14 +252,14 @@ class Toolkit:
         """
         chosen = select_tools(list(self), {"names": names, "match": match, "tags": tags, "paths": paths}, self.broken)
         kept = {tool.name for tool in chosen}
-        return self._of(self._parts()._replace(tools=chosen), [each for each in self.broken if each.tool in kept])
+        broken = [each for each in self.broken if each.tool in kept]
+        return self._of(self._parts()._replace(tools=chosen, broken=broken))
 
     def _parts(self) -> ToolkitParts:
-        return ToolkitParts(list(self), self.lets, self.invariants, self.state_schema)
+        return ToolkitParts(list(self), self.lets, self.invariants, self.state_schema, self.title, self.broken)
 
-    def _of(self, parts: ToolkitParts, broken: Iterable[Problem] | None = None) -> Toolkit:
-        known = self.broken if broken is None else broken
-        return Toolkit(**parts._asdict(), title=self.title, broken=known)
+    def _of(self, parts: ToolkitParts) -> Toolkit:
+        return Toolkit(**parts._asdict())
 
     def replace(self, *specs: ToolSpec) -> Toolkit:
         """Return the toolkit with tools of the same names replaced. Raises ToolkitError for unknown names."""
@@ -293,7 +293,7 @@ class Toolkit:
             ToolkitError: The file cannot be read, or names an unknown tool.
             ContractError: A contract or an invariant is invalid.
         """
-        rules = self._parts()._replace(tools=())
+        rules = self._parts()._replace(tools=(), broken=())
         return self._of(declaration.join([rules, declaration.read_contracts(self._parts(), source, at=at)]))
 
     def mount(self, at: str | Sequence[str]) -> Toolkit:
@@ -306,8 +306,7 @@ class Toolkit:
         Raises:
             ToolkitError: Two tools have the same name.
         """
-        broken = [problem for one in (self, *others) for problem in one.broken]
-        return self._of(declaration.join([one._parts() for one in (self, *others)]), broken)
+        return self._of(declaration.join([one._parts() for one in (self, *others)]))
 
     def __add__(self, other: Toolkit) -> Toolkit:
         return self.merge(other)
@@ -331,7 +330,7 @@ class Toolkit:
         """
         from .openapi.exporter import write_openapi
 
-        return write_openapi(**self._parts()._asdict(), title=self.title)
+        return write_openapi(self._parts())
 
     def as_openai(self) -> list[JsonObject]:
         """Return OpenAI function dicts for `bind_tools`, under names that every provider accepts; see `resolve`."""

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 
 from ..errors import Refused
 from ..schemas.complaints import describe_finding
-from ..schemas.findings import Finding
+from ..values.digest import Finding
 from ..values.places import Place, excerpt, short_pointer
 
 _AS_JSON = (str, int, bool, list, dict, Any, object, None, NoneType, inspect.Parameter.empty)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ..state import Json, JsonObject
-from ..values.rows import read_json, refuse_constant
+from ..values.rows import read_json, reject_constant
 from .calls import call_parts, read_call
 
 _THINK = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning|reflection|scratch_?pad)"
@@ -247,7 +247,7 @@ def _read_typed(text: str, rule: Any) -> Json:
 
 def _read_values(text: str) -> Iterator[Json]:
     """Yield the JSON values in a text, or the one Python value. Raises _Unread."""
-    decoder, at = json.JSONDecoder(strict=False, parse_constant=refuse_constant), 0
+    decoder, at = json.JSONDecoder(strict=False, parse_constant=reject_constant), 0
     text, values = text.strip().rstrip(";"), list[Json]()
     try:
         while at < len(text):

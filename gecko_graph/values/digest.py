@@ -82,19 +82,18 @@ def check_json(document: object, *, what: str) -> None:
         StateError: With the JSON Pointer to the first invalid part in document order.
     """
     if fault := find_non_json(document):
-        place = short_pointer(fault.place) or "the root"
-        raise StateError(f"{what}: {place} is {fault.got}, expected {fault.expected}")
+        raise StateError(f"{what}: {fault.path or 'the root'} is {fault.got}, expected {fault.expected}")
 
 
-class NonJson(NamedTuple):
-    """A part of a value that is not JSON, or that a checkpoint cannot store."""
+class Finding(NamedTuple):
+    """A wrong part of a value: its JSON Pointer for messages, the expected and the actual value in words."""
 
-    place: list[str | int]
+    path: str
     expected: str
     got: str
 
 
-def find_non_json(document: object, *, levels: int = MAX_DEPTH) -> NonJson | None:
+def find_non_json(document: object, *, levels: int = MAX_DEPTH) -> Finding | None:
     """Return the first part, in document order, that is not JSON or that a checkpoint cannot store.
 
     JSON is plain dict, list, str, int, float, bool and None. Checkpoints are msgpack, which rejects integers beyond 64
@@ -102,30 +101,27 @@ def find_non_json(document: object, *, levels: int = MAX_DEPTH) -> NonJson | Non
     """
     if type(document) is str and document.isascii():
         return None
-    if fault := _find_fault(document, 0, levels, [MAX_VALUES]):
-        fault.place.reverse()
-    return fault
+    fault = _find_fault(document, 0, levels, [MAX_VALUES])
+    return fault and Finding(short_pointer(fault[0][::-1]), *fault[1:])
 
 
-def _find_fault(value: Any, depth: int, levels: int, left: list[int]) -> NonJson | None:
+def _find_fault(value: Any, depth: int, levels: int, left: list[int]) -> tuple[list[Any], str, str] | None:
     """Return the first fault, with its place inside out; `left` counts down the values of the whole document."""
     is_object = type(value) is dict
     if not is_object and type(value) is not list:
         expected = _why_no_scalar(value)
-        return (
-            NonJson([], expected, f"{value!a:.60}" if isinstance(value, str) else excerpt(value)) if expected else None
-        )
+        return ([], expected, f"{value!a:.60}" if isinstance(value, str) else excerpt(value)) if expected else None
     left[0] -= len(value)
     if depth >= levels or left[0] < 0:
         most = f"{levels} levels of nesting" if left[0] >= 0 else f"{MAX_VALUES:,} values"
-        return NonJson([], f"at most {most}", "…")
+        return [], f"at most {most}", "…"
     for key, item in value.items() if is_object else enumerate(value):
         if is_object and (type(key) is not str or (not key.isascii() and _has_half_surrogate(key))):
-            return NonJson([], "an object with text keys", f"the key {key!a:.60}")
+            return [], "an object with text keys", f"the key {key!a:.60}"
         if (type(item) is str and item.isascii()) or item is None or type(item) is bool:
             continue
         if fault := _find_fault(item, depth + 1, levels, left):
-            fault.place.append(key)
+            fault[0].append(key)
             return fault
     return None
 

@@ -19,6 +19,7 @@ import yaml
 from yaml.composer import Composer
 
 from ..errors import ToolkitError
+from .rows import reject_constant
 
 Json = Any
 
@@ -172,11 +173,6 @@ def _build_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     if len(value) != len(pairs):
         raise _DuplicateKey
     return value
-
-
-def reject_constant(word: str) -> Json:
-    """Raise ValueError for NaN and Infinity, which Python's JSON parser accepts."""
-    raise ValueError(f"{word} is not a JSON number")
 
 
 def _parse_finite(digits: str) -> float:

@@ -14,7 +14,7 @@ from .places import bare
 
 
 class KindOfNote(NamedTuple):
-    """A kind of note, as shown by faces and explained in the documentation."""
+    """A kind of note, as shown by faces; docs/python.md explains each."""
 
     label: str
     noun: str
@@ -23,53 +23,23 @@ class KindOfNote(NamedTuple):
     """The words after the noun in a count: `1 point could not be checked`."""
     inside: str
     """The value that `where` points into: `arguments`, `result`, `state`; "" if `where` is always ""."""
-    means: str
-    do: str
 
 
 KINDS: Mapping[NoteKind, KindOfNote] = MappingProxyType({
-    "made_up": KindOfNote("made up", "made-up value", "", "arguments",
-        "This argument has no real source: planner, model or simulation chose it (`value`, `origin`).",
-        "State the value in the task, or check it."),
-    "may_refuse": KindOfNote("may be refused", "rule", " for which a call may be refused", "",
-        "The real tool may refuse the call for this `rule`.",
-        "Check the rule, or write it into the contract."),
-    "overruled": KindOfNote("refused by a learned rule", "overruled rule", "", "",
-        "A learned rule refuses the call; the planner insisted.",
-        "Approve only if the rule is wrong here."),
-    "unclear": KindOfNote("not checked", "point", " could not be checked", "arguments",
-        "A condition could not be evaluated, or a decision model is unsure of an argument.",
-        "Complete the state or the contract, or check the point."),
-    "unsimulated": KindOfNote("unsimulated", "write", " that nothing simulates", "",
-        "The changes of a write are unknown, or the simulator failed.",
-        "Give the tool a contract, or `simulate`."),
-    "undocumented": KindOfNote("undocumented", "undocumented answer", "", "",
-        "A real answer, or one of a contract, violates its schema or that of the state.",
-        "Correct the document, or tell the service's owner."),
-    "stale": KindOfNote("stale", "stale read", "", "",
-        "A real read may lack earlier changes of the attempt.",
-        "Read again after the real writes, as an agent does."),
-    "race": KindOfNote("race", "race", "", "state",
-        "Another `call` of the message changes the same place.",
-        "Use `parallel_calls=\"strict\"`, or one call per message."),
-    "refused": KindOfNote("refused", "refused change", "", "",
-        "The change was not committed: it violates a postcondition or an invariant, or its patch does not apply.",
-        "Correct the call, or the source of its answer."),
-    "unasked": KindOfNote("unasked", "unasked change", "", "state",
-        "The plan makes a change that nobody asked for, or the same write twice.",
-        "Reject it, or add the change to the checklist."),
-    "unsupported": KindOfNote("unsupported", "unsupported value", " in the answer", "",
-        "The answer states a value (`value`, `origin`) without a real source.",
-        "Trust it only after a real call."),
-    "simulated": KindOfNote("simulated", "", "", "",
-        "A sentence of the answer is based on made-up results of `calls`.",
-        "Trust it only after the real calls."),
-    "ambiguous": KindOfNote("ambiguous", "ambiguous date", "", "arguments",
-        "A date of the task can be read in two ways.",
-        "Ask which one is meant."),
-    "unanswered": KindOfNote("unanswered", "", "", "",
-        "The model of the checklist or the judge did not answer.",
-        "Check its address, key and name; run again."),
+    "made_up": KindOfNote("made up", "made-up value", "", "arguments"),
+    "may_refuse": KindOfNote("may be refused", "rule", " for which a call may be refused", ""),
+    "overruled": KindOfNote("refused by a learned rule", "overruled rule", "", ""),
+    "unclear": KindOfNote("not checked", "point", " could not be checked", "arguments"),
+    "unsimulated": KindOfNote("unsimulated", "write", " that nothing simulates", ""),
+    "undocumented": KindOfNote("undocumented", "undocumented answer", "", ""),
+    "stale": KindOfNote("stale", "stale read", "", ""),
+    "race": KindOfNote("race", "race", "", "state"),
+    "refused": KindOfNote("refused", "refused change", "", ""),
+    "unasked": KindOfNote("unasked", "unasked change", "", "state"),
+    "unsupported": KindOfNote("unsupported", "unsupported value", " in the answer", ""),
+    "simulated": KindOfNote("simulated", "", "", ""),
+    "ambiguous": KindOfNote("ambiguous", "ambiguous date", "", "arguments"),
+    "unanswered": KindOfNote("unanswered", "", "", ""),
 })  # fmt: skip
 """The closed list of kinds, in display order."""
 

@@ -7,7 +7,7 @@ import logging
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias, get_args
@@ -178,16 +178,6 @@ class BadRows:
             f"{count:,} rows: {cause}: {', '.join(self.named[cause])}{f' and {more[cause]:,} more' * bool(more[cause])}"
             for cause, count in self.counts.most_common()
         ]
-
-
-def write_rows(file: str | Path, rows: Iterable[Observation], *, add: bool = False) -> int:
-    """Write observations, or append them to a file; return their number. Raises OSError."""
-    count = 0
-    with Path(file).open("a" if add else "w", encoding="utf-8") as target:
-        for row in rows:
-            target.write(json.dumps(row.to_row(), ensure_ascii=False) + "\n")
-            count += 1
-    return count
 
 
 class Observer:

@@ -12,14 +12,15 @@ from typing import Any, NamedTuple
 
 from ..errors import PatchConflict
 from ..state import Json, JsonObject, Operation, Outcome, Patch
-from ..values.places import pointer, pointer_tokens, shorten
 from .digest import MAX_DEPTH
+from .places import json_type, pointer, pointer_tokens, shorten
 
 COPY_LIMIT = 4_000_000
 """Most characters of JSON that one patch may copy: forty copies that each double a document would exhaust memory."""
 
 _INDEX = re.compile(r"0|[1-9][0-9]*")
 _BAD_ESCAPE = re.compile(r"~(?![01])")
+_OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
 _SHOWN = 120
 
 
@@ -38,7 +39,7 @@ def apply_patch(document: Json, patch: Patch) -> Json:
         PatchConflict: The first operation that does not apply, with the reason.
     """
     if not isinstance(patch, (list, tuple)):
-        raise PatchConflict(f"expected a patch as a list of operations, got {_name_type(patch)}")
+        raise PatchConflict(f"expected a patch as a list of operations, got {json_type(patch)}")
     work = _Patching(document)
     for index, operation in enumerate(patch):
         try:
@@ -73,7 +74,7 @@ def tokens(pointer: str) -> list[str]:
         PatchConflict: It is not a JSON Pointer.
     """
     if not isinstance(pointer, str):
-        raise PatchConflict(f"expected a path as text, got {_name_type(pointer)}")
+        raise PatchConflict(f"expected a path as text, got {json_type(pointer)}")
     if not pointer:
         return []
     if pointer[0] != "/":
@@ -179,12 +180,11 @@ class _Patching:
 
     def run(self, operation: Operation) -> None:
         if not isinstance(operation, (dict, Mapping)):  # the check for dict is faster
-            raise PatchConflict(f"expected an operation as an object, got {_name_type(operation)}")
+            raise PatchConflict(f"expected an operation as an object, got {json_type(operation)}")
         name = operation.get("op")
-        step = _STEPS.get(name) if isinstance(name, str) else None
-        if step is None:
-            raise PatchConflict(f'expected "op" to be one of {", ".join(_STEPS)}')
-        step(self, tokens(_member(operation, "path")), operation)
+        if name not in _OPERATIONS:
+            raise PatchConflict(f'expected "op" to be one of {", ".join(_OPERATIONS)}')
+        getattr(self, name)(tokens(_member(operation, "path")), operation)
 
     def add(self, path: list[str], operation: Operation) -> None:
         self._put(path, _member(operation, "value"))
@@ -283,7 +283,7 @@ def _key(container: Json, token: str) -> Any:
 
 def _position(container: Json, token: str) -> int:
     if not isinstance(container, list):
-        raise PatchConflict(f"{_quote(token)} leads into {_name_type(container)}")
+        raise PatchConflict(f"{_quote(token)} leads into {json_type(container)}")
     if token == "-":
         return len(container)
     if not _INDEX.fullmatch(token):
@@ -315,10 +315,6 @@ def _measure(value: Json, room: int) -> int:
     return size
 
 
-def _name_type(value: object) -> str:
-    return _KINDS.get(type(value), type(value).__name__)
-
-
 def _quote(text: str) -> str:
     return f'"{shorten(text, _SHOWN)}"'
 
@@ -329,21 +325,6 @@ def _describe_operation(operation: object) -> str:
     fields = [operation.get(key) for key in ("op", "from", "path")]
     words = [shorten(word, _SHOWN) for word in fields if isinstance(word, str)]
     return f" ({' '.join(words)})" if words else ""
-
-
-_KINDS = {
-    bool: "a boolean", int: "a number", float: "a number", str: "text", dict: "an object", list: "a list",
-    type(None): "null",
-}  # fmt: skip
-
-_STEPS: dict[str, Callable[[_Patching, list[str], Operation], None]] = {
-    "add": _Patching.add,
-    "remove": _Patching.remove,
-    "replace": _Patching.replace,
-    "move": _Patching.move,
-    "copy": _Patching.copy,
-    "test": _Patching.test,
-}
 
 
 def apply_fitting(state: JsonObject, patch: Patch) -> JsonObject:

@@ -18,6 +18,17 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def json_type(value: object) -> str:
+    """Return the type of a value, for messages."""
+    return _TYPES.get(type(value), type(value).__name__)
+
+
+_TYPES = {
+    bool: "true or false", int: "a number", float: "a number", str: "text", dict: "an object", list: "a list",
+    type(None): "null",
+}  # fmt: skip
+
+
 def scalars(value: Any, *, keys: bool = False) -> Iterator[tuple[Place, Any]]:
     """Yield the scalars of a value with their places, in order; with `keys` also the names of members."""
     waiting: list[tuple[Place, Any]] = [((), value)]

@@ -122,10 +122,11 @@ def _without_nulls(value: Json) -> Any:
 def read_json(text: str, *, what: str) -> Any:
     """Return the value of JSON text. Raises ValueError, also for what JSON has no word for."""
     try:
-        return json.loads(text, parse_constant=refuse_constant)
+        return json.loads(text, parse_constant=reject_constant)
     except (ValueError, RecursionError):
         raise ValueError(f"{what}: no JSON") from None
 
 
-def refuse_constant(word: str) -> Any:
-    raise ValueError(word)
+def reject_constant(word: str) -> Any:
+    """Raise ValueError for NaN and Infinity, which Python's JSON parser accepts."""
+    raise ValueError(f"{word} is not a JSON number")

@@ -20,12 +20,13 @@ from ..contracts.language.examine import Example, find_misfit, of_schema
 from ..contracts.language.syntax import is_template
 from ..errors import ContractError, EvaluationFailed, StateError
 from ..schemas.complaints import describe_finding
-from ..schemas.findings import Finding, findings
+from ..schemas.findings import findings
 from ..schemas.reading import Said
 from ..schemas.rules import check, rules_of, rules_of_part
 from ..schemas.strict import check_change, leave_room
 from ..state import RUNTIME, Json, JsonObject, Violation
 from ..tools import Toolkit, ToolSpec
+from ..values.digest import Finding
 from ..values.identity import cache_by_identity
 from ..values.places import Place, scalars_of, short_pointer
 

@@ -8,8 +8,7 @@ import pytest
 
 from gecko_graph import Toolkit
 from gecko_graph.values.documents import read_document
-from gecko_graph.values.observation import write_rows
-from tests.learning.shop import rows, toolkit
+from tests.learning.shop import rows, toolkit, write_rows
 from tests.learning.traffic import OrderService, bare_spec
 
 

@@ -103,7 +103,7 @@ def test_an_escape_in_a_text_is_refused_at_load(source):
     text = source if source.startswith("{%") else f"a {{{{ {source} }}}} b"
     place = Location("f: tool t: here", dict.fromkeys(scope().values))
     with pytest.raises(ContractError, match=r"^f: tool t: here: "):
-        Template.load(text, place)
+        Template(text, place)
 
 
 @pytest.mark.parametrize("source", UNDEFINED_OR_WRONG.values(), ids=UNDEFINED_OR_WRONG)

@@ -96,7 +96,7 @@ STATE = {"cwd": ["a"], "names": ["Bob", "alice"], "_id": "k1", "text": "one\ntwo
 
 def fill(data, **values):
     scope = Scope({"state": STATE, **values})
-    return Template.load(data, Location("f: tool t: here", dict.fromkeys(scope.values))).fill(scope)
+    return Template(data, Location("f: tool t: here", dict.fromkeys(scope.values))).fill(scope)
 
 
 @pytest.mark.parametrize(

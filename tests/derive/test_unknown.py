@@ -49,6 +49,27 @@ def test_a_change_of_an_unknown_thing_is_known_and_the_rest_of_it_blank(living):
     assert ok(call("read_pet", pet_id=6))["tag"] == "t"
 
 
+PLUGIN = documents.thing(["Name", "Enabled"], Name=documents.TEXT, Enabled={"type": "boolean"})
+PLUGINS = documents.document(
+    {
+        "/plugins": {"get": documents.op("plugins", gives=documents.many(PLUGIN))},
+        "/plugins/{name}": {"delete": documents.op("uninstall", gives=PLUGIN)},
+        "/rules": {"get": documents.op("rules", gives=documents.many(documents.PET_OUT))},
+        "/rules/{nameorid}": {"delete": documents.op("forget", gives=documents.PET_OUT)},
+    }
+)
+
+
+def test_the_answer_to_a_removal_of_an_unknown_thing_has_its_key(living):
+    call = living(PLUGINS)
+    outcome = call("uninstall", name="x")
+    assert ok(outcome) == {"Name": "x", "Enabled": False}
+    assert blanks(outcome) == {"/Enabled"}
+    outcome = call("forget", nameorid="x")  # its id is unknown
+    assert "/id" in blanks(outcome)
+    assert ok(outcome)["id"] == 0
+
+
 PETS = [{"id": 1, "name": "Flo", "tag": None, "status": "new", "made_at": "2026-01-01T00:00:00Z"}]
 
 

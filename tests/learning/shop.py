@@ -8,7 +8,7 @@ from typing import Any
 
 from gecko_graph import Tool, Toolkit
 from gecko_graph.values.difference import make_patch
-from gecko_graph.values.observation import Observation
+from gecko_graph.values.observation import Observation, Observer
 
 
 def buy(item: str, count: int) -> dict:
@@ -52,3 +52,9 @@ def rows(count: int, *, seed: int = 0) -> list[Observation]:
         change = make_patch(before, after)
         made.append(Observation("buy", args, status, result, before, change, source="shop"))  # type: ignore[arg-type]
     return made
+
+
+def write_rows(file, some):
+    """Append observations to a file, as real calls are."""
+    for row in some:
+        Observer(file)(lambda row=row: row)

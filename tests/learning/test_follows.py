@@ -13,9 +13,10 @@ from gecko_graph.derive.contracts import add_derived
 from gecko_graph.learning.learn import learn_contracts
 from gecko_graph.real.learned import teach
 from gecko_graph.values.documents import format_document, parse_document
-from gecko_graph.values.observation import Observation, write_rows
+from gecko_graph.values.observation import Observation
 from gecko_graph.world.rung import Answer
 from tests.derive.conftest import RULES
+from tests.learning.shop import write_rows
 
 from . import projects
 from .projects import Projects

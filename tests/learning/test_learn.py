@@ -11,9 +11,9 @@ from gecko_graph import GeckoContext, GeckoError, Toolkit, World
 from gecko_graph.learning import learn, sample
 from gecko_graph.learning.learn import Learned, learn_contracts
 from gecko_graph.values.mapping import threads
-from gecko_graph.values.observation import Observation, kind_of, write_rows
+from gecko_graph.values.observation import Observation, kind_of
 
-from .shop import rows, toolkit
+from .shop import rows, toolkit, write_rows
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,10 @@ from gecko_graph import Tool, Toolkit, World
 from gecko_graph.learning.observation import observe_world
 from gecko_graph.learning.readers import read_file, read_messages
 from gecko_graph.masking import MASK
-from gecko_graph.values.observation import BadRows, Observation, write_rows
+from gecko_graph.values.observation import BadRows, Observation
 from gecko_graph.world.rung import Answer
 
-from .shop import rows, toolkit
+from .shop import rows, toolkit, write_rows
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text("abc é", max_size=5),
@@ -45,7 +45,7 @@ def test_bad_rows_are_named_and_the_others_are_read(tmp_path):
     with file.open("a", encoding="utf-8") as more:
         more.write('{"v": 1, "tool": 7}\nno json\n[1]\n{"v": 99}\n')
         more.write(json.dumps({**some[0].to_row(), "change": [{"op": "remove", "path": "/nowhere"}]}) + "\n\n")
-    write_rows(file, some[:1], add=True)
+    write_rows(file, some[:1])
     bad = BadRows()
     assert list(read_file(file, bad)) == [*some, some[0]]
     assert sum(bad.counts.values()) == 5

@@ -9,7 +9,6 @@ import pytest
 
 from evals.engines.pairs import make_pair
 from gecko_graph.schemas import rules
-from gecko_graph.schemas.findings import findings
 from gecko_graph.schemas.quick import compile_quick
 from gecko_graph.schemas.rules import accepts, check, explain, rules_of
 
@@ -135,53 +134,12 @@ def test_a_schema_that_is_used_again_has_a_quick_test(monkeypatch):
     assert accepts(rules_of(schema), {"a": 1})
 
 
-def words(errors):
-    return [tuple(findings(error)) for error in errors]
-
-
-def words_by_quick_test(schema, value):
-    """Return what is told without the whole check; None if that is left to it."""
-    whole = rules_of(schema)
-    told = [rules._explain_at(whole, each) for each in quick(schema).find_mismatches(value)]
-    return words(error for errors in told for error in errors) if told and all(told) else None
-
-
 @pytest.mark.parametrize("part", range(4))
-def test_of_random_pairs_verdicts_and_errors_are_those_of_the_whole_check(part):
-    decided = told = 0
+def test_of_random_pairs_verdicts_are_those_of_the_whole_check(part):
+    decided = 0
     for seed in range(100 * part, 100 * part + 100):
         schema, value = make_pair(seed)
         if test := quick(schema):
             decided += 1
-            is_valid, whole = test(value), words(explain(rules_of(schema), value))
-            assert is_valid is not bool(whole), (schema, value)
-            if not is_valid and (found := words_by_quick_test(schema, value)):
-                told += 1
-                assert found == whole, (schema, value)
-    assert (decided > 30, told > 8) == (True, True)
-
-
-TWO = {"$ref": "#/$defs/d", "$defs": {"d": {"format": "email", "type": "null"}}}
-ROW = {"properties": {"b": {"type": "integer"}, "1": {"enum": ["a"]}}, "required": ["z", "b"], "minProperties": 9}
-LIST = {"prefixItems": [{"type": "null"}], "items": ROW, "maxItems": 1, "additionalProperties": {"type": "null"}}
-
-
-@pytest.mark.parametrize(
-    ("schema", "value", "is_told"),
-    [
-        (LIST, [{"b": 1}, {"1": 1, "b": "x"}, {"b": "y"}], True),
-        (LIST, {"b": 1, "a": 2, "c": 3}, True),
-        ({"if": {"type": "string"}, "minLength": 9, "then": {"maxLength": 1}}, "abc", True),
-        ({"allOf": [{"minimum": 9}, {"$ref": "#/$defs/d"}], "$defs": {"d": {"minimum": 8}}}, 1, True),
-        ({"contains": {"type": "null"}, "minContains": 2, "minItems": 9}, [1, None], True),
-        (TWO, "abc", False),
-        ({"items": False}, [[1]], False),
-        ({"propertyNames": {"$ref": "#/$defs/d"}, "$defs": {"d": {"type": "null"}}}, {"a": 1, "b": 2}, False),
-        ({"items": {"type": "integer"}}, ["a"] * 5_000, False),
-    ],
-)
-def test_errors_stand_in_the_order_of_the_whole_check(schema, value, is_told):
-    found = words_by_quick_test(schema, value)
-    assert (found is not None) is is_told
-    assert [words(check(rules_of(schema), value)) for _ in range(5)] == [words(explain(rules_of(schema), value))] * 5
-    assert found is None or found == words(explain(rules_of(schema), value))
+            assert test(value) is (next(explain(rules_of(schema), value), None) is None), (schema, value)
+    assert decided > 30

@@ -37,6 +37,12 @@ def test_what_it_refuses(tools, message):
         Toolkit(tools)
 
 
+@pytest.mark.parametrize(("name", "hint"), [("pays", r" \(did you mean pay\?\)"), ("nope", "; known tools: pay, look")])
+def test_an_unknown_tool_is_a_key_error_that_names_it_and_the_nearest_or_known_ones(name, hint):
+    with pytest.raises(KeyError, match=f"unknown tool '{name}'{hint}"):
+        Toolkit([read("pay"), read("look")])[name]
+
+
 def test_opening_reads_and_nothing_else():
     toolkit = Toolkit([read("look", real=len), read("blind"), ToolSpec(name="put", effect="write", real=len)])
     unclear = Toolkit([ToolSpec(name="what", real=len)])

@@ -158,7 +158,7 @@ def _split(scope: Scope, text: Any, sep: Any = None) -> list[str]:
     source = a_text(text, "split")
     if sep == "":
         raise Fault("split needs a separator that is not empty")
-    pieces = source.split(None if sep is None else a_text(sep, "split"), scope.limits.items)
+    pieces = source.split(None if sep is None else a_text(sep, "split"), scope.most_items)
     scope.take_items(len(pieces))
     scope.take_text(source)
     return pieces
@@ -166,7 +166,7 @@ def _split(scope: Scope, text: Any, sep: Any = None) -> list[str]:
 
 def _splitlines(scope: Scope, text: Any) -> list[str]:
     source = a_text(text, "splitlines")
-    if len(source) > scope.limits.items:
+    if len(source) > scope.most_items:
         scope.take_items(sum(source.count(end) for end in _LINE_ENDS))
     scope.take_text(source)
     found = source.splitlines()

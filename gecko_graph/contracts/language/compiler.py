@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 from ...errors import did_you_mean
 from .builtin import KEYED, METHODS, TYPES
-from .former import explain_is, explain_loop, explain_node
 from .functions import FUNCTIONS
 from .operators import (
     NUMBERS,
@@ -27,7 +26,7 @@ from .operators import (
     part,
 )
 from .sandbox import Fault, Missing, Scope, a_list, a_text, concatenate, require
-from .syntax import Run, StatePath, SyntaxFault, check_arguments, names_of, paths_in
+from .syntax import Run, StatePath, SyntaxFault, check_arguments, explain_node, names_of, paths_in
 
 Made = TypeVar("Made")
 
@@ -206,7 +205,7 @@ class _Compiler:
         runs, left = list[Run](), node.left
         for op, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(op, ast.Is | ast.IsNot) and getattr(right, "value", right) is not None:
-                raise SyntaxFault(explain_is(right))
+                raise SyntaxFault("`is` compares with None alone: write ==, or a function such as isinstance(x, str)")
             runs.append(self.apply(OPERATORS[type(op)], [left, right], is_lenient=True))
             left = right
         return runs[0] if len(runs) == 1 else _chain(runs)
@@ -264,8 +263,6 @@ class _Compiler:
         if not isinstance(node.func, ast.Name):
             raise SyntaxFault("only functions and methods can be called")
         name = node.func.id
-        if why := explain_loop(name, node):
-            raise SyntaxFault(why)
         return _SPECIAL.get(name, _Compiler._function)(self, name, node)
 
     def _function(self, name: str, node: ast.Call) -> Run:

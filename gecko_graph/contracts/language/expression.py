@@ -2,14 +2,14 @@
 
 They are checked against a whitelist at load, evaluated within limits, and cannot reach Python objects. `syntax` parses
 them, `operators`, `builtin` and `functions` are their vocabulary, `sandbox` meters their cost; `compiler` turns a tree
-into closures, `examine` infers shapes before any call, `former` explains how to write Jinja's forms here.
+into closures, `examine` infers shapes before any call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from time import perf_counter
 from typing import Any, NamedTuple, NoReturn
 
@@ -20,10 +20,10 @@ from .compiler import Code, compile_parts
 from .coverage import Use, find_unshown, uses_of
 from .examine import ANY, TEXT, Inference, Names
 from .functions import FUNCTIONS
-from .sandbox import LIMITS, Fault, Limits, Missing, Scope, copy_json
+from .sandbox import Fault, Missing, Scope, copy_json
 from .syntax import SyntaxFault, parse_expression, parse_text
 
-__all__ = ["CHECK_NAMES", "LIMITS", "Expression", "Limits", "Missing", "Scope", "check_expression", "one_line"]
+__all__ = ["CHECK_NAMES", "Expression", "Missing", "Scope", "check_expression", "one_line"]
 
 CHECK_NAMES = ("state", "before", "calls", "answer")
 """Names available to a check of a checklist."""
@@ -44,15 +44,12 @@ def _compile(source: str, is_text: bool) -> Code:
 class Expression:
     """A checked expression, or a text with `{{ }}`. Made by `compile`."""
 
-    __slots__ = ("_run", "_uses", "code", "names", "shape", "source", "where")
-
     def __init__(self, source: str, code: Code, where: str) -> None:
         self.source = source
         self.where = where
         self.code = code
         self.names = code.names
         self._run = code.run
-        self._uses: tuple[Use, ...] | None = None
         self.shape = ANY if len(code.parts) == 1 else TEXT
         """The known shape of its value; an examination may refine it."""
 
@@ -98,11 +95,9 @@ class Expression:
         told = f" ({scope.shows[root]} would tell)" if root in scope.shows else ""
         return NotRead(f"{self.where}: state.{root} has not been read{part}{told}, in `{one_line(self.source)}`")
 
-    @property
+    @cached_property
     def uses(self) -> tuple[Use, ...]:
-        if self._uses is None:
-            self._uses = uses_of(self.code.parts)
-        return self._uses
+        return uses_of(self.code.parts)
 
     def evaluate(self, scope: Scope) -> Json:
         """Return the value as an independent copy in plain JSON; resets the evaluation deadline.

@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from ...state import Json
 from .builtin import BUILTINS, UNSET
-from .operators import equal, member, number
-from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, a_number, a_small_int, a_text, kind, require
-from .things import build
+from .operators import equal, member, number, splice
+from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, a_number, a_small_int, a_text, require
+from .things import THINGS
 
 _SECONDS: Final = {"weeks": 604_800, "days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
 _UNITS: Final = ("years", "months", *_SECONDS)
@@ -148,28 +148,9 @@ Function = Callable[..., Any]
 _CENT = Decimal("0.01")
 _IDENTIFIER = "0123456789abcdefghjkmnpqrstvwxyz"
 _LONGEST_SHAPE = 40
-_TOKENS = frozenset((str, int))
 _SHAPES = {
     "A": ascii_uppercase, "a": ascii_lowercase, "9": digits, "X": ascii_uppercase + digits, "x": digits + "abcdef",
 }  # fmt: skip
-
-
-def splice(scope: Scope, path: Any, depth: int = 0) -> list[str | int]:
-    """Return the tokens of a path, with lists flattened. Raises Fault for invalid tokens, and for more than 100."""
-    scope.tick()
-    tokens: list[str | int] = []
-    if _TOKENS.issuperset(map(type, a_list(path, "a path"))) and len(path) <= MAX_DEPTH:
-        return [*path]
-    for token in path:
-        if type(token) is str or type(token) is int:
-            tokens.append(token)
-        elif isinstance(token, list) and depth < MAX_DEPTH:
-            tokens += splice(scope, token, depth + 1)
-        else:
-            raise Fault(f"a path needs texts and whole numbers, not {kind(require(token))}")
-        if len(tokens) > MAX_DEPTH:
-            raise Fault(f"a path of more than {MAX_DEPTH} tokens")
-    return tokens
 
 
 def _at(scope: Scope, document: Any, path: Any, default: Any = UNSET) -> Any:
@@ -197,8 +178,8 @@ def _walk(scope: Scope, document: Any) -> list[Json]:
         if path:
             scope.take(256 + 8 * len(path))
             found.append({"path": path, "key": path[-1], "value": value})
-        if len(path) > MAX_DEPTH or len(found) > scope.limits.items:
-            raise Fault(f"walk: more than {scope.limits.items:,} values, or more than {MAX_DEPTH} levels")
+        if len(path) > MAX_DEPTH or len(found) > scope.most_items:
+            raise Fault(f"walk: more than {scope.most_items:,} values, or more than {MAX_DEPTH} levels")
         scope.tick()
         open_ends.extend(_below(scope, path, value))
     return found
@@ -282,7 +263,7 @@ FUNCTIONS: dict[str, Function] = {
     "at": _at, "walk": _walk, "index": _index_of, "new_id": _new_id, "money": money,
     "random_int": _random_int, "random_float": _random_float, "trusted": _trusted,
     "date": lambda _, x: _written(_read(x, "date")[0], False), "time": _time, "between": _between, "shift": _shift,
-    "weekday": lambda _, x: _DAYS[_read(x, "weekday")[0].weekday()], **build(splice),
+    "weekday": lambda _, x: _DAYS[_read(x, "weekday")[0].weekday()], **THINGS,
 }  # fmt: skip
 TAKEN = frozenset(("at", "walk", "zip", "index", "range", "new_id", "money"))
 """Functions whose names no let may have; other functions' names may be needed for a tool's own values."""

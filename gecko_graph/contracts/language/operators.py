@@ -10,13 +10,14 @@ from time import perf_counter
 from typing import Any
 
 from ...state import Json
-from .sandbox import MAX_INT, Fault, Missing, Scope, a_list, a_number, a_text, kind, require, shown
+from .sandbox import MAX_DEPTH, MAX_INT, Fault, Missing, Scope, a_list, a_number, a_text, kind, require, shown
 from .syntax import Run
 
 Operator = Callable[[Scope, Any, Any], Any]
 
 NUMBERS = frozenset((int, float))
 SCALARS = frozenset((str, int, float, bool, type(None)))
+_TOKENS = frozenset((str, int))
 
 _LONG = 200
 """Length from which a text is searched in a list item by item, with a check of the deadline at each."""
@@ -210,3 +211,21 @@ def nest(outer: Rounds, inner: Rounds) -> Rounds:
             yield from inner(scope)
 
     return rounds
+
+
+def splice(scope: Scope, path: Any, depth: int = 0) -> list[str | int]:
+    """Return the tokens of a path, with lists flattened. Raises Fault for invalid tokens, and for more than 100."""
+    scope.tick()
+    tokens: list[str | int] = []
+    if _TOKENS.issuperset(map(type, a_list(path, "a path"))) and len(path) <= MAX_DEPTH:
+        return [*path]
+    for token in path:
+        if type(token) is str or type(token) is int:
+            tokens.append(token)
+        elif isinstance(token, list) and depth < MAX_DEPTH:
+            tokens += splice(scope, token, depth + 1)
+        else:
+            raise Fault(f"a path needs texts and whole numbers, not {kind(require(token))}")
+        if len(tokens) > MAX_DEPTH:
+            raise Fault(f"a path of more than {MAX_DEPTH} tokens")
+    return tokens

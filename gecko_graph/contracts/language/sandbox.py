@@ -37,52 +37,28 @@ class Fault(Exception):
     """Why an expression has no value. Never leaves `contracts`: Expression turns it into EvaluationFailed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The budget of an evaluation.
-
-    Args:
-        seconds: Time of one evaluation, or of one phase of a contract (its requirements, its effects, its ensures).
-            The rest of 250 ms is for work that the deadline cannot interrupt (one operation in C, a garbage collection)
-            and for `_GRACE`.
-        memory: Upper estimate of the bytes of text and items that it may build.
-        items: Members of one list.
-        operations: Patch operations of one contract.
-    """
-
-    seconds: float = 0.15
-    memory: int = 40_000_000
-    items: int = 100_000
-    operations: int = 1_000
-
-
-LIMITS = Limits()
-
-
 class Scope:
     """The names available to expressions during one call, and their shared budget.
 
     Args:
         values: Name to JSON value. A dict is used directly, so that a subclass can supply names lazily (`__missing__`).
-        limits: The budget of evaluations.
         seed: Seed of `new_id`.
         call_id: Makes the identifiers of this call unique; a function if computing it is expensive.
     """
 
-    __slots__ = (
-        *("_cpu", "_excused", "_made", "_room", "call_id", "deadline", "holes", "lets", "limits", "place", "seed"),
-        *("assumes", "doubts", "partial", "shows", "trusts", "unread", "values", "__weakref__"),
-    )
+    seconds = 0.15
+    """Time of one evaluation, or of one phase of a contract (its requirements, its effects, its ensures).
 
-    def __init__(
-        self,
-        values: Mapping[str, Any],
-        limits: Limits = LIMITS,
-        seed: int = 0,
-        call_id: str | Callable[[], str] = "",
-    ) -> None:
+    The rest of 250 ms is for work that the deadline cannot interrupt (one operation in C, a garbage collection) and for
+    `_GRACE`.
+    """
+    memory = 40_000_000
+    """Upper estimate of the bytes of text and items that an evaluation may build."""
+    most_items = 100_000
+    """Members of one list."""
+
+    def __init__(self, values: Mapping[str, Any], seed: int = 0, call_id: str | Callable[[], str] = "") -> None:
         self.values = values if isinstance(values, dict) else dict(values)
-        self.limits = limits
         self.seed = seed
         self.call_id = call_id
         self.lets: dict[str, Any] = self.values
@@ -105,9 +81,9 @@ class Scope:
 
     def start(self) -> Scope:
         """Reset the budgets of time and memory, for the next evaluation or phase of a contract; return the scope."""
-        self._room = self.limits.memory
+        self._room = self.memory
         self._cpu: float | None = None
-        self.deadline = perf_counter() + min(_GRACE, self.limits.seconds)
+        self.deadline = perf_counter() + _GRACE
         return self
 
     def tick(self) -> None:
@@ -119,15 +95,15 @@ class Scope:
         """Raise Fault if this thread itself has used the time; other threads may have had the processor."""
         now = thread_time()
         if self._cpu is None:
-            most = self.limits.seconds - _GRACE
-            passed = perf_counter() - self.deadline + min(_GRACE, self.limits.seconds)
+            most = self.seconds - _GRACE
+            passed = perf_counter() - self.deadline + _GRACE
             self._cpu, self._excused = now - min(passed, most), passed > most
-        left = self.limits.seconds - (now - self._cpu)
+        left = self.seconds - (now - self._cpu)
         if left <= 0 and not self._excused:
             self._excused, left = True, _GRACE
-            self._cpu = now + _GRACE - self.limits.seconds
+            self._cpu = now + _GRACE - self.seconds
         if left <= 0:
-            raise Fault(f"it takes longer than {self.limits.seconds * 1000:.0f} ms")
+            raise Fault(f"it takes longer than {self.seconds * 1000:.0f} ms")
         self.deadline = perf_counter() + left
 
     def take(self, size: int) -> None:
@@ -138,7 +114,7 @@ class Scope:
 
     def spent(self) -> NoReturn:
         """Raise Fault: the memory budget is used up."""
-        raise Fault(f"it builds more than {self.limits.memory / 1_000_000:g} MB")
+        raise Fault(f"it builds more than {self.memory / 1_000_000:g} MB")
 
     def take_text(self, *parts: str, growth: int = 1) -> None:
         """Take the bytes of a text joined from `parts`; non-ASCII letters may become `growth` characters."""
@@ -147,8 +123,8 @@ class Scope:
 
     def take_items(self, count: int) -> None:
         """Take the bytes of a new list of `count` items. Raises Fault when it is too long."""
-        if count > self.limits.items:
-            raise Fault(f"a list of more than {self.limits.items:,} items")
+        if count > self.most_items:
+            raise Fault(f"a list of more than {self.most_items:,} items")
         self._room -= _ITEM * count
         if self._room < 0:
             self.spent()

@@ -9,13 +9,12 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import takewhile
-from keyword import iskeyword
-from typing import Any, NamedTuple, TypeGuard
+from keyword import iskeyword, kwlist
+from typing import Any, Final, NamedTuple, TypeGuard
 
-from .former import BLOCKS, NAMED_HERE, explain_source
 from .sandbox import Scope
 
 Run = Callable[[Scope], Any]
@@ -29,6 +28,23 @@ NAMES = frozenset(("args", "call", "before", "now", "state", "result", "calls", 
 
 PIECES = re.compile(r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|.""", re.DOTALL)
 """The literals of a source as wholes, everything else character by character."""
+
+NAMED_HERE: Final = {"true": "True", "false": "False", "none": "None"}
+_BLOCKS: Final = (
+    "{% %} and {# #} are not part of the language: write [value for one in x], a if condition else b, or a let"
+)
+_SIGNS_OF: Final[dict[type | None, str]] = {
+    ast.Pow: "**", ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<",
+    ast.RShift: ">>", ast.Invert: "~",
+}  # fmt: skip
+_PARTS: Final = {
+    ast.Lambda: "a lambda can only be the `key=` of sorted, min and max, with one argument",
+    ast.Set: "sets are not part of the language: write a list",
+    ast.Starred: "a list cannot be spread with *: write a + b",
+    ast.NamedExpr: "`:=` is not part of the language: use a let",
+    ast.Await: "`await` is not part of the language",
+}
+_WORDS = re.compile(rf"\.\s*({'|'.join(kwlist)})\b")
 
 _ESCAPES = frozenset("\n\\'\"abfnrtvxuUN01234567")
 
@@ -52,7 +68,7 @@ def parse_expression(source: str) -> ast.expr:
     try:
         tree = ast.parse("".join(" " if one in "\r\n" else one for one in pieces).strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:
-        raise SyntaxFault(explain_source(source, getattr(error, "msg", None) or str(error))) from None
+        raise SyntaxFault(_explain_source(source, getattr(error, "msg", None) or str(error))) from None
     except (RecursionError, MemoryError):
         raise SyntaxFault("it is nested too deeply") from None
     _check(tree)
@@ -102,7 +118,7 @@ def _end_of_hole(source: str, begin: int) -> int:
 
 def _plain(text: str) -> str:
     if "{%" in text or "{#" in text:
-        raise SyntaxFault(f"only {{{{ }}}} is filled in; {BLOCKS}")
+        raise SyntaxFault(f"only {{{{ }}}} is filled in; {_BLOCKS}")
     return text
 
 
@@ -223,3 +239,33 @@ def state_path(node: ast.AST) -> tuple[list[str | None], list[ast.expr]] | None:
 def text_of(node: ast.expr | None) -> str | None:
     """Return the text of a literal; None for anything else."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+# constructs that are not part of the language
+
+
+def _explain_source(source: str, why: str) -> str:
+    plain = re.sub(r"""'[^'\n]*'|"[^"\n]*\"""", "''", source)
+    if not plain.strip():
+        return "unexpected end"
+    if re.search(r"\{[%#]", plain):
+        return _BLOCKS
+    if "~" in plain:
+        return "`~` is not part of the language: write f'{a}{b}', or str(a) + str(b)"
+    if found := _WORDS.search(plain):
+        return f"`{found[1]}` is a word of Python's: write ['{found[1]}'] in the place of .{found[1]}"
+    return "it is nested too deeply" if "nested parentheses" in why else why.split(";")[0].split(" (<unknown>")[0]
+
+
+def explain_node(node: ast.AST, functions: Container[str]) -> str:
+    """Return why a tree is not of the language, whose functions are given by name."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        right: ast.AST = node.right
+        while isinstance(right, ast.BinOp | ast.Call):  # `x | f + 1`, `x | f(y)`
+            right = right.left if isinstance(right, ast.BinOp) else right.func
+        if isinstance(right, ast.Name):
+            form = f"{right.id}(x)" if right.id in functions else "a function or a method, such as len(x)"
+            return f"`| {right.id}` is not part of the language: write {form}"
+    if sign := _SIGNS_OF.get(type(getattr(node, "op", None))):
+        return f"`{sign}` is not part of the language"
+    return _PARTS.get(type(node), f"{type(node).__name__} is not part of the language")

@@ -15,7 +15,7 @@ An object with the key `for_each` or `cases`, or with `blank` and perhaps `known
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from ...errors import EvaluationFailed, NotKnown
 from ...state import Json
@@ -33,24 +33,12 @@ ITEM = "item"
 
 
 class Template:
-    """A JSON value with expressions to evaluate; made by `load`."""
+    """A JSON value with expressions to evaluate."""
 
-    __slots__ = ("_raw", "expressions", "has_blanks", "shape", "where")
-
-    def __init__(self, raw: Raw, expressions: tuple[Expression, ...], where: str, shape: AnyShape = ANY) -> None:
-        self._raw = raw
-        self.has_blanks = False
-        self.expressions = expressions
-        self.where = where
-        self.shape = shape
-
-    @classmethod
-    def load(cls, data: Json, place: Location) -> Self:
+    def __init__(self, data: Json, place: Location) -> None:
         loader = _Loader()
-        raw, shape = loader.value(data, place, 0)
-        made = cls(raw, tuple(loader.expressions), place.where, shape)
-        made.has_blanks = loader.has_blanks
-        return made
+        self._raw, self.shape = loader.value(data, place, 0)
+        self.expressions, self.has_blanks, self.where = tuple(loader.expressions), loader.has_blanks, place.where
 
     def raw(self, scope: Scope) -> Any:
         """Return the value inside the sandbox; it may be `Missing` as a whole. Raises EvaluationFailed."""
@@ -84,8 +72,6 @@ class Template:
 
 class Loop:
     """`for_each`, `as` and `when`: the items of a loop; `as` is a name, or a list of names for the parts of each."""
-
-    __slots__ = ("_items", "_source", "_when", "expressions", "inner")
 
     def __init__(self, data: Mapping[str, Any], place: Location) -> None:
         named = data.get("as", ITEM)

@@ -13,6 +13,8 @@ from typing import Any
 from ...errors import NotRead
 from ...state import RUNTIME, Json, JsonObject
 from ...values.places import pointer
+from .builtin import UNSET
+from .operators import splice
 from .sandbox import Missing, Scope, a_list, a_text, an_object, require
 
 OPEN = "open"
@@ -27,65 +29,55 @@ _TESTS = {
 """The meaning of filters' operators, by their names in lower case without signs."""
 
 _BEYOND = 900_000
-_NONE = Missing("the default")
-Splice = Callable[[Scope, Any], list[str | int]]
 
 
-def build(splice: Splice) -> dict[str, Callable[..., Any]]:
-    """Return the functions by name; `splice` reads a path."""
-
-    def has(scope: Scope, path: Any, unknown: Any = _NONE) -> Any:
-        keys = list(map(str, splice(scope, path)))
-        _, depth, is_known = _find(scope, keys)
-        is_known = is_known and (scope.trusts is None or scope.trusts([*keys[:depth], "-"]))
-        _doubt(scope, pointer(keys))
-        is_there = depth == len(keys)
-        known = is_there if is_there or is_known else unknown
-        return known if known is not _NONE else scope.assumes or _refuse(keys)
-
-    def thing(scope: Scope, path: Any, key: Any) -> Any:
-        keys = list(map(str, splice(scope, path)))
-        value, depth, is_known = _find(scope, keys)
-        _doubt(scope, pointer(keys))
-        if depth == len(keys):
-            return _keyed(value, keys[-1], key)
-        return {} if is_known or scope.assumes else _refuse(keys)
-
-    def things(scope: Scope, path: Any, key: Any, filters: Any, blank: Any) -> list[Json]:
-        keys, wanted = list(map(str, splice(scope, path))), _sent(filters)
-        value, depth, is_known = _find(scope, keys)
-        parts = _marks(scope).get(pointer(keys))
-        is_shown = parts is None or any(part and part.items() <= wanted.items() for part in parts)
-        if not (is_known if depth < len(keys) else is_shown) and not scope.assumes:
-            _refuse(keys)
-        held = an_object(value, "things") if depth == len(keys) else {}
-        _doubt(scope, pointer(keys), is_all=True)
-        scope.take_items(len(held))
-        found = [_keyed(each, name, key) for name, each in held.items() if isinstance(each, dict)]
-        for name, value in wanted.items():
-            found = [each for each in found if _fits(scope, each, blank, name, value)]
-        return found
-
-    def new_number(scope: Scope, path: Any) -> int:
-        keys = list(map(str, splice(scope, path)))
-        value, depth, is_known = _find(scope, keys)
-        held = value if depth == len(keys) and isinstance(value, dict) else {}
-        numbers = [int(key) for key in held if key.isdecimal()]
-        first = 0 if is_known and pointer(keys) not in _marks(scope) else _BEYOND  # an unknown thing may have it
-        last: int = _marks(scope, "serial").get(pointer(keys), 0)
-        return max([first, last, *numbers]) + 1
-
-    return {
-        "exists_at": has, "thing_at": thing, "things_at": things, "new_number": new_number,
-        "sent_as": _given, "merged": _merge, "page_of": _page, "clock_or": _clock,
-        "ordered_by": _ordered, "in_doubt": _doubted, "pointer_to": lambda scope, path: pointer(splice(scope, path)),
-    }  # fmt: skip
+def _has(scope: Scope, path: Any, unknown: Any = UNSET) -> Any:
+    keys, _, depth, is_known = _find(scope, path)
+    is_known = is_known and (scope.trusts is None or scope.trusts([*keys[:depth], "-"]))
+    _doubt(scope, pointer(keys))
+    is_there = depth == len(keys)
+    known = is_there if is_there or is_known else unknown
+    return known if known is not UNSET else scope.assumes or _refuse(keys)
 
 
-def _find(scope: Scope, keys: Sequence[str]) -> tuple[Any, int, bool]:
-    """Return the deepest known value on a path, the number of its keys, and whether the next key is surely missing."""
+def _thing(scope: Scope, path: Any, key: Any) -> Any:
+    keys, value, depth, is_known = _find(scope, path)
+    _doubt(scope, pointer(keys))
+    is_there = depth == len(keys)
+    if not (is_there or is_known or scope.assumes):
+        _refuse(keys)
+    return _keyed(value if is_there else {}, keys[-1], key)
+
+
+def _things(scope: Scope, path: Any, key: Any, filters: Any, blank: Any) -> list[Json]:
+    (keys, value, depth, is_known), wanted = _find(scope, path), _sent(filters)
+    parts = _marks(scope).get(pointer(keys))
+    is_shown = parts is None or any(part and part.items() <= wanted.items() for part in parts)
+    if not (is_known if depth < len(keys) else is_shown) and not scope.assumes:
+        _refuse(keys)
+    held = an_object(value, "things") if depth == len(keys) else {}
+    _doubt(scope, pointer(keys), is_all=True)
+    scope.take_items(len(held))
+    found = [_keyed(each, name, key) for name, each in held.items() if isinstance(each, dict)]
+    for name, value in wanted.items():
+        found = [each for each in found if _fits(scope, each, blank, name, value)]
+    return found
+
+
+def _new_number(scope: Scope, path: Any) -> int:
+    keys, value, depth, is_known = _find(scope, path)
+    held = value if depth == len(keys) and isinstance(value, dict) else {}
+    numbers = [int(key) for key in held if key.isdecimal()]
+    first = 0 if is_known and pointer(keys) not in _marks(scope) else _BEYOND  # an unknown thing may have it
+    last: int = _marks(scope, "serial").get(pointer(keys), 0)
+    return max([first, last, *numbers]) + 1
+
+
+def _find(scope: Scope, path: Any) -> tuple[list[str], Any, int, bool]:
+    """Return the keys of a path, and what `look` finds in the state."""
     scope.tick()
-    return look(scope.values["state"], keys)
+    keys = list(map(str, splice(scope, path)))
+    return keys, *look(scope.values["state"], keys)
 
 
 def look(state: JsonObject, keys: Sequence[str]) -> tuple[Any, int, bool]:
@@ -128,9 +120,9 @@ def _doubted(scope: Scope, value: Any, why: Any) -> Any:
 
 
 def _keyed(value: Any, name: str, key: Any) -> Any:
-    """Return a thing with its key as a member, if the state has only the key: `{'id': 0}`."""
+    """Return a thing with its key as a member, if the state has only the key: `{'id': 0}`; an empty key is unknown."""
     named = an_object(key, "the key of a thing")
-    if not isinstance(value, dict) or named.keys() <= value.keys():
+    if not name or not isinstance(value, dict) or named.keys() <= value.keys():
         return value
     return {each: int(name) if type(like) is int and name.isdecimal() else name for each, like in named.items()} | value
 
@@ -241,3 +233,10 @@ def _ordered(scope: Scope, items: Any, by: Any, direction: Any = None) -> list[J
 
 def _rank(value: Json) -> tuple[int, Any]:
     return (0, value) if isinstance(value, int | float) else (1, str(value))
+
+
+THINGS: dict[str, Callable[..., Any]] = {
+    "exists_at": _has, "thing_at": _thing, "things_at": _things, "new_number": _new_number,
+    "sent_as": _given, "merged": _merge, "page_of": _page, "clock_or": _clock, "ordered_by": _ordered,
+    "in_doubt": _doubted, "pointer_to": lambda scope, path: pointer(splice(scope, path)),
+}  # fmt: skip

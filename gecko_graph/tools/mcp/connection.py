@@ -122,11 +122,6 @@ class _ReadStream:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
-    async def receive(self) -> Any:
-        item = await self._stream.receive()
-        self._read(item)
-        return item
-
     def __aiter__(self) -> _ReadStream:
         return self
 

@@ -29,8 +29,8 @@ from langchain_core.messages import ToolMessage
 from ...errors import InDoubt, Refused, ToolkitError
 from ...models.failure import REFUSED, read_retry_after, refuses
 from ...state import CallStatus, Json, JsonObject
-from ...values.documents import reject_constant
 from ...values.media import set_media_aside
+from ...values.rows import reject_constant
 from ..spec import ToolSpec
 from .credentials import Auth, Credentials, Secrets, Server, resolve_server
 from .fields import find_unsendable
@@ -85,12 +85,6 @@ class HttpFunction:
 
     def __repr__(self) -> str:
         return f"<{self.__name__}: {self._where}>"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, HttpFunction) and (self._tool, self._base) == (other._tool, other._base)
-
-    def __hash__(self) -> int:
-        return hash((self._where, self._base))
 
     def __call__(self, /, **args: Any) -> Any:
         """Send the request and return the result; a `ToolMessage` with status `error` if it fails.

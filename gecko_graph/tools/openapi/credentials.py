@@ -21,14 +21,13 @@ from ...errors import NotMade, ToolkitError, did_you_mean
 from ...masking import MASK
 from ...state import Json, JsonObject
 from ...values.places import map_texts
-from ..spec import ToolSpec
+from ..spec import VARIABLE, ToolSpec
 from .documents import Documents
 
 Credential = str | Callable[[], str]
 Auth = Mapping[str, Credential] | str
 Server = str | Mapping[str, str]
 
-_VARIABLE = re.compile(r"\{([^{}]+)\}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _BEARER: JsonObject = {"type": "http", "scheme": "bearer"}
 _SHORTEST = 6
@@ -97,12 +96,7 @@ def _quote(text: str) -> str:
 
 
 class Credentials:
-    """The sources of a toolkit's credentials.
-
-    Args:
-        auth: Security scheme to credential: the value (`user:password` for basic), `env:NAME` for an environment
-            variable, or a function that returns it. `env:PREFIX_`: each from variable `PREFIX_<SCHEME>` in capitals.
-        tools: The tools that use the schemes.
+    """The sources of the credentials that tools use; `auth` as for `Toolkit.from_openapi`.
 
     Raises:
         ToolkitError: A scheme is unknown, or its credential is neither text nor a plain function.
@@ -174,7 +168,7 @@ def resolve_server(given: JsonObject | None, server: Server | None) -> str | Non
         if (allowed := variables.get(name, {}).get("enum")) and value not in allowed:
             raise ToolkitError(f"server: {name!r} must be one of {', '.join(allowed)}, got {value!r}")
     values = {name: one["default"] for name, one in variables.items()} | dict(chosen)
-    url = _VARIABLE.sub(lambda match: str(values.get(match[1], match[0])), str(given.get("url"))) if given else ""
+    url = VARIABLE.sub(lambda match: str(values.get(match[1], match[0])), str(given.get("url"))) if given else ""
     try:
         if isinstance(server, str):
             url = urljoin(server, url) if urlsplit(server).path in ("", "/") and "://" not in url else server

@@ -15,7 +15,7 @@ import datetime
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ import httpx
 from ...errors import ToolkitError
 from ...state import Json, JsonObject
 from ...values.documents import parse_document, read_document
-from ...values.places import pointer
+from ...values.places import json_type, pointer
 from .addresses import Addresses, find_base, find_recursive
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
@@ -38,7 +38,6 @@ TIMEOUT_S = 10.0
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _WEB = ("https://", "http://")
 MISSING = object()
-_KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +60,6 @@ class OutsideError(ToolkitError):
 
 def error_at(place: Place, why: str, kind: type[ToolkitError] = ToolkitError) -> ToolkitError:
     return kind(f"{place}: {why}")
-
-
-def json_type(value: Any) -> str:
-    return _KINDS.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)
 
 
 def expect_object(value: Any, place: Place) -> JsonObject:
@@ -108,10 +103,8 @@ class Documents:
     """The user's document and the documents that it refers to, each read once.
 
     Args:
-        source: A path, an `https` address, or a dict.
-        allow_remote: Whether references to the web are read.
+        source, allow_remote, parsed: As for `Toolkit.from_openapi`.
         label: Name of a dict in messages.
-        parsed: The file's parsed content, if the caller has it.
 
     Raises:
         ToolkitError: The document cannot be read.
@@ -350,3 +343,29 @@ def fetch_document(url: str) -> Json:
         raise ToolkitError(f"{url}: not UTF-8") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise ToolkitError(f"{url}: cannot be fetched: {str(error).partition(chr(10))[0]}") from None
+
+
+_CONVERT = "convert it to OpenAPI first"
+_FORMATS: tuple[tuple[Callable[[Mapping[str, Any]], Any], str], ...] = (
+    (lambda root: "_postman_id" in root["info"] or "getpostman" in root["info"]["schema"],
+     f"a Postman collection: {_CONVERT}"),
+    (lambda root: root["asyncapi"], f"an AsyncAPI document: {_CONVERT}"),
+    (lambda root: root["kind"].startswith("discovery#"), f"a Google discovery document: {_CONVERT}"),
+    (lambda root: root.get("data", root)["__schema"],
+     "a GraphQL schema, which is not read: describe its operations as tools with `name`, `description`, `parameters`"),
+    (lambda root: root["mcpServers"],
+     "a configuration of MCP servers: in Python, Toolkit.from_mcp(...) takes its `mcpServers`"),
+    (lambda root: root["log"]["entries"], "a HAR file with recorded calls: `gecko-graph learn` reads those"),
+    (lambda root: root["arazzo"], "an Arazzo document: give the OpenAPI documents of its `sourceDescriptions`"),
+)  # fmt: skip
+
+
+def name_format(document: Any) -> str | None:
+    """Return the name of a document's format, and what to do with it; None if it is none of those that are known."""
+    for holds, name in _FORMATS if isinstance(document, Mapping) else ():
+        try:
+            if holds(document):
+                return name
+        except (KeyError, TypeError, AttributeError):
+            continue
+    return None

@@ -25,11 +25,11 @@ from dataclasses import asdict, replace
 from typing import Any
 from urllib.parse import quote
 
-from ...contracts.invariant import Invariant
 from ...errors import ToolkitError
 from ...schemas.complaints import find_faults
 from ...schemas.subschemas import mentions, rebuild
 from ...state import Json, JsonObject
+from ..declaration import ToolkitParts
 from ..spec import ToolSpec, provider_names, unique_name
 from .documents import METHODS, to_json
 from .importer import read_openapi
@@ -45,26 +45,20 @@ _COMPONENT = re.compile(r'"(?:#/components/(\w+)/)?([A-Za-z0-9._-]+)[/"]')
 _NOT_COMPONENT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-def write_openapi(
-    tools: Sequence[ToolSpec],
-    *,
-    title: str = "",
-    lets: JsonObject | None = None,
-    invariants: Sequence[Invariant] = (),
-    state_schema: JsonObject | None = None,
-) -> JsonObject:
+def write_openapi(parts: ToolkitParts) -> JsonObject:
     """Return an OpenAPI document with an operation for each tool.
 
     Raises:
         ToolkitError: A tool's schema is not JSON Schema; the message names the tool or the place in the document.
     """
+    tools, lets, invariants, state_schema, title, _ = parts
     writer = _DocumentWriter(tools, title)
     back = writer.read_back()
     if any([writer.describe(tool, back[tool.name]) for tool in tools]):
         back = writer.read_back()
     contracts = [tool.contract for tool in tools if tool.contract is not None]
     agreed = contracts and all(_is_same_json(one.lets, contracts[0].lets) for one in contracts)
-    shared: JsonObject = lets or (contracts[0].lets if agreed else {})
+    shared: JsonObject = dict(lets) or (contracts[0].lets if agreed else {})
     for tool in tools:
         writer.add_own_keys(tool, back[tool.name], shared)
     rules = {"x-contract-let": shared, "x-contract-invariants": [one.data for one in invariants]}
@@ -149,7 +143,7 @@ class _DocumentWriter:
         back = {tool.source.slot: tool for tool in read.tools if tool.source}
         for tool in self._tools:
             if self._slots[tool.name] not in back:
-                noted = [one.message for one in read.problems if one.tool == tool.name]
+                noted = [one.message for one in read.broken if one.tool == tool.name]
                 why = noted[0] if noted else "its parameters are not a JSON Schema of an object"
                 raise ToolkitError(f"{tool.name}: cannot be written as OpenAPI: {why}")
         return {tool.name: back[self._slots[tool.name]] for tool in self._tools}

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 from urllib.parse import unquote, unquote_plus
@@ -22,8 +22,9 @@ from ...state import Json, JsonObject
 from ...values.identity import cache_by_identity
 from ..spec import HttpBinding, ToolSpec
 from .request import DELIMITERS, FORMS, JSON_MEDIA, PATH_STYLES, SEQUENCES, field_style, format_scalar, is_text
-from .spellings import SpelledNode, tokens_of
 
+_TOKEN = re.compile(r"\[([^\[\]]*)\]|\.([^.\[\]]+)")
+MAX_LEVELS = 64
 _SPLIT = {"%20": r"%20|\+", "%7C": r"%7[Cc]|\|"}
 _SCALARS = frozenset({"string", "number", "integer", "boolean"})
 _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", dict: "object", list: "array"}
@@ -49,24 +50,64 @@ class CannotRead(ValueError):
         self.is_media = is_media
 
 
+@dataclass(slots=True)
+class SpelledNode:
+    """The content under one key: texts, members by name, or unnumbered items."""
+
+    texts: list[str] = field(default_factory=list)
+    members: dict[str, SpelledNode] = field(default_factory=dict)
+    items: list[SpelledNode] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, stem: str, named: Iterable[tuple[str, Sequence[str]]]) -> SpelledNode:
+        """Return the content of all keys that begin with a stem. Raises CannotRead."""
+        root = cls()
+        for key, texts in named:
+            tokens = tokens_of(key, stem)
+            for text in texts if tokens is not None else ():
+                root._add(tokens or [], text)
+        return root
+
+    def _add(self, tokens: list[str], text: str) -> None:
+        path = [self]
+        for at, token in enumerate(tokens, 1):
+            node = path[-1]
+            # as Rails reads it: a repeated member begins the next item
+            if not token and (not node.items or at == len(tokens) or node.items[-1]._has(tokens[at:])):
+                node.items.append(SpelledNode())
+            path.append(node.members.setdefault(token, SpelledNode()) if token else node.items[-1])
+        path[-1].texts.append(text)
+        if len(tokens) > MAX_LEVELS or any(sum(map(bool, (one.texts, one.members, one.items))) > 1 for one in path):
+            raise CannotRead("a parameter or field is written in two ways, or has too many levels")
+
+    def _has(self, tokens: Sequence[str]) -> bool:
+        node: SpelledNode | None = self
+        for token in tokens:
+            node = node.members.get(token) if node else None
+        return node is not None
+
+
+def tokens_of(key: str, stem: str) -> list[str] | None:
+    rest = key[len(stem) :]
+    found = [*_TOKEN.finditer(rest)]
+    if not key.startswith(stem) or "".join(each[0] for each in found) != rest:
+        return None
+    return [each[1] if each[2] is None else each[2] for each in found]
+
+
 @dataclass(frozen=True)
 class Field:
     """A schema inside a tool's parameters, which contain its definitions; of an argument also name and style."""
 
-    schema: Any
-    root: JsonObject
+    said: Said
     name: str
     style: JsonObject
-
-    def made_of(self) -> list[JsonObject]:
-        """Return the schema and the subschemas that apply to the same value."""
-        return Said(self.schema, self.root).parts()
 
     @cached_property
     def kinds(self) -> frozenset[str]:
         """The types that a value may have; empty if the schema does not restrict them."""
         found = set[str]()
-        for one in self.made_of():
+        for one in self.said.parts():
             listed = [*one.get("enum", ()), *([one["const"]] if "const" in one else [])]
             given = one.get("type") or [_TYPES.get(type(value), "null") for value in listed]
             found |= {given} if isinstance(given, str) else {*given}
@@ -77,12 +118,9 @@ class Field:
         """Return whether every value is of this kind (`array` or `object`)."""
         return kind in self.kinds and not self.kinds & (_SCALARS | ({"array", "object"} - {kind}))
 
-    def names(self) -> list[str]:
-        return Said(self.schema, self.root).names()
-
     def inner(self, key: str | None, style: JsonObject | None = None) -> Field:
         """Return the field of a member, or of a list's item if the key is None."""
-        return Field(Said(self.schema, self.root).member(key).schema, self.root, key or "", style or {})
+        return Field(self.said.member(key), key or "", style or {})
 
     def scalar(self, text: Json) -> Json:
         """Return the value that a text encodes; any other value is fitted to the schema."""
@@ -107,7 +145,7 @@ class Field:
             return [self.inner(None).fit(each) for each in value]
         if type(value) is not float or not value.is_integer():
             return value
-        has_bits = any(str(one.get("format")) in ("int32", "int64") for one in self.made_of())
+        has_bits = any(str(one.get("format")) in ("int32", "int64") for one in self.said.parts())
         is_kept = (abs(value) < 1 << 63 or has_bits) and "integer" in self.kinds and "number" not in self.kinds
         return int(value) if is_kept else value  # out of its range: the validator rejects it
 
@@ -118,8 +156,8 @@ class Field:
         return [self.inner(None).scalar(each) for each in texts]
 
     def fits(self, value: Json) -> bool:
-        defs = {"$defs": self.root.get("$defs", {})}
-        return not isinstance(self.schema, dict) or not find_faults({**self.schema, **defs}, value)
+        schema, defs = self.said.schema, self.said.root.get("$defs", {})
+        return not isinstance(schema, dict) or not find_faults({**schema, "$defs": defs}, value)
 
     def read_all(self, raws: list[Any], decode: Decode) -> Json:
         """Return the value of all texts under one name, in the declared style or other clients' notations."""
@@ -175,7 +213,7 @@ class Field:
         if self.style.get("content") != FORMS[0]:
             return self.read(raw)
         pairs: list[tuple[str, Any]] = [one.partition("=")[::2] for one in raw.split("&")]
-        names = dict.fromkeys([*self.names(), *(decode_query(key) for key, _ in pairs)])
+        names = dict.fromkeys([*self.said.names(), *(decode_query(key) for key, _ in pairs)])
         return read_pairs(pairs, [(key, self.inner(key)) for key in names], decode_query)[0]
 
     @property
@@ -192,7 +230,7 @@ def fields_of(tool: ToolSpec, place: str) -> list[tuple[str, Field]]:
     for name, schema in tool.parameters.get("properties", {}).items():
         where, wire = binding.places.get(name, ("body", name))
         style = field_style(binding, wire) if place == "body" else binding.styles.get(name, {})
-        found += [(wire, Field(schema, tool.parameters, name, style))] if where == place else []
+        found += [(wire, Field(Said(schema, tool.parameters), name, style))] if where == place else []
     return found
 
 
@@ -230,10 +268,10 @@ def read_pairs(
         elif one.explodes and one.style.get("style") != "deepObject" and one.is_only("object"):
             exploded.append(one)  # its members are parameters of their own
     is_open = [
-        tool and all(each.get("additionalProperties") is not False for each in one.made_of()) for one in exploded
+        tool and all(each.get("additionalProperties") is not False for each in one.said.parts()) for one in exploded
     ]
     for one, takes_all in zip(exploded, is_open, strict=True):
-        keys = [key for key in named if key in one.names() or (takes_all and sum(map(bool, is_open)) == 1)]
+        keys = [key for key in named if key in one.said.names() or (takes_all and sum(map(bool, is_open)) == 1)]
         members = {key: [decode(raw) for raw in named.pop(key)] for key in keys}
         found |= {one.name: {key: one.inner(key).listed(texts) for key, texts in members.items()}} if keys else {}
     return {one.name: found[one.name] for _, one in parts if one.name in found}, named

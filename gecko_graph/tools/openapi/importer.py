@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -35,6 +35,7 @@ from ...errors import ToolkitError, did_you_mean
 from ...schemas.strict import check_schema
 from ...schemas.subschemas import follow, walk
 from ...state import JsonObject
+from ..declaration import ToolkitParts
 from ..problems import Problem
 from ..spec import (
     VALID,
@@ -49,8 +50,7 @@ from ..spec import (
 )
 from .arguments import ArgumentReader, Media, pair_examples
 from .credentials import ServerReader
-from .documents import METHODS, Documents, OutsideError, Place, error_at, expect_object, list_items, member
-from .others import name_format
+from .documents import METHODS, Documents, OutsideError, Place, error_at, expect_object, list_items, member, name_format
 from .own_keys import apply_own_keys
 from .schema_reader import SchemaReader, Version
 from .swagger import upgrade
@@ -71,18 +71,6 @@ _KEYS = {
 _OURS = {key for keys in _KEYS.values() for key in keys.split() if key.startswith("x-")}
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiTools:
-    """The content of an OpenAPI document; `problems` lists its broken parts."""
-
-    title: str
-    tools: tuple[ToolSpec, ...]
-    lets: JsonObject
-    invariants: tuple[Invariant, ...]
-    state_schema: JsonObject | None
-    problems: tuple[Problem, ...]
-
-
 class _Operation(NamedTuple):
     path: str
     method: str
@@ -96,13 +84,8 @@ class _Operation(NamedTuple):
 
 def read_openapi(
     source: str | Path | Mapping[str, Any], *, allow_remote: bool = False, parsed: JsonObject | None = None
-) -> OpenApiTools:
-    """Return all tools of an OpenAPI document: a YAML or JSON file, a dict, or an `https` address.
-
-    Args:
-        source: The document.
-        allow_remote: Whether addresses and references to the web are read.
-        parsed: The file's parsed content, if the caller has it.
+) -> ToolkitParts:
+    """Return the toolkit of an OpenAPI document, without real functions; arguments as for `Toolkit.from_openapi`.
 
     Raises:
         ToolkitError: It is not an OpenAPI document, or no operation can be read; the message names the place.
@@ -164,7 +147,7 @@ class _DocumentReader:
     def _note(self, name: str, *messages: str) -> None:
         self._problems += [Problem(name, "broken", message) for message in messages]
 
-    def read(self) -> OpenApiTools:
+    def read(self) -> ToolkitParts:
         self._note(self._place.document, *_find_misspelt(self._root, self._place, "document"))
         operations = list(self._operations())
         tools = [self._read(one, name) for one, name in zip(operations, _assign_names(operations), strict=True)]
@@ -174,14 +157,8 @@ class _DocumentReader:
             self._source["x-gecko"] = bundled
         if self._servers.is_remote:
             self._source["servers"] = [self._servers.server()]
-        return OpenApiTools(
-            title=str(self._own("info").get("title") or ""),
-            tools=tuple(tool for tool in tools if tool),
-            lets=self._lets,
-            invariants=self._invariants(),
-            state_schema=self._state_schema,
-            problems=tuple(self._problems),
-        )
+        whole, title = [tool for tool in tools if tool], str(self._own("info").get("title") or "")
+        return ToolkitParts(whole, self._lets, self._invariants(), self._state_schema, title, self._problems)
 
     def _operations(self) -> Iterator[_Operation]:
         here = self._place / "paths"

@@ -24,9 +24,9 @@ from urllib.parse import quote, unquote
 
 import httpx
 
+from ...schemas.reading import Said
 from ...state import Json, JsonObject
-from ..spec import HttpBinding, ToolSpec
-from .simplify import PREFIX
+from ..spec import VARIABLE, HttpBinding, ToolSpec
 
 PATH_STYLES = {"simple": ("", ",", False), "label": (".", ".", False), "matrix": (";", ";", True)}
 """Prefix, separator of exploded values, and whether each value repeats the name (RFC 6570)."""
@@ -46,7 +46,6 @@ DELIMITERS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 JSON_MEDIA = "application/json"
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
-VARIABLE = re.compile(r"\{([^{}]+)\}")
 _RESERVED = ":/?[]@!$'()*,;"
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]|^[ \t]|[ \t]$")
 CLIENT_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer"})
@@ -287,7 +286,8 @@ def _parts(tool: ToolSpec, binding: HttpBinding, name: str, value: Json) -> Iter
     named = {wire: argument for argument, (place, wire) in binding.places.items() if place == "body"}
     schema = tool.parameters.get("properties", {}).get(named.get(name, name), {})
     given = binding.body.get("encoding", {}).get(name, {}).get("contentType", "").partition(",")[0].strip()
-    is_file = _is_file(schema, tool.parameters)
+    said = Said(schema, tool.parameters)
+    is_file = any(map(_is_file, (*said.parts(), *said.member(None).parts())))
     for one in value if isinstance(value, list) else [value]:
         content, media = _octets(one) if is_file else (format_scalar(one).encode(), None)
         default = OCTETS if is_file else JSON_MEDIA if isinstance(one, dict | list) else "text/plain; charset=utf-8"
@@ -295,12 +295,5 @@ def _parts(tool: ToolSpec, binding: HttpBinding, name: str, value: Json) -> Iter
         yield name, (name if is_file else None, content, kind)
 
 
-def _is_file(schema: Any, whole: JsonObject) -> bool:
-    for _ in range(3):
-        if not isinstance(schema, dict):
-            return False
-        if schema.get("format") == "binary" or ("contentMediaType" in schema and "contentEncoding" not in schema):
-            return True
-        referred = whole.get("$defs", {}).get(str(schema.get("$ref", "")).removeprefix(PREFIX))
-        schema = referred or schema.get("items")
-    return False
+def _is_file(schema: JsonObject) -> bool:
+    return schema.get("format") == "binary" or ("contentMediaType" in schema and "contentEncoding" not in schema)

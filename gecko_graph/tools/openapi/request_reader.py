@@ -20,8 +20,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from ...schemas.reading import Said
 from ...state import Json, JsonObject
-from ..spec import HttpBinding, ToolSpec
+from ..spec import VARIABLE, HttpBinding, ToolSpec
 from .credentials import Server, resolve_server
 from .fields import (
     CannotRead,
@@ -35,8 +36,7 @@ from .fields import (
     load_json,
     read_pairs,
 )
-from .request import FORMS, JSON_MEDIA, OCTETS, SEQUENCES, VARIABLE, field_style, is_text
-from .spellings import TwoWays
+from .request import FORMS, JSON_MEDIA, OCTETS, SEQUENCES, field_style, is_text
 
 __all__ = ["CannotRead", "Operations", "pattern_of", "read_cookies", "read_request"]
 
@@ -87,8 +87,6 @@ def read_request(tool: ToolSpec, base: str, request: httpx.Request, *, unnamed: 
         return _read_request(tool, base, request, unnamed)
     except UnicodeError:
         raise CannotRead("it contains bytes that are not UTF-8") from None
-    except TwoWays:
-        raise CannotRead("a parameter or field is written in two ways, or has too many levels") from None
 
 
 def _read_request(tool: ToolSpec, base: str, request: httpx.Request, unnamed: list[str] | None) -> JsonObject:
@@ -169,7 +167,7 @@ def _read_body(tool: ToolSpec, request: httpx.Request) -> tuple[JsonObject, Json
         if binding.body.get("required"):
             raise CannotRead("its body is missing")
         needed = tool.parameters.get("required", ()) if "required" in binding.body else ()
-        found = {one.name: one.schema for one in parts.values() if one.name in needed}
+        found = {one.name: one.said.schema for one in parts.values() if one.name in needed}
         return {name: rule["default"] for name, rule in found.items() if "default" in rule}, {}
     value, whole = _decode(tool, content, media, parts), parts.get("")
     if whole is not None:
@@ -192,14 +190,14 @@ def _decode(tool: ToolSpec, content: bytes, media: str, parts: Mapping[str, Fiel
         return load_json(_text(content, media))
     if whole is None:
         raise CannotRead(f"a body of {kind}"[:120], is_media=True)
-    is_file = any("format" in one for one in whole.made_of())
+    is_file = any("format" in one for one in whole.said.parts())
     return _as_text(content, kind if is_file else "")
 
 
 def _read_form(tool: ToolSpec, content: bytes, media: str, parts: Mapping[str, Field]) -> JsonObject:
     """Return a form's fields by their names on the wire; undeclared ones as texts."""
     binding, whole = tool.binding or HttpBinding("post", "/"), parts.get("")
-    names = {key: whole.inner(key, field_style(binding, key)) for key in whole.names()} if whole else {**parts}
+    names = {key: whole.inner(key, field_style(binding, key)) for key in whole.said.names()} if whole else {**parts}
     names = {key: replace(one, name=key) for key, one in names.items()}
     if media.lower().startswith(FORMS[1]):
         names = {key: replace(one, style={}) for key, one in names.items()}
@@ -208,7 +206,7 @@ def _read_form(tool: ToolSpec, content: bytes, media: str, parts: Mapping[str, F
     else:
         decode = decode_query
         found, left = read_pairs(_pairs(_text(content, media).split("&")), [*names.items()], decode)
-    more = {key: whole.inner(key) if whole else Field({}, {}, key, {}) for key in left}
+    more = {key: whole.inner(key) if whole else Field(Said({}, {}), key, {}) for key in left}
     return found | {key: one.listed([*map(decode, left[key])]) for key, one in more.items()}
 
 

@@ -24,15 +24,30 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal, NamedTuple
 
 from ...errors import ToolkitError
-from ...schemas.subschemas import ANNOTATIONS, BOUNDS, COUNTS, LISTS, MAPS, SINGLES, TYPES, is_well_formed
+from ...schemas.subschemas import (
+    ANNOTATIONS,
+    BOUNDS,
+    COUNTS,
+    LISTS,
+    MAPS,
+    SINGLES,
+    TURNING,
+    TYPES,
+    is_well_formed,
+    rebuild,
+    walk,
+)
 from ...state import JsonObject
+from ...values.places import json_type
 from ..spec import unique_name
 from .composition import Composition, Direction
-from .corners import CORNER, find_corners, open_corners
-from .documents import Documents, Place, error_at, expect_object, json_type, list_items
+from .documents import Documents, Place, error_at, expect_object, list_items
 from .simplify import PREFIX, Simplifier, as_object, defs_of, in_place_defs
 
 Version = Literal["3.0", "3.1", "json"]
+
+CORNER = "x-corner"
+"""The key of a schema that, during reading, holds the errors of its omitted parts, by message."""
 
 ANY = "any"
 """A type without restrictions, until it is dropped."""
@@ -121,8 +136,8 @@ class SchemaReader:
                 waiting.extend(referred)
         self._check_ends(defs, direction)
         read = {**read, "$defs": defs} if defs else read
-        corners = find_corners(read) if self._has_corners else {}
-        return self.simplify(open_corners(read) if corners else read), corners
+        corners = _find_corners(read) if self._has_corners else {}
+        return self.simplify(_open_corners(read) if corners else read), corners
 
     def note(self, error: ToolkitError) -> None:
         """Report an unreadable part of an operation, for `take_corners`."""
@@ -337,3 +352,43 @@ def make_nullable(schema: JsonObject) -> JsonObject:
     kinds = kinds if isinstance(kinds, list) else [kinds]
     listed = {"enum": [*schema["enum"], None]} if None not in schema.get("enum", [None]) else {}
     return {**schema, "type": kinds if "null" in kinds else [*kinds, "null"], **listed}
+
+
+def _find_corners(schema: Any) -> dict[str, ToolkitError]:
+    """Return the errors of the omitted parts in a schema and its definitions, by message."""
+    return {text: error for part in walk(schema) for text, error in part.get(CORNER, {}).items()}
+
+
+def _open_corners(schema: JsonObject) -> JsonObject:
+    """Return a schema without corner marks, relaxed so that an omitted part makes it nowhere stricter.
+
+    A weaker branch of `oneOf` makes the others fail, and a weaker `not` or `if` rejects more.
+    """
+    defs = schema.get("$defs", {})
+    opened = {name for name, one in defs.items() if _find_corners(one)}
+    while more := {name for name, one in defs.items() if name not in opened and opened.intersection(defs_of(one))}:
+        opened |= more
+
+    def change(one: Any) -> Any:
+        if not isinstance(one, dict):
+            return one
+        new = rebuild({key: value for key, value in one.items() if key != CORNER}, change)
+        for key in TURNING & new.keys():
+            parts = one[key] if isinstance(one[key], list) else [one[key]]
+            if any(opened.intersection(defs_of(part)) or _find_corners(part) for part in parts):
+                _weaken(new, key)
+        return new
+
+    changed: JsonObject = change(schema)
+    return changed
+
+
+def _weaken(schema: JsonObject, key: str) -> None:
+    """Relax a keyword of the schema, so that it accepts more values."""
+    value = schema.pop(key)
+    for beside in {"if": ("then", "else"), "contains": ("minContains", "maxContains")}.get(key, ()):
+        schema.pop(beside, None)
+    if key == "oneOf" and "anyOf" in schema:
+        schema["allOf"] = [*schema.get("allOf", []), {"anyOf": value}]
+    elif key == "oneOf":
+        schema["anyOf"] = value
