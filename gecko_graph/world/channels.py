@@ -32,7 +32,6 @@ from ..state import (
 from .reducers import (
     SNAPSHOT_EVERY_TURNS,
     Grown,
-    GrownMap,
     count_asked,
     delta,
     extend,
@@ -324,7 +323,7 @@ def apply_update(state: AttemptState, update: Mapping[str, Any]) -> AttemptState
         if key not in reducers or (key == "task_state" and isinstance(write, dict)):
             news[key] = write
         elif write:
-            news[key] = old.grow(write) if type(old := news[key]) in (Grown, GrownMap) else reducers[key](old, write)
+            news[key] = old.grow(write) if isinstance(old := news[key], Grown) else reducers[key](old, write)
     return news  # type: ignore[return-value]
 
 
