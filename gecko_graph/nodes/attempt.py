@@ -34,6 +34,8 @@ from ..world.turn import check_start, human_turns, observed_state, task_of
 
 LONGEST_REASON = 1_000
 
+LONGEST_CYCLE = 8
+"""Most supersteps that a call costs: those of forward execution (`toolgate`)."""
 SPARE_CALLS = 5
 """Rounds of an attempt's graph beyond `max_steps`: for its first node, its final answer, and a shortened message."""
 
@@ -66,10 +68,10 @@ def attempt_node(
 
     The graph itself cannot be the node: it would share every key of the same name, and reducers would run twice.
     """
-    cycle, kept = measure_longest_cycle(graph), AttemptRecord.__annotations__
+    kept = AttemptRecord.__annotations__
 
     def run(state: GeckoState, config: RunnableConfig) -> dict[str, Any]:
-        given, inner = prepare_run(state, config, default, cycle=cycle)
+        given, inner = prepare_run(state, config, default)
         boundary = Boundary(given)
         with boundary:
             for values in graph.stream(close_record(given, kept), inner, stream_mode="values"):
@@ -77,7 +79,7 @@ def attempt_node(
         return build_update(given, boundary.attempt(), boundary.reached(), keep)
 
     async def arun(state: GeckoState, config: RunnableConfig) -> dict[str, Any]:
-        given, inner = prepare_run(state, config, default, cycle=cycle)
+        given, inner = prepare_run(state, config, default)
         boundary = Boundary(given)
         with boundary:
             async for values in graph.astream(close_record(given, kept), inner, stream_mode="values"):
@@ -131,29 +133,12 @@ class Boundary:
         return open_record(self.seen)
 
 
-def measure_longest_cycle(graph: CompiledStateGraph[Any, Any, Any, Any]) -> int:
-    """Return the number of nodes in a graph's longest cycle: the most supersteps that a tool call costs."""
-    after: dict[str, set[str]] = {}
-    for source, target in graph.builder.edges:
-        after.setdefault(source, set()).add(target)
-    for source, branches in graph.builder.branches.items():
-        for branch in branches.values():
-            after.setdefault(source, set()).update(branch.ends.values() if branch.ends else graph.builder.nodes)
-
-    def longest(path: tuple[str, ...]) -> int:
-        """Return the length of the longest path from here back to its first node."""
-        ends = [len(path)] if path[0] in after.get(path[-1], ()) else [0]
-        return max(ends + [longest((*path, node)) for node in after.get(path[-1], ()) if node not in path])
-
-    return max((longest((node,)) for node in after), default=0)
-
-
 def prepare_run(
-    state: GeckoState, config: RunnableConfig, default: GeckoContext, *, cycle: int
+    state: GeckoState, config: RunnableConfig, default: GeckoContext
 ) -> tuple[AttemptState, RunnableConfig]:
     """Return the attempt's input and its config, without the settings that a subgraph would inherit.
 
-    Three things differ: the recursion limit, computed from the most supersteps of a call; LangGraph's metadata of the
+    Three things differ: the recursion limit; LangGraph's metadata of the
     calling node, which every inner node would copy and replace; and the run's name, which distinguishes attempts in a
     trace. If the run had the name of its node, LangGraph would send the planner's messages, with simulated results, to
     callers that stream `messages` without subgraphs.
@@ -162,7 +147,7 @@ def prepare_run(
     context = context_of(get_runtime().context, default)
     number = state.get("number") or next_attempt(state)
     own: RunnableConfig = {
-        "recursion_limit": cycle * (context.max_steps + SPARE_CALLS) + MOST_SEARCHES,
+        "recursion_limit": LONGEST_CYCLE * (context.max_steps + SPARE_CALLS) + MOST_SEARCHES,
         "run_name": f"attempt {number}",
         "metadata": {key: one for key, one in config.get("metadata", {}).items() if not key.startswith("langgraph_")},
     }
