@@ -85,7 +85,6 @@ Book: TypeAlias = Callable[[Update, Mapping[str, Any], Accounts], Update]
 
 def book_attempt(update: Update, state: Mapping[str, Any], accounts: Accounts) -> Update:
     """Add the usage to the attempt's keys `usage` and `asked`, whose reducers sum."""
-    del state
     return {**update, "usage": accounts.usage, "asked": accounts.asked}
 
 

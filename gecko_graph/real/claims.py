@@ -21,10 +21,10 @@ from langgraph.config import get_config
 from ..errors import GeckoError, StateError
 from ..models.ask import FunctionCall, Reply
 from ..models.formatting import cut, one_line
-from ..state import VERSION, Call, CallStatus, Json, JsonObject, Outcome, Step
+from ..state import VERSION, Call, CallStatus, Json, JsonObject, Step
 from ..values.digest import digest
 from ..values.places import as_text
-from ..world.records import ExecutedCall
+from ..world.records import ExecutedCall, unchanged
 from .home import Home, TurnKey
 from .ledger import CallLedger, MemoryLedger, find_ledger
 from .questions import Standing, find_begin, find_delivery, find_path, is_saved_at
@@ -338,9 +338,7 @@ def as_step(entry: ExecutedCall) -> Step:
     """Return a real call as a step without changes, for the planner; its result may be that it is in doubt."""
     status: CallStatus = "ok" if entry["status"] in MADE else "error"
     result = UNKNOWN if entry["status"] == "in_doubt" else entry.get("result")
-    outcome: Outcome = {
-        "status": status, "result": result, "patch": [], "rung": "real", "simulated": False, "passed": [],
-    }  # fmt: skip
+    outcome = unchanged(status, result, "real", simulated=False)
     if entry["status"] == "in_doubt" or entry.get("undecided"):
         outcome["undecided"] = True
     return {"v": VERSION, "call": entry["call"], "outcome": outcome}

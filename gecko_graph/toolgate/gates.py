@@ -16,6 +16,7 @@ from ..values.places import as_text, clock
 from ..world.channels import Proposal
 from ..world.commit import category_of, is_void
 from ..world.provenance import is_planned, trace_with
+from ..world.records import unchanged
 from ..world.refusals import is_same_call
 from ..world.rung import answered_calls, refuse
 from ..world.turn import stop
@@ -62,8 +63,7 @@ def category_of_refusal(proposal: Proposal, state: ForwardState, toolkit: Toolki
         found = tool.contract.admissible(state["task_state"], now=now, calls=answered_calls(state.get("steps", [])))
         if found.word == "no" and any(as_text(each["error"]) == found.reason for each in broken):
             return "state_dependency"
-    made: Any = {"status": "ok", "result": None, "patch": [], "rung": "contract", "simulated": True, "passed": []}
-    step: Step = {"v": VERSION, "call": call, "outcome": made}
+    step: Step = {"v": VERSION, "call": call, "outcome": unchanged("ok", None, "contract")}
     known = [*state["conversation"], HumanMessage(state["task"])]
     traced = trace_with(toolkit, [*state.get("steps", []), step], conversation=known, state=state["task_state"])
     blamed = [each for each in notes_of(traced.notes, "made_up") if each["data"]["call"] == call["id"]]

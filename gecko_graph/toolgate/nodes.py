@@ -290,7 +290,6 @@ def verify(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit) -> dict[s
 
     ToolGate, equations 11 and 12.
     """
-    del scope
     return {"proposals": [{**each, "outcome": check(each, state, toolkit)} for each in state["proposals"]]}
 
 
@@ -300,7 +299,6 @@ def accept(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, strict: b
     A refused result excludes its tool at once, refused arguments only after several tries. With `strict` any refusal by
     Q excludes the tool for the run; else the reasoner is told of a read that found nothing.
     """
-    del scope
     step, tries = state["steps"][-1], state["tries"]
     if is_planned(step):
         tools = [each["tool"] for each in state["ranked"]]

@@ -32,7 +32,7 @@ from .commit import Commit, commit
 from .followed import withdraw_unfollowed
 from .ladder import check_result_schema, climb
 from .model import ask_patch
-from .records import Departure, Drift, ExecutedCall, PlannedCall, Prediction
+from .records import Departure, Drift, ExecutedCall, PlannedCall, Prediction, unchanged
 from .rung import DECIDING, Answer, RungRequest, gate, open_contract, request_of
 from .rungs import forget, observe, observing
 from .state_rules import StateRules
@@ -109,8 +109,8 @@ def _expect(
         return outcome, {path for path, *_ in _differing(outcome["result"], other["result"])}
     if outcome["rung"] != "none" or prediction is None or prediction["rung"] == "derived":
         return outcome, None
-    status, result, rung, patch = prediction["status"], prediction["result"], prediction["rung"], prediction["patch"]
-    return {"status": status, "result": result, "patch": patch, "rung": rung, "simulated": True, "passed": []}, None
+    predicted = unchanged(prediction["status"], prediction["result"], prediction["rung"])
+    return {**predicted, "patch": prediction["patch"]}, None
 
 
 def booked(
@@ -160,14 +160,8 @@ def _book(
         expected = {**expected, "status": word, "patch": [], "result": entry.get("result")}
     real = real_values(entry["call"], expected["result"], entry.get("result"), made_up=made_up or ())
     patch = with_real_values(expected["patch"] or [], expected["result"], real)
-    outcome: Outcome = {
-        "status": "ok" if is_ok else "error",
-        "result": entry.get("result"),
-        "patch": patch if is_ok and expected["status"] == "ok" else [],
-        "rung": "real",
-        "simulated": False,
-        "passed": [],
-    }
+    outcome = unchanged("ok" if is_ok else "error", entry.get("result"), "real", simulated=False)
+    outcome["patch"] = patch if is_ok and expected["status"] == "ok" else []
     request, _ = gate(request)
     outcome = _note_marks(request, outcome, entry, _find_unknown(request, expected) if is_ok else [])
     unforeseeable = real if made_up is None else {path: each for path, each in real.items() if path in made_up}

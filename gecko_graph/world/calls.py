@@ -134,11 +134,11 @@ class Point(NamedTuple):
         return Point.first(self.values["before"]).through(self.values["steps"][:count], self.notes[:count])
 
 
-def read_state(state: Any) -> JsonObject:
+def read_state(state: Any, *, what: str = "state") -> JsonObject:
     """Return a copy of a task state. Raises StateError if it is no JSON object."""
-    check_json(state, what="state")
+    check_json(state, what=what)
     if not isinstance(state, dict):
-        raise StateError(f"state: expected a JSON object (a dict with text keys), got {type(state).__name__}")
+        raise StateError(f"{what}: expected a JSON object (a dict with text keys), got {type(state).__name__}")
     return clone(state)
 
 

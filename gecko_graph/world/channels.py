@@ -38,7 +38,6 @@ from .reducers import (
     fold_state,
     gather_facts,
     is_whole,
-    only_overwrite,
     replace,
 )
 
@@ -222,11 +221,11 @@ class GeckoState(TypedDict, total=False):
     items: list[ChecklistItem] | None
     """`bootstrapper`: the given checklist, or None; then `checklist`: the model's, empty if there is none; None if
     there is nothing to judge by it."""
-    attempts: Annotated[list[Attempt], delta(extend, list, SNAPSHOT_EVERY_TURNS, begins=only_overwrite)]
+    attempts: Annotated[list[Attempt], delta(extend, list, SNAPSHOT_EVERY_TURNS, begins=lambda write: False)]
     """`judge` appends; `bootstrapper` clears."""
     number: int
     """Number of an attempt among parallel ones; only in what is sent to it."""
-    bookkeeping: Annotated[Bookkeeping, delta(fold_bookkeeping, dict, SNAPSHOT_EVERY_TURNS, begins=only_overwrite)]
+    bookkeeping: Annotated[Bookkeeping, delta(fold_bookkeeping, dict, SNAPSHOT_EVERY_TURNS, begins=lambda write: False)]
     """All nodes: internal keys. A write contains only the keys that it changes."""
     rehearsal: Rehearsal
     """`finish`."""

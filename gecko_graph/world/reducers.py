@@ -57,29 +57,18 @@ class _SharedDelta(DeltaChannel[Any]):
         super().replay_writes(writes)
 
 
-def any_write(write: Any) -> bool:
-    """Return True: a value may begin with any write."""
-    del write
-    return True
-
-
-def only_overwrite(write: Any) -> bool:
-    """Return False: a value begins only with an `Overwrite`, which LangGraph applies itself."""
-    del write
-    return False
-
-
 def delta(
     reducer: Callable[[Any, Sequence[Any]], Any],
     kind: type,
     every: int = SNAPSHOT_EVERY_CALLS,
     *,
-    begins: Callable[[Any], bool] = any_write,
+    begins: Callable[[Any], bool] = lambda write: True,
 ) -> DeltaChannel[Any]:
     """Return a channel that is checkpointed as its writes and folded on read.
 
     `DeltaChannel` is beta; it is created only here, so that a plain channel can replace it. `begins` tells whether a
-    write can be a value's first one; a value without such a write is lost, and reads as `{LOST: key}`.
+    write can be a value's first one; an `Overwrite`, which LangGraph applies itself, always can. A value without such
+    a write is lost, and reads as `{LOST: key}`.
     """
 
     @wraps(reducer)
