@@ -47,7 +47,7 @@ from .nodes.rounds import decide, finish, start_round
 from .retrieval.index import ToolIndex
 from .retrieval.search import ToolSearch
 from .tools import Toolkit
-from .world.channels import AttemptChannels, AttemptRecord, GeckoInput, GeckoOutput, GeckoState, Kept, Pending
+from .world.channels import AttemptChannels, AttemptRecord, GeckoInput, GeckoOutput, GeckoState, Pending
 from .world.check import validator
 from .world.commit import state_updater
 from .world.ladder import ladder_of, rungs_of, simulator
@@ -171,7 +171,7 @@ def after_attempt(state: GeckoState) -> Literal["checklist", "judge"]:
     return "checklist" if state["bookkeeping"]["real"] and state["items"] is None else "judge"
 
 
-def after_decide(state: Kept) -> Literal["retry", "finish"]:
+def after_decide(state: GeckoState) -> Literal["retry", "finish"]:
     return "finish" if state["bookkeeping"]["is_over"] else "retry"
 
 

@@ -11,9 +11,9 @@ import asyncio
 import inspect
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
 from functools import partial
 from threading import Lock, Thread
@@ -41,17 +41,27 @@ class WaitingLine:
         self._mutex = Lock()
         self._tickets: deque[_Ticket] = deque()
 
-    def turn(self) -> _Turn:
+    @contextmanager
+    def turn(self) -> Iterator[None]:
         """Wait for the turn, and hold it. Raises GeckoError instead of a deadlock."""
-        return _Turn(self)
+        ticket = self._enter(blocking=True)
+        try:
+            ticket.result()
+            held = _HELD.set((*_HELD.get(), self))
+            try:
+                yield
+            finally:
+                _HELD.reset(held)
+        finally:
+            self._leave(ticket)
 
     @asynccontextmanager
     async def aturn(self) -> AsyncIterator[None]:
         """Wait for the turn without blocking the event loop."""
         ticket = self._enter(blocking=False)
         try:
-            if ticket.turn:
-                await asyncio.wrap_future(ticket.turn)
+            if not ticket.done():
+                await asyncio.wrap_future(ticket)
             held = _HELD.set((*_HELD.get(), self))
             try:
                 yield
@@ -69,12 +79,13 @@ class WaitingLine:
                 raise GeckoError(
                     "this call would block the event loop that an earlier call needs: await world.acall(...) instead"
                 )
-            ticket.turn = Future() if self._tickets else None
             self._tickets.append(ticket)
+            if self._tickets[0] is ticket:
+                ticket.wake()
         return ticket
 
     def _leave(self, ticket: _Ticket) -> None:
-        if ticket.turn and ticket.turn.cancel():  # it stopped waiting before its turn
+        if ticket.cancel():  # it stopped waiting before its turn
             return
         with self._mutex:
             self._tickets.popleft()
@@ -82,38 +93,11 @@ class WaitingLine:
                 self._tickets.popleft()
 
 
-class _Turn:
-    """One holder's turn; a class, as a generator costs more, and each call of a world holds one."""
-
-    __slots__ = ("_held", "_line", "_ticket")
-
-    def __init__(self, line: WaitingLine) -> None:
-        self._line = line
-
-    def __enter__(self) -> None:
-        self._ticket = self._line._enter(blocking=True)
-        try:
-            if self._ticket.turn:
-                self._ticket.turn.result()
-            self._held = _HELD.set((*_HELD.get(), self._line))
-        except BaseException:
-            self._line._leave(self._ticket)
-            raise
-
-    def __exit__(self, *error: object) -> None:
-        try:
-            _HELD.reset(self._held)
-        finally:
-            self._line._leave(self._ticket)
-
-
-class _Ticket:
-    """One caller's place in the line; `turn` completes at the caller's turn, and is None for the first one."""
-
-    __slots__ = ("loop", "turn")
+class _Ticket(Future[None]):
+    """One caller's place in the line, done at the caller's turn."""
 
     def __init__(self) -> None:
-        self.turn: Future[None] | None = None
+        super().__init__()
         try:
             self.loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         except RuntimeError:
@@ -121,9 +105,9 @@ class _Ticket:
 
     def wake(self) -> bool:
         """Wake the waiting caller; return False if it no longer waits."""
-        if self.turn is None or not self.turn.set_running_or_notify_cancel():
+        if not self.set_running_or_notify_cancel():
             return False
-        self.turn.set_result(None)
+        self.set_result(None)
         return True
 
 

@@ -9,7 +9,7 @@ import random
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
 from ..context import GeckoContext
 from ..contracts.run import Admissibility
@@ -34,9 +34,10 @@ from ..models.formatting import (
 )
 from ..models.memory import NAME, answer_message
 from ..models.node import NodeScope
-from ..models.prompts import Prompts, variables_of
+from ..models.prompts import Prompts
 from ..models.roles import Ranking, Reasoning
 from ..models.view import view
+from ..nodes.planner import render_prompt
 from ..nodes.threads import OTHER_RUN, look_for_other_runs
 from ..retrieval.index import document_of, split_words, texts_of
 from ..retrieval.search import ToolSearch, teach
@@ -273,10 +274,10 @@ def arguments(
 def build_messages(state: ForwardState, scope: NodeScope, prompts: Prompts) -> list[BaseMessage]:
     """Return the model's messages: the conversation, the committed calls, the need, and the refused calls so far."""
     budget, steps = scope.context.view_chars, state.get("steps", [])
-    prompt = prompts.render("planner", dict.fromkeys(variables_of("planner"), "") | {"need": state["need"]})
-    seen = build_conversation(prompt.system, state["conversation"], budget=CONVERSATION_VIEWS * budget)
+    instructions, need = render_prompt(prompts, need=state["need"])
+    seen = build_conversation(instructions, state["conversation"], budget=CONVERSATION_VIEWS * budget)
     done = build_call_messages([step for step in steps if is_planned(step)], task=state["task"], budget=budget)
-    messages = merge_neighbours([*seen, *done, HumanMessage(prompt.user)])
+    messages = merge_neighbours([*seen, *done, *need])
     for step in steps[len(steps) - state["tries"] :]:
         call = step["call"]
         made = ToolCall(name=valid_name(call["name"]), args=call["args"], id=call["id"])

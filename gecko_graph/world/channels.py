@@ -306,12 +306,6 @@ class Pending(TypedDict):
     bookkeeping: NotRequired[AttemptRecord]
 
 
-class Kept(TypedDict):
-    """The keys for the router after `decide`."""
-
-    bookkeeping: Bookkeeping
-
-
 def apply_update(state: AttemptState, update: Mapping[str, Any]) -> AttemptState:
     """Return the attempt's state after a node's update, folded as in the graph; keys with a reducer must exist.
 
