@@ -89,12 +89,10 @@ def own_answer(state: AgentState, execution: Execution) -> str | None:
 
 
 def made_of(calls: Sequence[ExecutedCall]) -> list[ExecutedCall]:
-    """Return the calls with a valid result."""
     return [entry for entry in calls if entry["status"] in MADE]
 
 
 def claimed_keys(state: AgentState) -> list[str]:
-    """Return the claims of the calls that the answer reports."""
     return [entry["key"] for entry in (*state["unreported"], *state["journal"]) if entry["key"]]
 
 
@@ -118,7 +116,6 @@ def ask_answer(state: AgentState, scope: NodeScope, prompts: Prompts, facts: Seq
 
 
 def execution_of(state: AgentState, toolkit: Toolkit) -> Execution:
-    """Return the turn's execution record."""
     calls, preview = list(state.get("journal") or []), state.get("preview")
     left: list[Call] = [each["call"] for each in calls_left(state)]
     if preview is None:  # the plan was not to be carried out
@@ -140,7 +137,6 @@ def execution_of(state: AgentState, toolkit: Toolkit) -> Execution:
 
 
 def word_of(calls: Sequence[ExecutedCall], left: Sequence[Call], *, accepted: bool) -> ExecutionWord:
-    """Return the turn's outcome as one word."""
     if any(entry["status"] == "in_doubt" for entry in calls):
         return "in_doubt"
     if not any(entry["status"] in MADE for entry in calls):

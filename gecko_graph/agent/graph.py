@@ -242,7 +242,6 @@ def after_answer(state: AgentState) -> Literal["close", "__end__"]:
 
 
 def is_over(state: AgentState) -> bool:
-    """Return whether the person sent a new message during the turn."""
     return state["turn"] != human_turns(state["messages"])
 
 

@@ -104,7 +104,6 @@ class Condition:
 
     @property
     def whole(self) -> str:
-        """The check with its guards."""
         return " and ".join([*self.guards, f"({self.check})"])
 
     def within(self, rows: int) -> Condition:
@@ -137,7 +136,6 @@ _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
 def places(rows: int) -> Iterator[int]:
-    """Yield the numbers of the set bits."""
     while rows:
         low = rows & -rows
         yield low.bit_length() - 1

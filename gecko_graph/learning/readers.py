@@ -105,7 +105,6 @@ def _calls(message: JsonObject, source: str, bad: BadRows | None) -> Iterator[tu
 
 
 def fails(result: Json) -> bool:
-    """Return whether a result without a status is an error."""
     if isinstance(result, str):
         return result.lstrip().lower().startswith("error")
     return isinstance(result, dict) and bool(result.get("error"))

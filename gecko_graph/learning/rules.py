@@ -67,7 +67,6 @@ class Sample:
         return (1 << len(self.names)) - 1
 
     def named(self, rows: int, most: int = 16) -> list[str]:
-        """Return the digests of some of these rows."""
         return [self.names[at] for _, at in zip(range(most), places(rows), strict=False)]
 
 

@@ -116,11 +116,9 @@ class Sampler:
             kept.discard(-heappushpop(heap, (-mark, packed))[0])
 
     def tools(self) -> list[str]:
-        """Return the tools of the rows, in the toolkit's order."""
         return [name for name in self.toolkit.names if name in self.counts]
 
     def refused_alike(self, tool: str) -> list[str]:
-        """Return other tools that have refused calls with the same messages."""
         own = self.counts[tool].keys() - {"", OTHER}
         return [name for name in self.tools() if name != tool and own & self.counts[name].keys()]
 

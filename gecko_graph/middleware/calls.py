@@ -288,7 +288,6 @@ def read_result(result: ToolMessage | Command[Any], known: Mapping[str, Any] = M
 
 
 def refuse(call: ToolCall, rejection: Rejection) -> ToolMessage:
-    """Return the answer to a call that must not be made."""
     if complaints := rejection.get("complaints"):
         message = build_complaint_message(name_call(call), complaints)
     else:
@@ -320,7 +319,6 @@ def complain_again(state: Any, call: Call, world: World, toolkit: Toolkit) -> To
 
 
 def answer_as_decided(call: Call, decision: Decision) -> ToolMessage:
-    """Return the answer to a call that a person has rejected, or responded to instead of the tool."""
     if decision["type"] == "respond":
         return ToolMessage(decision["message"], tool_call_id=call["id"], name=call["name"])
     return reject(call, f": {decision['message']}" if decision.get("message") else "")

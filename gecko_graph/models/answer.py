@@ -104,7 +104,6 @@ class _Ticket(Future[None]):
             self.loop = None
 
     def wake(self) -> bool:
-        """Wake the waiting caller; return False if it no longer waits."""
         if not self.set_running_or_notify_cancel():
             return False
         self.set_result(None)

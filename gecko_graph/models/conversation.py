@@ -152,7 +152,6 @@ def with_media(content: str, result: Json) -> str | list[JsonObject]:
 
 
 def build_complaint_message(call: Call, complaints: Sequence[Complaint]) -> ToolMessage:
-    """Return the complaints about a call in the form of a tool's error."""
     lines = list(map(describe_complaint, complaints))
     content = "\n".join([f"{call['name']} was refused before it ran:", *lines])
     return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")

@@ -294,7 +294,6 @@ def with_store(use: Callable[..., Any], *args: Any) -> Generator[list[FunctionCa
 
 
 def is_embedded() -> bool:
-    """Return whether the code runs in a node of a LangGraph graph."""
     try:
         return "__pregel_read" in get_config().get("configurable", {})
     except RuntimeError:

@@ -155,7 +155,6 @@ def prepare_run(
 
 
 def next_attempt(state: GeckoState) -> int:
-    """Return the number of the turn's next attempt, from 1."""
     return state["bookkeeping"]["numbered_from"] + len(state.get("attempts") or []) + 1
 
 

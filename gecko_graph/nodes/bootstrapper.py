@@ -209,7 +209,6 @@ def complete_state(
 
 
 def find_faults(given: JsonObject, whole: JsonObject, toolkit: Toolkit, rules: StateRules) -> list[str]:
-    """Return the problems of a state that a model completed or invented."""
     if whole == given:
         return []
     if given:

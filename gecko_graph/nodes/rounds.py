@@ -163,5 +163,4 @@ def write_back(state: GeckoState, chosen: Attempt, rehearsal: Rehearsal, budget:
 
 
 def plan_of(attempt: Attempt) -> list[Call]:
-    """Return the calls whose outcome is ok, in order."""
     return [step["call"] for step in attempt["steps"] if is_planned(step)]

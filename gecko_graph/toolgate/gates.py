@@ -126,7 +126,6 @@ def read_rejection(step: Step, *, declined: bool, hands_empty: bool) -> GateReje
 
 
 def close_need(state: ForwardState) -> Need:
-    """Return the record of the current need, without the call that met it."""
     return {"need": state["need"], "candidates": state["ranked"], "rejections": state["rejections"]}
 
 

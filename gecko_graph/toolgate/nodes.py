@@ -122,7 +122,6 @@ def reasoner(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, gated: 
 
 
 def where_of(state: ForwardState, role: Role) -> QuestionId:
-    """Return the turn, attempt and number of the next question to a role."""
     return QuestionId(turn=state["turn"], attempt=state["number"], question=state.get("asked", {}).get(role, 0))
 
 

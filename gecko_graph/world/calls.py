@@ -77,7 +77,6 @@ class Point(NamedTuple):
 
     @classmethod
     def first(cls, state: JsonObject) -> Point:
-        """Return the point before any call."""
         values: Any = {
             "number": 1, "turn": 0, "task": "", "before": state, "conversation": [], "lesson": None, "usage": {},
             "task_state": state, "trace": [], "steps": Grown(lambda step: step["call"]["id"]), "facts": {},
@@ -130,7 +129,6 @@ class Point(NamedTuple):
         return point
 
     def back_to(self, count: int) -> Point:
-        """Return the point after the first `count` steps."""
         return Point.first(self.values["before"]).through(self.values["steps"][:count], self.notes[:count])
 
 
@@ -150,7 +148,6 @@ def fold_snapshot(old: JsonObject, writes: Sequence[JsonObject]) -> JsonObject:
 
 
 def is_snapshot(write: JsonObject) -> bool:
-    """Return whether a write is a whole snapshot, not further calls."""
     return "records" not in write
 
 

@@ -322,7 +322,6 @@ def apply_update(state: AttemptState, update: Mapping[str, Any]) -> AttemptState
 
 @cache
 def _reducers() -> Mapping[str, Callable[[Any, Any], Any]]:
-    """Return the reducer of each key of the attempt and of its bookkeeping."""
     hints = get_type_hints(AttemptChannels, include_extras=True)
     channels = {key: hint.__metadata__[0] for key, hint in hints.items() if hasattr(hint, "__metadata__")}
     return {**_MERGED, **{key: partial(_fold, channel.reducer) for key, channel in channels.items()}}

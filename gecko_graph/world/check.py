@@ -155,7 +155,6 @@ def _check_by_model(
 
 
 def _is_refused(checked: _Checked, state: AttemptState, scope: NodeScope, toolkit: Tools) -> bool:
-    """Return whether the call's contract refuses it in this state."""
     if checked.tool is None or checked.tool.contract is None or not isinstance(toolkit, Toolkit):
         return False
     return gated_request(checked.call, state, scope, toolkit)[1] is not None

@@ -147,7 +147,6 @@ def find(items: Sequence[Item], wanted: str, key: Callable[[Item], str]) -> Item
 
 
 def replace(old: Any, writes: Sequence[Any]) -> Any:
-    """Return the last write (reducer of whole values)."""
     return writes[-1] if writes else old
 
 
@@ -174,5 +173,4 @@ def is_whole(write: Patch | JsonObject) -> bool:
 
 
 def count_asked(old: dict[str, int], new: dict[str, int]) -> dict[str, int]:
-    """Sum the questions asked so far, by role (reducer)."""
     return {role: old.get(role, 0) + new.get(role, 0) for role in {*old, *new}}

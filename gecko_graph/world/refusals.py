@@ -31,7 +31,6 @@ Get = Callable[[str], ToolSpec | None]
 
 
 def is_same_call(one: Any, other: Any) -> bool:
-    """Return whether two calls have the same tool and arguments."""
     return one["name"] == other["name"] and json_equal(one["args"], other["args"])
 
 
