@@ -293,11 +293,16 @@ def with_store(use: Callable[..., Any], *args: Any) -> Generator[list[FunctionCa
     return reply.value
 
 
-def is_embedded() -> bool:
+def running_config() -> RunnableConfig:
+    """Return the config of the running node, an empty one outside of a graph."""
     try:
-        return "__pregel_read" in get_config().get("configurable", {})
+        return get_config()
     except RuntimeError:
-        return False
+        return {}
+
+
+def is_embedded() -> bool:
+    return "__pregel_read" in running_config().get("configurable", {})
 
 
 class Router(RunnableLambda[Any, Any]):

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple, TypeAlias
 from uuid import uuid4
 
 from langchain_core.messages import AnyMessage
-from langgraph.config import get_config
 
 from ..errors import GeckoError, StateError
 from ..models.ask import FunctionCall, Reply
 from ..models.formatting import cut, one_line
+from ..models.node import running_config
 from ..state import VERSION, Call, CallStatus, Json, JsonObject, Step
 from ..values.digest import digest
 from ..values.places import as_text
@@ -233,10 +233,7 @@ def find_claims(messages: Sequence[AnyMessage], home: Home, turn: TurnKey | None
     Raises:
         GeckoError: There is no ledger.
     """
-    try:
-        standing = Standing.of(get_config().get("configurable", {}))
-    except RuntimeError:
-        return None
+    standing = Standing.of(running_config().get("configurable", {}))
     if standing is None:
         return None
     known = standing.thread_id, standing.graph

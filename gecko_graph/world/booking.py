@@ -8,13 +8,11 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, 
 from dataclasses import replace
 from typing import Any
 
-from langgraph.config import get_config
-
 from ..contracts.clauses import tell_rule
 from ..contracts.words import in_words
 from ..models.ask import AnyAsk, FunctionCall, Reply
 from ..models.formatting import format_json
-from ..models.node import NodeScope
+from ..models.node import NodeScope, running_config
 from ..schemas.complaints import find_faults
 from ..schemas.specimens import is_identifier
 from ..state import VERSION, Call, CallStatus, Json, JsonObject, Outcome, Patch, Step, Violation
@@ -83,11 +81,8 @@ def observe_call(observer: Observer, toolkit: Toolkit, step: Step, done: Sequenc
 
 def thread_mark() -> str:
     """Return a digest that distinguishes this thread's rows without naming it; "" outside of a graph."""
-    try:
-        known = get_config().get("configurable", {})
-    except RuntimeError:
-        return ""
-    return f"thread {digest(known['thread_id'])[:12]}" if known.get("thread_id") else ""
+    thread_id = running_config().get("configurable", {}).get("thread_id")
+    return f"thread {digest(thread_id)[:12]}" if thread_id else ""
 
 
 def _expect(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce, wraps
 from itertools import chain, islice
 from threading import Lock
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Self, TypeVar
 
 from langgraph._internal._typing import MISSING
 from langgraph.channels.delta import DeltaChannel
@@ -125,13 +125,7 @@ class Grown(Sequence[Item]):
     def __iter__(self) -> Iterator[Item]:
         return islice(self._items, self._count)
 
-    @overload
-    def __getitem__(self, at: int) -> Item: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> list[Item]: ...
-
-    def __getitem__(self, at: int | slice) -> Item | list[Item]:
+    def __getitem__(self, at: Any) -> Any:
         places = range(self._count)[at]
         return self._items[places] if isinstance(places, int) else [self._items[each] for each in places]
 
