@@ -13,7 +13,8 @@ from operator import and_, or_
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from .terms import MISSING, TESTS, Term, are, bits, build_terms, derive, is_number, quote, types_of
+from ..schemas.subschemas import is_number
+from .terms import MISSING, TESTS, Term, are, bits, build_terms, derive, quote, types_of
 
 Kind = Literal[
     "existence", "membership", "flag", "documented", "comparison", "sign", "equality", "constant", "set", "conjunction"

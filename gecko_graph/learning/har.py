@@ -47,6 +47,7 @@ _BODILESS = (204, 205)
 _OVERHEAD = 3, 64
 """Bytes that a recorder may count in addition to a body: its encoding mark; its frame if compressed (mitmproxy)."""
 
+_FRACTION = re.compile(r"[.,](\d+)")
 _SESSION = re.compile(r"(?i)sess|sid$|token|auth|jwt|user|login|csrf")
 _SHORTEST = 6
 
@@ -96,15 +97,22 @@ def _entries(file: str | Path) -> list[Any]:
 
 
 def _in_order(entries: list[Any]) -> list[tuple[int, Any]]:
-    """Return entries with their numbers in order of their start; one without a readable start follows the previous."""
-    found: list[tuple[datetime, int, Any]] = []
-    begin = datetime.min.replace(tzinfo=UTC)
+    """Return entries with their numbers in order of their start, across offsets and precisions."""
+    found: list[tuple[datetime, str, int, Any]] = []
+    begin = datetime.min.replace(tzinfo=UTC), ""
     for number, entry in enumerate(entries):
         with suppress(ValueError, TypeError, AttributeError, OverflowError):
-            began = datetime.fromisoformat(entry["startedDateTime"].strip().upper())
-            begin = began.replace(tzinfo=UTC) if began.tzinfo is None else began.astimezone(UTC)
-        found.append((begin, number, entry))
-    return [one[1:] for one in sorted(found, key=lambda one: one[:2])]
+            begin = _read_time(entry["startedDateTime"])
+        found.append((*begin, number, entry))
+    return [one[2:] for one in sorted(found, key=lambda one: one[:3])]
+
+
+def _read_time(text: str) -> tuple[datetime, str]:
+    """Return a time to the second, and the digits of its fraction. Without an offset it is UTC."""
+    digits = _FRACTION.search(text)
+    moment = datetime.fromisoformat(_FRACTION.sub("", text.strip().upper(), count=1))
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return moment, digits[1].rstrip("0") if digits else ""
 
 
 def _part(holder: Any, key: str, kind: type) -> Any:

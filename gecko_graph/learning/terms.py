@@ -16,6 +16,7 @@ from keyword import iskeyword
 from math import nan
 from typing import Any, Final, cast
 
+from ..schemas.subschemas import is_number
 from ..state import Json
 
 MISSING: Final = object()
@@ -217,10 +218,6 @@ def grouped(rows: Iterable[tuple[int, Any]]) -> dict[Any, int]:
     for row, label in rows:
         by_label[label] = by_label.get(label, 0) | 1 << row
     return by_label
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def is_key(value: Any) -> bool:

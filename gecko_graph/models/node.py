@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field
 from types import GeneratorType, MappingProxyType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from langchain_core.callbacks import BaseCallbackManager, CallbackManager
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
@@ -71,8 +71,6 @@ class Accounts:
                 self.usage = add_usage(self.usage, {ask.role: reply.usage})
                 self.asked[ask.role] = self.asked.get(ask.role, 0) + 1
 
-
-Graph = TypeVar("Graph", bound=CompiledStateGraph[Any, Any, Any, Any])
 
 Update: TypeAlias = dict[str, Any]
 
@@ -258,7 +256,7 @@ def trace_calls(emit: Emit, config: Mapping[str, object]) -> Emit:
     return traced
 
 
-def refuse_unknown_keys(graph: Graph) -> Graph:
+def refuse_unknown_keys(graph: CompiledStateGraph[Any, Any, Any, Any]) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Return the graph, which now raises TaskError for unknown input keys.
 
     LangGraph drops them silently: `{"task_stat": ...}` would run without a state. An embedded graph gets all keys of
