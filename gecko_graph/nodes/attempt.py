@@ -6,7 +6,8 @@ is the inner graph's first node.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
@@ -72,19 +73,17 @@ def attempt_node(
 
     def run(state: GeckoState, config: RunnableConfig) -> dict[str, Any]:
         given, inner = prepare_run(state, config, default)
-        boundary = Boundary(given)
-        with boundary:
+        with Boundary(given) as boundary:
             for values in graph.stream(close_record(given, kept), inner, stream_mode="values"):
                 boundary.seen = values
-        return build_update(given, boundary.attempt(), boundary.reached(), keep)
+        return boundary.update(keep)
 
     async def arun(state: GeckoState, config: RunnableConfig) -> dict[str, Any]:
         given, inner = prepare_run(state, config, default)
-        boundary = Boundary(given)
-        with boundary:
+        with Boundary(given) as boundary:
             async for values in graph.astream(close_record(given, kept), inner, stream_mode="values"):
                 boundary.seen = values
-        return build_update(given, boundary.attempt(), boundary.reached(), keep)
+        return boundary.update(keep)
 
     return _AttemptNode(run, afunc=arun, name="attempt")
 
@@ -101,7 +100,7 @@ class _AttemptNode(RunnableLambda[Any, Any]):
         return await run(input, config)
 
 
-class Boundary:
+class Boundary(AbstractContextManager["Boundary"]):
     """The error boundary of an attempt: its latest values and its error. A failed attempt is data, not a crash.
 
     GeckoError (a mistake of the user) and LangGraph's control flow pass through.
@@ -112,9 +111,6 @@ class Boundary:
         self.seen: Any = given
         self.error: Exception | None = None
 
-    def __enter__(self) -> None:
-        return None
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
@@ -123,14 +119,20 @@ class Boundary:
         self.error = error
         return True
 
-    def attempt(self) -> UnjudgedAttempt:
-        """Return the record of the attempt with its steps so far, whether it ended or failed with an error."""
-        seen = self.reached()
-        return build_record(seen) if self.error is None else build_broken_record(self.given, seen, self.error)
-
-    def reached(self) -> Any:
-        """Return the attempt's latest values, including its bookkeeping."""
-        return open_record(self.seen)
+    def update(self, keep: Sequence[str]) -> dict[str, Any]:
+        """Return the outer graph's update for the attempt, ended or broken: its record, facts and cost."""
+        given: Any = self.given
+        seen: Any = open_record(self.seen)
+        attempt = build_broken_record(given, seen, self.error) if self.error else build_record(seen)
+        return {
+            **{key: seen.get(key, []) for key in keep},
+            "bookkeeping": {
+                "attempts_to_judge": [attempt],
+                "facts": seen.get("facts", {}),
+                "argument_verdicts": seen.get("argument_verdicts", [])[len(given["argument_verdicts"]) :],
+                "ledger": {"turn": given["ledger_turn"], "usage": attempt["usage"], "asked": seen.get("asked", {})},
+            },
+        }
 
 
 def prepare_run(
@@ -156,21 +158,6 @@ def prepare_run(
 
 def next_attempt(state: GeckoState) -> int:
     return state["bookkeeping"]["numbered_from"] + len(state.get("attempts") or []) + 1
-
-
-def build_update(
-    given: AttemptState, attempt: UnjudgedAttempt, seen: Mapping[str, Any], keep: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Return the outer graph's update for an attempt, ended or broken: its record, facts and cost."""
-    return {
-        **{key: seen.get(key, []) for key in keep},
-        "bookkeeping": {
-            "attempts_to_judge": [attempt],
-            "facts": seen.get("facts", {}),
-            "argument_verdicts": seen.get("argument_verdicts", [])[len(given["argument_verdicts"]) :],
-            "ledger": {"turn": given["ledger_turn"], "usage": attempt["usage"], "asked": seen.get("asked", {})},
-        },
-    }
 
 
 def build_input(state: GeckoState, number: int, context: GeckoContext) -> AttemptState:
