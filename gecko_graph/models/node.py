@@ -138,14 +138,13 @@ async def run_node(
     driver: Driver,
     *,
     models: Models,
-    book: Book,
     config: RunnableConfig | None = None,
-) -> Any:
-    """Run a node function: answer its asks until it returns its update."""
-    made = fn(state, scope)
+) -> tuple[Any, Accounts]:
+    """Run a node function: answer its asks until it returns its update; return it with the accounts of the asks."""
+    made, accounts = fn(state, scope), Accounts()
     if not isinstance(made, GeneratorType):
-        return made
-    accounts, deadline = Accounts(), find_deadline(state, scope)
+        return made, accounts
+    deadline = find_deadline(state, scope)
     pause: GraphInterrupt | None = None
     try:
         asks = made.send(None)
@@ -164,7 +163,7 @@ async def run_node(
     except StopIteration as returned:
         if pause is not None:
             raise pause from None
-        return book(returned.value or {}, state, accounts) if accounts.asked else returned.value
+        return returned.value, accounts
     finally:
         made.close()
 
@@ -219,7 +218,8 @@ class AskNode(Runnable[Any, Any]):
         models = self.models.chosen(scope.context.model)
         require_whole(state)
         state = open_record(state) if self.kept else state
-        update = await run_node(self.fn, state, scope, driver, models=models, book=self.book, config=config)
+        update, accounts = await run_node(self.fn, state, scope, driver, models=models, config=config)
+        update = self.book(update or {}, state, accounts) if accounts.asked else update
         adding = ADD_UP.get(self.book, ())
         update = {key: value for key, value in update.items() if value or key not in adding} if update else update
         return close_record(update, self.kept) if self.kept else update
