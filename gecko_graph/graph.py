@@ -37,7 +37,7 @@ from .context import GeckoContext
 from .derive.contracts import with_derived
 from .errors import GeckoError
 from .models.factory import Models, ModelsLike
-from .models.node import AskNode, NodeFunction, Router, book_attempt, book_turn, refuse_unknown_keys
+from .models.node import AskNode, NodeFunction, Router, refuse_unknown_keys
 from .nodes.attempt import attempt_node, begin, next_attempt
 from .nodes.bootstrapper import bootstrapper
 from .nodes.checklist import checklist
@@ -98,7 +98,7 @@ def compose(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     """
     search = ToolSearch(toolkit, index, default)
     attempt = create_attempt(toolkit, models, default, replace=replace, rungs=rungs, search=search)
-    node = partial(_node, replace=replace, models=models, default=default, book=book_turn)
+    node = partial(_node, replace=replace, models=models, default=default, is_outer=True)
     builder = StateGraph(GeckoState, GeckoContext, input_schema=GeckoInput, output_schema=GeckoOutput)
     builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit, search=search), opens_turn=True))
     builder.add_node("checklist", node(partial(checklist, toolkit=toolkit)))
@@ -134,7 +134,7 @@ def create_attempt(
     ladder_of(default, by_name)
     kept = AttemptRecord.__annotations__
     bound = partial(_node, replace=replace, models=models, default=default)
-    node = partial(bound, book=book_attempt, kept=kept, made={})
+    node = partial(bound, kept=kept, made={})
     tools, resolve = toolkit.as_openai(), toolkit.resolve
     builder = StateGraph(AttemptChannels, GeckoContext)
     builder.add_node("begin", node(partial(begin, rungs=by_name)))

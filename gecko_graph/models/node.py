@@ -77,16 +77,8 @@ Update: TypeAlias = dict[str, Any]
 NodeFunction: TypeAlias = Callable[[Any, NodeScope], Any]
 """`fn(state, scope)` returns the update, or is a generator that yields asks: `replies = yield [Ask(...), ...]`."""
 
-Book: TypeAlias = Callable[[Update, Mapping[str, Any], Accounts], Update]
-"""Maps a node's update, its state and its asks to the update with the usage."""
 
-
-def book_attempt(update: Update, state: Mapping[str, Any], accounts: Accounts) -> Update:
-    """Add the usage to the attempt's keys `usage` and `asked`, whose reducers sum."""
-    return {**update, "usage": accounts.usage, "asked": accounts.asked}
-
-
-def book_turn(update: Update, state: Mapping[str, Any], accounts: Accounts) -> Update:
+def _book_turn(update: Update, state: Mapping[str, Any], accounts: Accounts) -> Update:
     """Add the usage to the outer graph's ledger: the new one if the node opens one, else the turn's."""
     write, asked = update.get("bookkeeping", {}), accounts.asked
     if isinstance(write, Overwrite):
@@ -98,9 +90,7 @@ def book_turn(update: Update, state: Mapping[str, Any], accounts: Accounts) -> U
     return {**update, "bookkeeping": {**write, "ledger": ledger}}
 
 
-ADD_UP: Mapping[Book, frozenset[str]] = {
-    book_attempt: frozenset(("steps", "trace", "argument_verdicts", "facts", "usage", "asked")),
-}
+ADD_UP = frozenset(("steps", "trace", "argument_verdicts", "facts", "usage", "asked"))
 """Keys of an attempt whose reducers sum, so that an empty write changes nothing."""
 
 NODE_STATE: ContextVar[Mapping[str, Any]] = ContextVar("gecko_node_state", default=MappingProxyType({}))
@@ -191,7 +181,7 @@ class AskNode(Runnable[Any, Any]):
         fn: Function or generator, see `NodeFunction`.
         models: The models that answer its asks.
         default: Knobs for a run whose context is no GeckoContext, as in an embedded graph.
-        book: Adds the asks and their usage to the update; not called without asks.
+        is_outer: Usage is added to the outer graph's ledger, not to the attempt's keys `usage` and `asked`.
         kept: Keys stored under `bookkeeping`; the function reads and writes them like others.
         opens_turn: True for the first node of a turn.
         made: See `NodeScope`; nodes that work on the same calls share one.
@@ -201,7 +191,7 @@ class AskNode(Runnable[Any, Any]):
     _: KW_ONLY
     models: Models
     default: GeckoContext
-    book: Book = book_attempt
+    is_outer: bool = False
     kept: Container[str] = ()
     opens_turn: bool = False
     made: dict[int, Any] = field(default_factory=dict)
@@ -219,9 +209,12 @@ class AskNode(Runnable[Any, Any]):
         require_whole(state)
         state = open_record(state) if self.kept else state
         update, accounts = await run_node(self.fn, state, scope, driver, models=models, config=config)
-        update = self.book(update or {}, state, accounts) if accounts.asked else update
-        adding = ADD_UP.get(self.book, ())
-        update = {key: value for key, value in update.items() if value or key not in adding} if update else update
+        update = update or {}
+        if self.is_outer:
+            update = _book_turn(update, state, accounts) if accounts.asked else update
+        else:
+            booked = {"usage": accounts.usage, "asked": accounts.asked} if accounts.asked else {}
+            update = {key: value for key, value in {**update, **booked}.items() if value or key not in ADD_UP}
         return close_record(update, self.kept) if self.kept else update
 
     def _scope(self, config: RunnableConfig | None) -> NodeScope:
