@@ -26,8 +26,8 @@ def read_file(
 ) -> Iterator[Observation]:
     """Yield the observations of a HAR file (`.har`), of JSON lines (also `.gz`), a JSON list or Parquet.
 
-    A row holds an observation, or a conversation's OpenAI messages. What a thread's later reads showed
-    its rows.
+    A row holds an observation, or a conversation's OpenAI messages. Results of a thread's later reads are added to
+    its earlier calls.
 
     Args:
         file: The file; its rows may be of different kinds.

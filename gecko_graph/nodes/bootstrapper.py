@@ -61,17 +61,8 @@ def bootstrapper(
     """
     task, started_at = task_of(state.get("messages", [])), time.time()
     items, mark, used = given_checklist(state, embedded=scope.embedded)
-    is_given, rules = state.get("task_state") is not None, StateRules.of(toolkit)
-    given = read_state(state["task_state"] if is_given else {}, what="task_state")
-    given = given if state.get("bookkeeping") or state.get("continued") else starting_state(toolkit, given)
-    reads, is_missing = [tool for tool in toolkit if tool.reads], not is_given and not given
-    real = bool(reads) and all(runs_for_real(tool, scope.context) for tool in reads)
-    lacks = bool(given) or is_missing  # an empty state that the caller gives is complete
-    asked = lacks and not real and not is_whole(given, toolkit) and scope.has_model("bootstrapper")
-    before = state.get("continued")
-    is_due = given or (rules.schema is not None and not asked and not (real and is_missing))
-    if is_due and not (before and before.get("real")):
-        rules.check_start(given, what="task_state", is_whole=not asked)
+    rules = StateRules.of(toolkit)
+    given, real, asked = read_given(state, scope, toolkit, rules)
     words = yield from find_words(state, task, scope, search)
     taught = (state.get("bookkeeping") or {}).get("taught", [])
     if search is not None and search.is_needed(scope.context):
@@ -107,6 +98,28 @@ def bootstrapper(
         "attempts": Overwrite([]),
         "bookkeeping": Overwrite(opened),
     }
+
+
+def read_given(
+    state: GeckoState, scope: NodeScope, toolkit: Toolkit, rules: StateRules
+) -> tuple[JsonObject, bool, bool]:
+    """Return the turn's given state, whether every read runs for real, and whether a model completes the state.
+
+    Raises:
+        StateError: See `bootstrapper`.
+    """
+    is_given = state.get("task_state") is not None
+    given = read_state(state["task_state"] if is_given else {}, what="task_state")
+    given = given if state.get("bookkeeping") or state.get("continued") else starting_state(toolkit, given)
+    reads, is_missing = [tool for tool in toolkit if tool.reads], not is_given and not given
+    real = bool(reads) and all(runs_for_real(tool, scope.context) for tool in reads)
+    lacks = bool(given) or is_missing  # an empty state that the caller gives is complete
+    asked = lacks and not real and not is_whole(given, toolkit) and scope.has_model("bootstrapper")
+    before = state.get("continued")
+    is_due = given or (rules.schema is not None and not asked and not (real and is_missing))
+    if is_due and not (before and before.get("real")):
+        rules.check_start(given, what="task_state", is_whole=not asked)
+    return given, real, asked
 
 
 def find_supposed(state: GeckoState, given: JsonObject, whole: JsonObject) -> SupposedState:
