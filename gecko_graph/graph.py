@@ -37,7 +37,7 @@ from .context import GeckoContext
 from .derive.contracts import with_derived
 from .errors import GeckoError
 from .models.factory import Models, ModelsLike
-from .models.node import AskNode, NodeFunction, Router, add_router, book_attempt, book_turn, refuse_unknown_keys
+from .models.node import AskNode, NodeFunction, Router, refuse_unknown_keys
 from .nodes.attempt import attempt_node, begin, next_attempt
 from .nodes.bootstrapper import bootstrapper
 from .nodes.checklist import checklist
@@ -47,7 +47,7 @@ from .nodes.rounds import decide, finish, start_round
 from .retrieval.index import ToolIndex
 from .retrieval.search import ToolSearch
 from .tools import Toolkit
-from .world.channels import AttemptChannels, AttemptRecord, GeckoInput, GeckoOutput, GeckoState, Kept, Pending
+from .world.channels import AttemptChannels, AttemptRecord, GeckoInput, GeckoOutput, GeckoState, Pending
 from .world.check import validator
 from .world.commit import state_updater
 from .world.ladder import ladder_of, rungs_of, simulator
@@ -98,7 +98,7 @@ def compose(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     """
     search = ToolSearch(toolkit, index, default)
     attempt = create_attempt(toolkit, models, default, replace=replace, rungs=rungs, search=search)
-    node = partial(_node, replace=replace, models=models, default=default, book=book_turn)
+    node = partial(_node, replace=replace, models=models, default=default, is_outer=True)
     builder = StateGraph(GeckoState, GeckoContext, input_schema=GeckoInput, output_schema=GeckoOutput)
     builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit, search=search), opens_turn=True))
     builder.add_node("checklist", node(partial(checklist, toolkit=toolkit)))
@@ -134,7 +134,7 @@ def create_attempt(
     ladder_of(default, by_name)
     kept = AttemptRecord.__annotations__
     bound = partial(_node, replace=replace, models=models, default=default)
-    node = partial(bound, book=book_attempt, kept=kept, made={})
+    node = partial(bound, kept=kept, made={})
     tools, resolve = toolkit.as_openai(), toolkit.resolve
     builder = StateGraph(AttemptChannels, GeckoContext)
     builder.add_node("begin", node(partial(begin, rungs=by_name)))
@@ -145,10 +145,10 @@ def create_attempt(
     builder.add_node("state_updater", node(partial(state_updater, toolkit=toolkit)))
     builder.add_edge(START, "begin")
     builder.add_edge("begin", "planner")
-    add_router(builder, "planner", after_planner)
-    add_router(builder, "validator", after_validator)
+    builder.add_conditional_edges("planner", Router(after_planner))
+    builder.add_conditional_edges("validator", Router(after_validator))
     builder.add_edge("simulator", "state_updater")
-    add_router(builder, "state_updater", after_state_updater)
+    builder.add_conditional_edges("state_updater", Router(after_state_updater))
     return builder.compile(name="attempt")
 
 
@@ -171,7 +171,7 @@ def after_attempt(state: GeckoState) -> Literal["checklist", "judge"]:
     return "checklist" if state["bookkeeping"]["real"] and state["items"] is None else "judge"
 
 
-def after_decide(state: Kept) -> Literal["retry", "finish"]:
+def after_decide(state: GeckoState) -> Literal["retry", "finish"]:
     return "finish" if state["bookkeeping"]["is_over"] else "retry"
 
 

@@ -7,7 +7,6 @@ import json
 import re
 import tracemalloc
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -17,8 +16,7 @@ from hypothesis import strategies as st
 from gecko_graph import StateError, Tool, Toolkit, World
 from gecko_graph.state import JsonObject
 from gecko_graph.tools.real import Answer
-from gecko_graph.world.calls import KEPT_EVERY, MOST_KEPT, Point
-from gecko_graph.world.reducers import Grown, GrownMap, find
+from gecko_graph.world.reducers import Grown, find
 
 ANY: dict = {"type": "object", "properties": {"key": {"type": "string"}, "value": {}}, "required": ["key"]}
 PUT = {"effects": [{"op": "add", "path": ["things", "{{ args.key }}"], "value": "{{ args.value }}"}],
@@ -177,18 +175,6 @@ def test_back_to_a_step_is_as_if_the_later_ones_were_never_made(calls):
         world.back_to(calls + 2)
 
 
-def test_few_states_are_kept_and_they_are_spread():
-    point = Point.first({"n": 0})
-    for number in range(40 * MOST_KEPT * 2):
-        step: Any = {"call": {"id": f"call_{number}"}, "outcome": {"patch": [], "simulated": True}}
-        point = point.after({"steps": [step], "task_state": {"n": number}})
-        assert len(point.kept) <= MOST_KEPT
-    counts = [0, *(count for count, _ in point.kept), len(point.notes)]
-    apart = [two - one for one, two in pairwise(counts)]
-    assert max(apart) <= 2 * KEPT_EVERY
-    assert all(state["n"] == count - 1 for count, state in point.kept)
-
-
 @given(st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=5), max_size=30), st.integers(-40, 40), st.data())
 def test_what_grows_is_a_list_and_leaves_what_it_grew_from(parts, at, data):
     lists: list[tuple[list[str], Grown[str]]] = [([], Grown(str))]
@@ -204,12 +190,3 @@ def test_what_grows_is_a_list_and_leaves_what_it_grew_from(parts, at, data):
         else:
             with pytest.raises(IndexError):
                 grown[at]
-
-
-@given(st.lists(st.dictionaries(st.sampled_from("abcd"), st.integers(), max_size=3), max_size=6))
-def test_a_mapping_that_grows_keeps_what_a_key_has_first(parts):
-    plain: dict[str, int] = {}
-    grown: GrownMap[int] = GrownMap()
-    for part in parts:
-        plain, grown = {**part, **plain}, grown.grow(part)
-    assert (dict(grown), len(grown), grown.get("z")) == (plain, len(plain), None)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage
 
 from ..models.ask import AnyAsk, FunctionCall, PlannerAsk, QuestionId, Reply
 from ..models.conversation import build_call_messages, build_conversation, merge_neighbours
 from ..models.formatting import cut, text_of
 from ..models.memory import NAME, recall_calls, remember_calls
 from ..models.node import NodeScope
-from ..models.prompts import Prompts, variables_of
+from ..models.prompts import Prompts
+from ..nodes.planner import CONVERSATION_VIEWS, render_prompt
 from ..real.claims import (
     LONGEST_RESULT,
     MADE,
@@ -33,8 +34,6 @@ from ..world.records import ExecutedCall, Execution, ExecutionWord
 from ..world.turn import task_of
 from .channels import AgentState, calls_left
 from .undo import find_way_back, list_writes
-
-CONVERSATION_VIEWS = 10
 
 
 def answer(
@@ -92,12 +91,10 @@ def own_answer(state: AgentState, execution: Execution) -> str | None:
 
 
 def made_of(calls: Sequence[ExecutedCall]) -> list[ExecutedCall]:
-    """Return the calls with a valid result."""
     return [entry for entry in calls if entry["status"] in MADE]
 
 
 def claimed_keys(state: AgentState) -> list[str]:
-    """Return the claims of the calls that the answer reports."""
     return [entry["key"] for entry in (*state["unreported"], *state["journal"]) if entry["key"]]
 
 
@@ -112,17 +109,15 @@ def close(state: AgentState, scope: NodeScope, *, home: Home) -> Steps:
 def ask_answer(state: AgentState, scope: NodeScope, prompts: Prompts, facts: Sequence[str]) -> PlannerAsk:
     """Return the prompt for the answer: the conversation, the real calls with results, the calls not made."""
     budget, task = scope.context.view_chars, task_of(state["messages"])
-    note = dict.fromkeys(variables_of("planner"), "") | {"outcome": "\n".join(facts) or "All is done."}
-    prompt = prompts.render("planner", note)
+    instructions, outcome = render_prompt(prompts, outcome="\n".join(facts) or "All is done.")
     conversation = recall_calls(state["messages"])
-    seen = build_conversation(prompt.system, conversation, budget=CONVERSATION_VIEWS * budget)
+    seen = build_conversation(instructions, conversation, budget=CONVERSATION_VIEWS * budget)
     made = build_call_messages(state["steps"], task=task, budget=budget)
-    messages = merge_neighbours([*seen, *made, HumanMessage(prompt.user)])
+    messages = merge_neighbours([*seen, *made, *outcome])
     return PlannerAsk(messages=messages, tools=[], where=QuestionId(turn=state["turn"] - 1, attempt=0))
 
 
 def execution_of(state: AgentState, toolkit: Toolkit) -> Execution:
-    """Return the turn's execution record."""
     calls, preview = list(state.get("journal") or []), state.get("preview")
     left: list[Call] = [each["call"] for each in calls_left(state)]
     if preview is None:  # the plan was not to be carried out
@@ -144,7 +139,6 @@ def execution_of(state: AgentState, toolkit: Toolkit) -> Execution:
 
 
 def word_of(calls: Sequence[ExecutedCall], left: Sequence[Call], *, accepted: bool) -> ExecutionWord:
-    """Return the turn's outcome as one word."""
     if any(entry["status"] == "in_doubt" for entry in calls):
         return "in_doubt"
     if not any(entry["status"] in MADE for entry in calls):

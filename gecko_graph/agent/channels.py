@@ -109,7 +109,6 @@ class AgentState(AgentChannels, AgentRecord, total=False):
 
 
 def last_entry(state: AgentState) -> ExecutedCall | None:
-    """Return the journal's latest entry."""
     journal = state.get("journal") or []
     return journal[-1] if journal else None
 
@@ -161,7 +160,6 @@ def booked_keys(state: AgentState) -> set[str]:
 
 
 def as_attempt(state: AgentState) -> AttemptState:
-    """Return the turn's real calls in the form of an attempt."""
     return {
         "turn": state["turn"] - 1,
         "number": 0,

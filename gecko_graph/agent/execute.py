@@ -40,7 +40,7 @@ from ..real.learned import share
 from ..real.policy import WORDS, ReviewPolicy
 from ..real.preview import preview_digest
 from ..schemas.complaints import describe_complaint, find_complaints
-from ..state import VERSION, Call, JsonObject, Outcome, Step
+from ..state import VERSION, Call, JsonObject, Step
 from ..tools import Toolkit
 from ..tools.real import is_undecided, run_real
 from ..tools.spec import ToolSpec
@@ -49,7 +49,7 @@ from ..values.notes import notes_of
 from ..values.observation import Observer
 from ..values.patch import apply_patch, booked_patch
 from ..world.booking import REASON_CHARS, booked, observe_call
-from ..world.records import Departure, ExecutedCall, PlannedCall, Preview
+from ..world.records import Departure, ExecutedCall, PlannedCall, Preview, unchanged
 from ..world.refusals import is_same_call
 from ..world.rung import gate, request_of
 from .channels import AgentState, as_attempt, calls_left, has_moved, last_entry
@@ -222,9 +222,7 @@ def answered(state: AgentState, entry: ExecutedCall, planned: PlannedCall | None
 
     The remaining calls are rehearsed again if one of them depends on the predicted result.
     """
-    outcome: Outcome = {
-        "status": "ok", "result": entry.get("result"), "patch": [], "rung": "person", "simulated": False, "passed": [],
-    }  # fmt: skip
+    outcome = unchanged("ok", entry.get("result"), "person", simulated=False)
     steps: list[Step] = [*state["steps"], {"v": VERSION, "call": entry["call"], "outcome": outcome}]
     departure: Departure | None = None
     if planned and planned["rehearse_after"]:

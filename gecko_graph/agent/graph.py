@@ -37,7 +37,7 @@ from ..derive.contracts import with_derived
 from ..errors import ToolkitError
 from ..graph import compose
 from ..models.factory import Models, ModelsLike
-from ..models.node import AskNode, Router, book_turn, open_record, refuse_unknown_keys
+from ..models.node import AskNode, Router, open_record, refuse_unknown_keys
 from ..real.home import Home
 from ..real.learned import LearnedLike, teach
 from ..real.ledger import CallLedger, check_ledger
@@ -125,7 +125,7 @@ def _build_nodes(
     models.prompts.check_shows("planner", "outcome")
     gecko = compose(toolkit, models=models, default=default, rungs=rungs, index=index, is_alone=False)
     models.require("planner", *(("risk",) if policy.risk else ()))
-    node = partial(AskNode, models=models, default=default, book=book_turn, kept=AgentRecord.__annotations__)
+    node = partial(AskNode, models=models, default=default, is_outer=True, kept=AgentRecord.__annotations__)
     finder = UndoFinder(toolkit)
     deciding: dict[str, Any] = {"toolkit": toolkit, "policy": policy, "home": home}
     observed: dict[str, Any] = {"toolkit": toolkit, "observer": own["observer"]}
@@ -242,7 +242,6 @@ def after_answer(state: AgentState) -> Literal["close", "__end__"]:
 
 
 def is_over(state: AgentState) -> bool:
-    """Return whether the person sent a new message during the turn."""
     return state["turn"] != human_turns(state["messages"])
 
 

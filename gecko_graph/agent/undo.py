@@ -15,6 +15,7 @@ from ..models.formatting import format_call, format_change
 from ..nodes.rounds import plan_of
 from ..real.claims import Steps
 from ..real.preview import CHANGE_CHARS, describe_undo
+from ..schemas.subschemas import is_number
 from ..state import VERSION, Attempt, Json, JsonObject, Operation, Patch, Rehearsal, Step, Verdict
 from ..undo import UndoFinder
 from ..values.difference import json_equal, make_patch
@@ -105,16 +106,12 @@ def aim(now: JsonObject, inverse: Patch, known: set[str]) -> JsonObject:
             here, old = find(now, path), each.get("value")
             if json_equal(here, written):
                 known.add(each["path"])
-            elif each["path"] in known and all(_is_number(one) for one in (here, written, old)):
+            elif each["path"] in known and all(map(is_number, (here, written, old))):
                 each = {**each, "value": round(here + old - written, 9)}
             else:
                 raise PatchConflict(CHANGED)
         now = apply_patch(now, [each])
     return now
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def find_way_back(

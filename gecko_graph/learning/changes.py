@@ -101,7 +101,6 @@ class Lawful:
 
 
 def shape_of(value: Json) -> str:
-    """Return a key by which results of one kind are grouped."""
     return ",".join(sorted(value)) if isinstance(value, dict) else type(value).__name__
 
 

@@ -13,7 +13,8 @@ from operator import and_, or_
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from .terms import MISSING, TESTS, Term, are, bits, build_terms, derive, is_number, quote, types_of
+from ..schemas.subschemas import is_number
+from .terms import MISSING, TESTS, Term, are, bits, build_terms, derive, quote, types_of
 
 Kind = Literal[
     "existence", "membership", "flag", "documented", "comparison", "sign", "equality", "constant", "set", "conjunction"
@@ -104,7 +105,6 @@ class Condition:
 
     @property
     def whole(self) -> str:
-        """The check with its guards."""
         return " and ".join([*self.guards, f"({self.check})"])
 
     def within(self, rows: int) -> Condition:
@@ -137,7 +137,6 @@ _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
 def places(rows: int) -> Iterator[int]:
-    """Yield the numbers of the set bits."""
     while rows:
         low = rows & -rows
         yield low.bit_length() - 1

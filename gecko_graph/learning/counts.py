@@ -12,8 +12,9 @@ from datetime import datetime
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from ..schemas.subschemas import is_number
 from ..state import JsonObject
-from .terms import MISSING, Term, is_collection, is_number, member, quote, stable_fields
+from .terms import MISSING, Term, is_collection, member, quote, stable_fields
 
 MOST_COUNTS, MOST_LINKS, MOST_WORDS, OFTEN = 120, 6, 4, 2
 ITEM = "one"

@@ -15,12 +15,13 @@ from itertools import permutations
 from typing import Any
 
 from ..derive.blanks import as_key
+from ..schemas.subschemas import is_number
 from ..state import Json
 from ..values.difference import json_equal
 from ..values.observation import is_masked
 from ..values.places import as_text
 from .conditions import SIGNS, combine
-from .terms import MISSING, Term, are, derive, is_number, quote
+from .terms import MISSING, Term, are, derive, quote
 
 LEAST, DIGITS, LONGEST_TABLE, MOST_NUMBERS, MOST_HOLES = 3, 6, 200, 30, 6
 Seen = Mapping[int, Any]

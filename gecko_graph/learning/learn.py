@@ -168,11 +168,15 @@ def learn_contracts(
             learned.unknown[name] = unknown
         learned.notes.extend(_missing_reads(toolkit, tool, [row for _, row in some], unknown))
     learned.contracts.update(_observing(toolkit, learned.contracts))
-    if unsaid := [name for name in names if toolkit[name].effect is None]:
-        learned.notes.append(f"unknown whether they only read: give {', '.join(unsaid)} an `effect`, read or write")
-    if sampler.left_out > 0:
-        learned.notes.append(f"{sampler.left_out:,} rows repeat others, or are beyond the sample of each branch")
+    learned.notes.extend(_tell_sample(toolkit, sampler))
     return learned
+
+
+def _tell_sample(toolkit: Toolkit, sampler: Sampler) -> Iterator[str]:
+    if unsaid := [name for name in sampler.tools() if toolkit[name].effect is None]:
+        yield f"unknown whether they only read: give {', '.join(unsaid)} an `effect`, read or write"
+    if sampler.left_out > 0:
+        yield f"{sampler.left_out:,} rows repeat others, or are beyond the sample of each branch"
 
 
 def _observing(toolkit: Toolkit, known: JsonObject) -> JsonObject:

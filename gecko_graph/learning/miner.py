@@ -164,7 +164,6 @@ def _apart(sample: Sample, inside: int, odd: int) -> list[str]:
 
 
 def _forms(whole: Rows) -> list[str]:
-    """Return the common forms of all successful calls; outside of them nothing is known."""
     lawful = list(places(whole.sample.lawful))
     checks: list[str] = []
     for term in whole.sample.terms:

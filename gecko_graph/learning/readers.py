@@ -26,8 +26,8 @@ def read_file(
 ) -> Iterator[Observation]:
     """Yield the observations of a HAR file (`.har`), of JSON lines (also `.gz`), a JSON list or Parquet.
 
-    A row holds an observation, or a conversation's OpenAI messages. What a thread's later reads showed
-    its rows.
+    A row holds an observation, or a conversation's OpenAI messages. Results of a thread's later reads are added to
+    its earlier calls.
 
     Args:
         file: The file; its rows may be of different kinds.
@@ -105,7 +105,6 @@ def _calls(message: JsonObject, source: str, bad: BadRows | None) -> Iterator[tu
 
 
 def fails(result: Json) -> bool:
-    """Return whether a result without a status is an error."""
     if isinstance(result, str):
         return result.lstrip().lower().startswith("error")
     return isinstance(result, dict) and bool(result.get("error"))

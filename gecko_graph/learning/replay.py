@@ -44,7 +44,6 @@ class Contradiction:
 
 
 def find_contradictions(tool: ToolSpec, rows: Iterable[Observation]) -> list[Contradiction]:
-    """Return the parts of a tool's contract that rows contradict, the most contradicted branch first."""
     found: dict[tuple[str, str], Contradiction] = {}
     for row in rows:
         for part, branch in contradicted(tool, row):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from math import exp, lgamma, log2
+from math import comb, log2
 from typing import Any
 
 from ..state import Json, JsonObject
@@ -67,7 +67,6 @@ class Sample:
         return (1 << len(self.names)) - 1
 
     def named(self, rows: int, most: int = 16) -> list[str]:
-        """Return the digests of some of these rows."""
         return [self.names[at] for _, at in zip(range(most), places(rows), strict=False)]
 
 
@@ -161,11 +160,7 @@ def _hits(sample: Sample, one: Condition, failed: int) -> int:
 
 def chance_of(rows: int, failed: int, lawful: int, pool: int) -> float:
     """Return the probability that a condition of `pool`, false in `rows` rows, is true in all others by accident."""
-
-    def log_choose(n: int, k: int) -> float:
-        return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
-
-    return pool * exp(log_choose(failed, rows) - log_choose(failed + lawful, rows))
+    return pool * (comb(failed, rows) / comb(failed + lawful, rows))
 
 
 def weigh(kind: str, rows: int, starts: int, against: Sequence[str], *, is_clear: bool, **more: Any) -> JsonObject:

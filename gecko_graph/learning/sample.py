@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from heapq import heappush, heappushpop
+from heapq import nsmallest
 
 from ..errors import GeckoError
 from ..schemas.complaints import find_complaints
@@ -35,8 +35,7 @@ class Sampler:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     lessons: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     closed: set[tuple[str, str, str]] = field(default_factory=set)
-    _heaps: dict[tuple[str, str], list[tuple[int, bytes]]] = field(default_factory=dict)
-    _kept: dict[tuple[str, str], set[int]] = field(default_factory=dict)
+    _rows: dict[tuple[str, str], dict[int, bytes]] = field(default_factory=dict)
 
     def add(self, rows: Iterable[Observation], first: int = 1) -> None:
         for number, row in enumerate(rows, first):
@@ -61,8 +60,8 @@ class Sampler:
             for kind, count in counts.items():
                 branch = self._branch(tool, kind)
                 self.counts[tool][branch] += count
-                for mark, packed in other._heaps.get((tool, kind), []):
-                    self._keep((tool, branch), -mark, packed)
+                for mark, packed in other._smallest((tool, kind)):
+                    self._keep((tool, branch), mark, packed)
 
     def _take_lessons(self, row: Observation) -> None:
         """Count the agents' proposals on a tool's contract; those that a call has closed are excluded."""
@@ -90,9 +89,8 @@ class Sampler:
         if len(own := counts.keys() - {"", OTHER}) > BRANCHES:
             last = max(own, key=_mark)
             counts[OTHER] += counts.pop(last)
-            self._kept.pop((tool, last), None)
-            for mark, packed in self._heaps.pop((tool, last), []):
-                self._keep((tool, OTHER), -mark, packed)
+            for mark, packed in self._rows.pop((tool, last), {}).items():
+                self._keep((tool, OTHER), mark, packed)
         return kind if kind in counts else OTHER
 
     def _fault(self, row: Observation) -> str:
@@ -106,38 +104,31 @@ class Sampler:
         return ""
 
     def _keep(self, key: tuple[str, str], mark: int, packed: bytes) -> None:
-        heap, kept = self._heaps.setdefault(key, []), self._kept.setdefault(key, set())
-        if mark in kept or (len(heap) >= PER_BRANCH and mark > -heap[0][0]):
-            return  # equal calls in equal states count once
-        kept.add(mark)
-        if len(heap) < PER_BRANCH:
-            heappush(heap, (-mark, packed))
-        else:
-            kept.discard(-heappushpop(heap, (-mark, packed))[0])
+        rows = self._rows.setdefault(key, {})
+        rows.setdefault(mark, packed)  # equal calls in equal states count once
+        if len(rows) > 2 * PER_BRANCH:
+            self._rows[key] = dict(self._smallest(key))
+
+    def _smallest(self, key: tuple[str, str]) -> list[tuple[int, bytes]]:
+        return nsmallest(PER_BRANCH, self._rows.get(key, {}).items())
 
     def tools(self) -> list[str]:
-        """Return the tools of the rows, in the toolkit's order."""
         return [name for name in self.toolkit.names if name in self.counts]
 
     def refused_alike(self, tool: str) -> list[str]:
-        """Return other tools that have refused calls with the same messages."""
         own = self.counts[tool].keys() - {"", OTHER}
         return [name for name in self.tools() if name != tool and own & self.counts[name].keys()]
 
     def rows(self, tool: str) -> list[tuple[str, Observation]]:
         """Return a tool's sample, with the branch of each row, in the order of their digests."""
-        found = [
-            (-mark, branch, packed)
-            for (name, branch), heap in self._heaps.items()
-            if name == tool
-            for mark, packed in heap
-        ]
-        return [(branch, Observation.from_row(unpack(packed))) for _, branch, packed in sorted(found)]
+        kept = [(branch, self._smallest((name, branch))) for name, branch in self._rows if name == tool]
+        found = sorted((mark, branch, packed) for branch, rows in kept for mark, packed in rows)
+        return [(branch, Observation.from_row(unpack(packed))) for _, branch, packed in found]
 
     @property
     def left_out(self) -> int:
         """Number of rows that are duplicates, or beyond the sample's bounds."""
-        return self.seen - self.bad.counts.total() - sum(len(heap) for heap in self._heaps.values())
+        return self.seen - self.bad.counts.total() - sum(min(len(rows), PER_BRANCH) for rows in self._rows.values())
 
 
 def find_opposites(rows: Iterable[Observation]) -> list[str]:

@@ -66,7 +66,6 @@ def _lists(tool: ToolSpec, results: Sequence[Json], named: set[str]) -> tuple[st
 
 
 def _members(results: Sequence[Json]) -> Iterator[str]:
-    """Yield the members of results that contain lists of objects; none if the result itself is a list."""
     for result in results if all(isinstance(one, dict) for one in results) else ():
         for key, each in result.items() if isinstance(result, dict) else ():
             if isinstance(each, list) and each and isinstance(each[0], dict):

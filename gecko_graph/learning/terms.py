@@ -16,6 +16,7 @@ from keyword import iskeyword
 from math import nan
 from typing import Any, Final, cast
 
+from ..schemas.subschemas import is_number
 from ..state import Json
 
 MISSING: Final = object()
@@ -103,7 +104,6 @@ def member(base: str, key: str) -> str:
 
 @lru_cache(maxsize=10_000, typed=True)
 def quote(value: Json) -> str:
-    """Return a scalar as a literal of the contract language."""
     if value is None or isinstance(value, bool):
         return str(value)
     return json.dumps(value, ensure_ascii=False)
@@ -214,15 +214,10 @@ def bits(flags: Iterable[Any]) -> int:
 
 
 def grouped(rows: Iterable[tuple[int, Any]]) -> dict[Any, int]:
-    """Return the rows, as a bit set, by their label."""
     by_label: dict[Any, int] = {}
     for row, label in rows:
         by_label[label] = by_label.get(label, 0) | 1 << row
     return by_label
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def is_key(value: Any) -> bool:

@@ -169,7 +169,6 @@ class GeckoMiddleware(AgentMiddleware):
         return self._mode
 
     async def _begin(self, state: Any, runtime: Any, driver: Driver) -> JsonObject | None:
-        """Start the thread's world, or continue it."""
         known, start = state.get("gecko"), None
         await drive(share(self._toolkit), driver)
         if callable(self._state):

@@ -33,10 +33,9 @@ from ..real.claims import (
     running,
     wait,
 )
-from ..real.decisions import Decision, ask_doubts, ask_person, settle_doubt, settled_by
+from ..real.decisions import Decision, ask_doubts, settle_doubt, settled_by
 from ..real.home import Home, TurnKey, last_human
 from ..real.ledger import CallLedger
-from ..real.policy import ReviewPolicy
 from ..state import Call, JsonObject, Step
 from ..tools import Toolkit
 from ..tools.check import Rejection, check_by_rule
@@ -71,19 +70,6 @@ class Claimed(NamedTuple):
         turn = TurnKey(known["id"], known["task"]) if known else None
         claims: Claims | None = await drive(find_claims(state["messages"], Home(self.ledger), turn), driver)
         return claims
-
-    async def ask(
-        self,
-        state: Any,
-        calls: Sequence[Call],
-        texts: Sequence[str],
-        policy: ReviewPolicy,
-        driver: Driver,
-        more: JsonObject,
-    ) -> Any:
-        claims, allowed = await self.find(state, driver), [policy.allowed(call["name"]) for call in calls]
-        asking = ask_person(calls, texts, self.toolkit, claims, allowed=allowed, needs_id=policy.needs_id, more=more)
-        return await drive(asking, driver)
 
     async def make(
         self, state: Any, call: Call, live: Live, before: int, run: Callable[[], Awaitable[Any]], driver: Driver
@@ -288,7 +274,6 @@ def read_result(result: ToolMessage | Command[Any], known: Mapping[str, Any] = M
 
 
 def refuse(call: ToolCall, rejection: Rejection) -> ToolMessage:
-    """Return the answer to a call that must not be made."""
     if complaints := rejection.get("complaints"):
         message = build_complaint_message(name_call(call), complaints)
     else:
@@ -320,7 +305,6 @@ def complain_again(state: Any, call: Call, world: World, toolkit: Toolkit) -> To
 
 
 def answer_as_decided(call: Call, decision: Decision) -> ToolMessage:
-    """Return the answer to a call that a person has rejected, or responded to instead of the tool."""
     if decision["type"] == "respond":
         return ToolMessage(decision["message"], tool_call_id=call["id"], name=call["name"])
     return reject(call, f": {decision['message']}" if decision.get("message") else "")

@@ -42,7 +42,6 @@ class Checked:
         return getattr(self._tool, name)
 
     def invoke(self, given: Any, config: Any = None, **more: Any) -> Any:
-        """Run the tool, or refuse a call that was not checked."""
         if refused := self._refuse(given):
             return refused
         values = list[Any]()

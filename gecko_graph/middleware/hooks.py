@@ -63,7 +63,6 @@ def check_history(messages: Sequence[AnyMessage], toolkit: Toolkit, config: Runn
 
 
 def is_made(marks: Mapping[str, Any]) -> bool:
-    """Return whether a tool message's marks are those of a real call."""
     return marks.get("rung") == "real" and not marks.get("simulated")
 
 

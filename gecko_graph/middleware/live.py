@@ -74,7 +74,6 @@ class Live(NamedTuple):
 
 
 def config_of(request: Any) -> dict[str, Any]:
-    """Return LangGraph's configuration of a call's task."""
     return (request.runtime.config or {}).get("configurable", {})  # type: ignore[no-any-return]
 
 
@@ -138,7 +137,6 @@ async def read_writes(known: Mapping[str, Any], driver: Driver) -> list[tuple[st
 
 
 def find_answered(writes: Sequence[tuple[str, Any]]) -> set[str | None]:
-    """Return the ids of the answered calls."""
     said = [value if isinstance(value, list) else [value] for key, value in writes if key == "messages"]
     return {message.tool_call_id for message in chain(*said) if isinstance(message, ToolMessage)}
 

@@ -12,9 +12,9 @@ from ..context import GeckoContext
 from ..models.answer import Driver
 from ..models.factory import Models
 from ..models.memory import recall_calls
-from ..models.node import Accounts, run_node
+from ..models.node import run_node
 from ..models.usage import add_usage
-from ..real.decisions import find_edited
+from ..real.decisions import ask_person, find_edited
 from ..real.description import describe_calls
 from ..real.policy import ReviewPolicy
 from ..real.preview import add_undo
@@ -62,15 +62,9 @@ class Reviewer(NamedTuple):
         traced = trace_with(self.claimed.toolkit, steps, conversation=recall_calls(messages), state=before)
         judged = {each["key"]: each for each in known.values()}
         asked = judge_risks(preview, before, messages, self.context, origins=traced.origins, known=judged)
-        usage: JsonObject = {}
-
-        def book(update: Any, _: Any, accounts: Accounts) -> Any:
-            usage.update(accounts.usage)
-            return update
-
-        models: Any = {"models": self.models, "book": book, "config": get_config()}
-        risks = await run_node(lambda *_: asked, None, SCOPE, driver, **models)
-        return {"undo": undo, "risks": risks, "usage": usage}
+        models: Any = {"models": self.models, "config": get_config()}
+        risks, accounts = await run_node(lambda *_: asked, None, SCOPE, driver, **models)
+        return {"undo": undo, "risks": risks, "usage": accounts.usage}
 
     async def review(
         self, state: Any, calls: Sequence[ToolCall], fork: Callable[[], World], driver: Driver
@@ -131,7 +125,12 @@ class Reviewer(NamedTuple):
             shown = [texts[_id(each)] for each in asked]
             calls = [each["call"] for each in asked]
             more = {"gecko": {"calls": [data[_id(each)] for each in asked]}} | ({"edited": kept} if kept else {})
-            decisions = await self.claimed.ask(state, calls, shown, self.policy, driver, more)
+            claims, allowed = (
+                await self.claimed.find(state, driver),
+                [self.policy.allowed(call["name"]) for call in calls],
+            )
+            options: Any = {"allowed": allowed, "needs_id": self.policy.needs_id, "more": more}
+            decisions = await drive(ask_person(calls, shown, self.claimed.toolkit, claims, **options), driver)
             at["decided"] |= dict(zip(map(_id, asked), decisions, strict=True))
         at["reasons"] |= {_id(each): _reason(each) for each in known}
         made = [each for each in known if at["decided"].get(_id(each), {}).get("type") not in ANSWERED]

@@ -11,16 +11,14 @@ import asyncio
 import inspect
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
 from functools import partial
 from threading import Lock, Thread
 from typing import Any, NamedTuple
 
-from langchain_core.language_models import BaseChatModel
-from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.runnables.config import ContextThreadPoolExecutor
 from langgraph.errors import GraphBubbleUp
@@ -43,17 +41,27 @@ class WaitingLine:
         self._mutex = Lock()
         self._tickets: deque[_Ticket] = deque()
 
-    def turn(self) -> _Turn:
+    @contextmanager
+    def turn(self) -> Iterator[None]:
         """Wait for the turn, and hold it. Raises GeckoError instead of a deadlock."""
-        return _Turn(self)
+        ticket = self._enter(blocking=True)
+        try:
+            ticket.result()
+            held = _HELD.set((*_HELD.get(), self))
+            try:
+                yield
+            finally:
+                _HELD.reset(held)
+        finally:
+            self._leave(ticket)
 
     @asynccontextmanager
     async def aturn(self) -> AsyncIterator[None]:
         """Wait for the turn without blocking the event loop."""
         ticket = self._enter(blocking=False)
         try:
-            if ticket.turn:
-                await asyncio.wrap_future(ticket.turn)
+            if not ticket.done():
+                await asyncio.wrap_future(ticket)
             held = _HELD.set((*_HELD.get(), self))
             try:
                 yield
@@ -71,12 +79,13 @@ class WaitingLine:
                 raise GeckoError(
                     "this call would block the event loop that an earlier call needs: await world.acall(...) instead"
                 )
-            ticket.turn = Future() if self._tickets else None
             self._tickets.append(ticket)
+            if self._tickets[0] is ticket:
+                ticket.wake()
         return ticket
 
     def _leave(self, ticket: _Ticket) -> None:
-        if ticket.turn and ticket.turn.cancel():  # it stopped waiting before its turn
+        if ticket.cancel():  # it stopped waiting before its turn
             return
         with self._mutex:
             self._tickets.popleft()
@@ -84,48 +93,20 @@ class WaitingLine:
                 self._tickets.popleft()
 
 
-class _Turn:
-    """One holder's turn; a class, as a generator costs more, and each call of a world holds one."""
-
-    __slots__ = ("_held", "_line", "_ticket")
-
-    def __init__(self, line: WaitingLine) -> None:
-        self._line = line
-
-    def __enter__(self) -> None:
-        self._ticket = self._line._enter(blocking=True)
-        try:
-            if self._ticket.turn:
-                self._ticket.turn.result()
-            self._held = _HELD.set((*_HELD.get(), self._line))
-        except BaseException:
-            self._line._leave(self._ticket)
-            raise
-
-    def __exit__(self, *error: object) -> None:
-        try:
-            _HELD.reset(self._held)
-        finally:
-            self._line._leave(self._ticket)
-
-
-class _Ticket:
-    """One caller's place in the line; `turn` completes at the caller's turn, and is None for the first one."""
-
-    __slots__ = ("loop", "turn")
+class _Ticket(Future[None]):
+    """One caller's place in the line, done at the caller's turn."""
 
     def __init__(self) -> None:
-        self.turn: Future[None] | None = None
+        super().__init__()
         try:
             self.loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         except RuntimeError:
             self.loop = None
 
     def wake(self) -> bool:
-        """Wake the waiting caller; return False if it no longer waits."""
-        if self.turn is None or not self.turn.set_running_or_notify_cancel():
+        if not self.set_running_or_notify_cancel():
             return False
-        self.turn.set_result(None)
+        self.set_result(None)
         return True
 
 
@@ -246,12 +227,8 @@ async def _invoke_until(deadline: float | None, call: ModelCall, config: Runnabl
 
 async def _invoke(call: ModelCall, config: RunnableConfig, driver: Driver) -> Any:
     runnable, options = _unbind(call.runnable)
-    messages = call.messages
-    if isinstance(messages, list) and (type(runnable).invoke, type(runnable).ainvoke) == _STOCK:
-        # the prompt value that LangChain would build, without validating a long conversation at each call
-        messages = ChatPromptValue.model_construct(messages=messages)
     try:
-        return await driver.do(runnable.invoke, runnable.ainvoke, messages, config, **options)
+        return await driver.do(runnable.invoke, runnable.ainvoke, call.messages, config, **options)
     except (GraphBubbleUp, Unkept):
         raise
     except Exception as error:  # noqa: BLE001 - the boundary to models: any exception becomes data
@@ -268,9 +245,6 @@ def _unbind(runnable: Runnable[Any, Any]) -> tuple[Runnable[Any, Any], dict[str,
     ):
         options, runnable = {**runnable.kwargs, **options}, runnable.bound
     return runnable, options
-
-
-_STOCK = (BaseChatModel.invoke, BaseChatModel.ainvoke)
 
 
 def _config(ask: ModelAsk, config: RunnableConfig | None) -> RunnableConfig:

@@ -91,13 +91,6 @@ class ReplyCache(BaseCache):
             reply = json.dumps(message_to_dict(message), default=str)
             self._run("INSERT OR REPLACE INTO replies VALUES (?, ?)", _key(prompt, llm_string), reply)
 
-    async def alookup(self, prompt: str, llm_string: str) -> list[Generation] | None:
-        """Look up as `lookup` does; the time is negligible next to a model's."""
-        return self.lookup(prompt, llm_string)
-
-    async def aupdate(self, prompt: str, llm_string: str, return_val: Sequence[Generation]) -> None:
-        self.update(prompt, llm_string, return_val)
-
     def clear(self, **kwargs: Any) -> None:
         self._run("DELETE FROM replies")
 

@@ -128,7 +128,6 @@ class StructuredClient:
         raise AssertionError("plain text is a method that is always there")
 
     def plan(self, ask: PlannerAsk) -> Dialogue:
-        """Ask for a message, with the tools bound."""
         try:
             runnable = self._with_tools(ask.tools)
             runnable = bind_within(runnable, without_cache) if ask.uncached else runnable

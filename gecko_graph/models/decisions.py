@@ -62,7 +62,6 @@ ROLES = tuple(role for role, replies in roles.REPLIES.items() if not READ.keys()
 
 
 def find_decider(runnable: object) -> Any:
-    """Return the decision model inside its wrappers, None if there is none."""
     kinds = _kind("langchain_core", "BaseDecisionModel"), _kind("langchain_openai", "OpenAIDecisions")
     return find_inner(runnable, lambda each: isinstance(each, kinds))
 

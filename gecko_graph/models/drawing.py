@@ -49,7 +49,6 @@ class Drawing:
         self.floor = max(0, self.room - max(0, characters))
 
     def is_open(self, node: Container) -> bool:
-        """Return True if some entries of the container are shown."""
         return node.index in self._entries or self._is_whole(node)
 
     def _is_whole(self, node: Container) -> bool:
@@ -114,7 +113,6 @@ class Drawing:
                     entries[key] = more
 
     def shows(self, path: Sequence[str]) -> bool:
-        """Return True if the whole value at an existing path is shown."""
         node = self._root
         for token in path:
             key = int(token) if isinstance(node.value, list) else token

@@ -111,12 +111,13 @@ class Models:
 
     def caching(self, file: str | Path) -> Models:
         """Return the models with a file of cached replies: no question is asked twice. An earlier file is kept."""
-        if self._cache is not None:
-            return self
+        return self if self._cache else self._again(self._given, self._named, ReplyCache(file))
+
+    def _again(self, given: Mapping[str, ModelLike], named: frozenset[str], cache: ReplyCache | None) -> Models:
         models: Models = shallow(self)
-        models._cache = ReplyCache(file)
-        models = models.replace(**self._given)
-        models._named = self._named
+        models._cache = cache
+        models = models.replace(**given)
+        models._named = named
         return models
 
     @classmethod
@@ -200,14 +201,8 @@ class Models:
         return self._listen(ask, dialogue) if self._listen else dialogue
 
 
-def _models_again(
-    how: dict[str, Any], given: dict[str, ModelLike], named: frozenset[str], cache: ReplyCache | None
-) -> Models:
-    models = Models(**how)
-    models._cache = cache
-    models = models.replace(**given)
-    models._named = named
-    return models
+def _models_again(how: dict[str, Any], *given: Any) -> Models:
+    return Models(**how)._again(*given)
 
 
 ModelsLike: TypeAlias = ModelLike | Models | None

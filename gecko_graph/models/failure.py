@@ -195,5 +195,4 @@ def find_setup_problem(error: Exception, model: object, *, has_replied: bool) ->
 
 
 def name_of(model: object) -> str:
-    """Return a chat model's name, as the provider knows it."""
     return str(getattr(model, "model_name", "") or getattr(model, "model", ""))

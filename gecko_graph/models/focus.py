@@ -190,7 +190,6 @@ class Outline:
 
     @property
     def upper(self) -> list[Container]:
-        """The root and its first child containers."""
         return [self.nodes[0], *islice(self.nodes[0].kids.values(), MOST_UPPER)]
 
     def _read(self, node: Container) -> str:

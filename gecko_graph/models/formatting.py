@@ -61,7 +61,6 @@ def clip_texts(value: Any, *, budget: int) -> str | None:
 
 
 def one_line(text: str) -> str:
-    """Return text with white space collapsed to single spaces."""
     return " ".join(text.split())
 
 

@@ -246,7 +246,6 @@ def is_made_up(message: AnyMessage) -> bool:
 
 
 def is_written(message: AnyMessage) -> bool:
-    """Return whether a message is the made-up result of an earlier turn's write."""
     return isinstance(message, ToolMessage) and _metadata(message).get("wrote") is True
 
 

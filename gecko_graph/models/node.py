@@ -9,15 +9,13 @@ from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field
 from types import GeneratorType, MappingProxyType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from langchain_core.callbacks import BaseCallbackManager, CallbackManager
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.config import get_config
 from langgraph.constants import START
 from langgraph.errors import GraphInterrupt
-from langgraph.graph import StateGraph
-from langgraph.graph._branch import BranchSpec  # the type in `StateGraph.branches`
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
@@ -74,24 +72,13 @@ class Accounts:
                 self.asked[ask.role] = self.asked.get(ask.role, 0) + 1
 
 
-Graph = TypeVar("Graph", bound=CompiledStateGraph[Any, Any, Any, Any])
-
 Update: TypeAlias = dict[str, Any]
 
 NodeFunction: TypeAlias = Callable[[Any, NodeScope], Any]
 """`fn(state, scope)` returns the update, or is a generator that yields asks: `replies = yield [Ask(...), ...]`."""
 
-Book: TypeAlias = Callable[[Update, Mapping[str, Any], Accounts], Update]
-"""Maps a node's update, its state and its asks to the update with the usage."""
 
-
-def book_attempt(update: Update, state: Mapping[str, Any], accounts: Accounts) -> Update:
-    """Add the usage to the attempt's keys `usage` and `asked`, whose reducers sum."""
-    del state
-    return {**update, "usage": accounts.usage, "asked": accounts.asked}
-
-
-def book_turn(update: Update, state: Mapping[str, Any], accounts: Accounts) -> Update:
+def _book_turn(update: Update, state: Mapping[str, Any], accounts: Accounts) -> Update:
     """Add the usage to the outer graph's ledger: the new one if the node opens one, else the turn's."""
     write, asked = update.get("bookkeeping", {}), accounts.asked
     if isinstance(write, Overwrite):
@@ -103,9 +90,7 @@ def book_turn(update: Update, state: Mapping[str, Any], accounts: Accounts) -> U
     return {**update, "bookkeeping": {**write, "ledger": ledger}}
 
 
-ADD_UP: Mapping[Book, frozenset[str]] = {
-    book_attempt: frozenset(("steps", "trace", "argument_verdicts", "facts", "usage", "asked")),
-}
+ADD_UP = frozenset(("steps", "trace", "argument_verdicts", "facts", "usage", "asked"))
 """Keys of an attempt whose reducers sum, so that an empty write changes nothing."""
 
 NODE_STATE: ContextVar[Mapping[str, Any]] = ContextVar("gecko_node_state", default=MappingProxyType({}))
@@ -143,14 +128,13 @@ async def run_node(
     driver: Driver,
     *,
     models: Models,
-    book: Book,
     config: RunnableConfig | None = None,
-) -> Any:
-    """Run a node function: answer its asks until it returns its update."""
-    made = fn(state, scope)
+) -> tuple[Any, Accounts]:
+    """Run a node function: answer its asks until it returns its update; return it with the accounts of the asks."""
+    made, accounts = fn(state, scope), Accounts()
     if not isinstance(made, GeneratorType):
-        return made
-    accounts, deadline = Accounts(), find_deadline(state, scope)
+        return made, accounts
+    deadline = find_deadline(state, scope)
     pause: GraphInterrupt | None = None
     try:
         asks = made.send(None)
@@ -169,7 +153,7 @@ async def run_node(
     except StopIteration as returned:
         if pause is not None:
             raise pause from None
-        return book(returned.value or {}, state, accounts) if accounts.asked else returned.value
+        return returned.value, accounts
     finally:
         made.close()
 
@@ -197,7 +181,7 @@ class AskNode(Runnable[Any, Any]):
         fn: Function or generator, see `NodeFunction`.
         models: The models that answer its asks.
         default: Knobs for a run whose context is no GeckoContext, as in an embedded graph.
-        book: Adds the asks and their usage to the update; not called without asks.
+        is_outer: Usage is added to the outer graph's ledger, not to the attempt's keys `usage` and `asked`.
         kept: Keys stored under `bookkeeping`; the function reads and writes them like others.
         opens_turn: True for the first node of a turn.
         made: See `NodeScope`; nodes that work on the same calls share one.
@@ -207,7 +191,7 @@ class AskNode(Runnable[Any, Any]):
     _: KW_ONLY
     models: Models
     default: GeckoContext
-    book: Book = book_attempt
+    is_outer: bool = False
     kept: Container[str] = ()
     opens_turn: bool = False
     made: dict[int, Any] = field(default_factory=dict)
@@ -224,9 +208,13 @@ class AskNode(Runnable[Any, Any]):
         models = self.models.chosen(scope.context.model)
         require_whole(state)
         state = open_record(state) if self.kept else state
-        update = await run_node(self.fn, state, scope, driver, models=models, book=self.book, config=config)
-        adding = ADD_UP.get(self.book, ())
-        update = {key: value for key, value in update.items() if value or key not in adding} if update else update
+        update, accounts = await run_node(self.fn, state, scope, driver, models=models, config=config)
+        update = update or {}
+        if self.is_outer:
+            update = _book_turn(update, state, accounts) if accounts.asked else update
+        else:
+            booked = {"usage": accounts.usage, "asked": accounts.asked} if accounts.asked else {}
+            update = {key: value for key, value in {**update, **booked}.items() if value or key not in ADD_UP}
         return close_record(update, self.kept) if self.kept else update
 
     def _scope(self, config: RunnableConfig | None) -> NodeScope:
@@ -261,7 +249,7 @@ def trace_calls(emit: Emit, config: Mapping[str, object]) -> Emit:
     return traced
 
 
-def refuse_unknown_keys(graph: Graph) -> Graph:
+def refuse_unknown_keys(graph: CompiledStateGraph[Any, Any, Any, Any]) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Return the graph, which now raises TaskError for unknown input keys.
 
     LangGraph drops them silently: `{"task_stat": ...}` would run without a state. An embedded graph gets all keys of
@@ -296,12 +284,16 @@ def with_store(use: Callable[..., Any], *args: Any) -> Generator[list[FunctionCa
     return reply.value
 
 
-def is_embedded() -> bool:
-    """Return whether the code runs in a node of a LangGraph graph."""
+def running_config() -> RunnableConfig:
+    """Return the config of the running node, an empty one outside of a graph."""
     try:
-        return "__pregel_read" in get_config().get("configurable", {})
+        return get_config()
     except RuntimeError:
-        return False
+        return {}
+
+
+def is_embedded() -> bool:
+    return "__pregel_read" in running_config().get("configurable", {})
 
 
 class Router(RunnableLambda[Any, Any]):
@@ -315,30 +307,6 @@ class Router(RunnableLambda[Any, Any]):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         return self.func(input)
-
-
-def add_router(builder: StateGraph[Any, Any, Any, Any], source: str, route: Callable[[Any], str]) -> None:
-    """Route by a function; its annotations give the keys that it reads and its targets.
-
-    For nodes that run at every call: to pass the state to a router, LangGraph copies all channels, which takes longer
-    than most nodes. If the node's update has all needed keys, the function gets the update instead.
-    """
-    builder.add_conditional_edges(source, Router(route))
-    builder.branches[source].update({name: _Branch(*each) for name, each in builder.branches[source].items()})
-
-
-class _Branch(BranchSpec):
-    """A branch that reads the state only if the node's update lacks needed keys, as after an edit from outside."""
-
-    def _route(self, input: Any, config: RunnableConfig, *, reader: Any, writer: Any) -> Any:
-        return super()._route(input, config, reader=self._needed(reader, input), writer=writer)
-
-    async def _aroute(self, input: Any, config: RunnableConfig, *, reader: Any, writer: Any) -> Any:
-        return await super()._aroute(input, config, reader=self._needed(reader, input), writer=writer)
-
-    def _needed(self, reader: Any, update: Any) -> Any:
-        needed: frozenset[str] = getattr(self.input_schema, "__required_keys__", frozenset())
-        return None if needed and isinstance(update, dict) and needed <= update.keys() else reader
 
 
 def silent(event: dict[str, Any]) -> None:

@@ -169,7 +169,6 @@ class Prompts:
 
 
 def variables_of(role: Role) -> frozenset[str]:
-    """Return the variables that a role's prompt may use."""
     return _built_in()[role].names
 
 

@@ -67,7 +67,6 @@ class RecordedModel(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Bind tools; `with_structured_output` uses it."""
         schemas = [convert_to_openai_tool(tool) for tool in tools]
         return self.bind(tools=schemas, tool_chars=len(json.dumps(schemas, ensure_ascii=False)), **kwargs)
 
@@ -93,7 +92,6 @@ class RecordedModel(BaseChatModel):
     async def _write(
         self, messages: list[BaseMessage], run_manager: _RunManager | None, kwargs: Mapping[str, Any], driver: Driver
     ) -> ChatResult:
-        """Return the reply after its latency."""
         message = self._reply(messages, run_manager, kwargs)
         if (seconds := self._seconds(message)) > 0:
             await driver.do(time.sleep, asyncio.sleep, seconds)
@@ -126,7 +124,6 @@ class RecordedModel(BaseChatModel):
         return message
 
     def _count(self, message: AIMessage, role: str, question: int) -> int:
-        """Return the tokens of a reply."""
         return max(1, _chars(message) // CHARS_A_TOKEN)
 
     def _seconds(self, message: AIMessage) -> float:

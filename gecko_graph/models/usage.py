@@ -65,7 +65,6 @@ class PromptLog(BaseCallbackHandler):
         self._end(run_id, {"reply": [_read(one.message) for one in generations], "tokens": tokens})
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Write the reason why there is no reply."""
         self._end(run_id, {"error": failure_of(error) if isinstance(error, Exception) else type(error).__name__})
 
     def _end(self, run_id: UUID, fields: dict[str, Any]) -> None:
@@ -120,7 +119,6 @@ PRICES: Mapping[str, Price] = {
 
 
 def no_usage() -> RoleUsage:
-    """Return the usage of a role that was never asked."""
     return {"calls": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0}
 
 

@@ -6,7 +6,8 @@ is the inner graph's first node.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
@@ -34,6 +35,8 @@ from ..world.turn import check_start, human_turns, observed_state, task_of
 
 LONGEST_REASON = 1_000
 
+LONGEST_CYCLE = 8
+"""Most supersteps that a call costs: those of forward execution (`toolgate`)."""
 SPARE_CALLS = 5
 """Rounds of an attempt's graph beyond `max_steps`: for its first node, its final answer, and a shortened message."""
 
@@ -66,23 +69,21 @@ def attempt_node(
 
     The graph itself cannot be the node: it would share every key of the same name, and reducers would run twice.
     """
-    cycle, kept = measure_longest_cycle(graph), AttemptRecord.__annotations__
+    kept = AttemptRecord.__annotations__
 
     def run(state: GeckoState, config: RunnableConfig) -> dict[str, Any]:
-        given, inner = prepare_run(state, config, default, cycle=cycle)
-        boundary = Boundary(given)
-        with boundary:
+        given, inner = prepare_run(state, config, default)
+        with Boundary(given) as boundary:
             for values in graph.stream(close_record(given, kept), inner, stream_mode="values"):
                 boundary.seen = values
-        return build_update(given, boundary.attempt(), boundary.reached(), keep)
+        return boundary.update(keep)
 
     async def arun(state: GeckoState, config: RunnableConfig) -> dict[str, Any]:
-        given, inner = prepare_run(state, config, default, cycle=cycle)
-        boundary = Boundary(given)
-        with boundary:
+        given, inner = prepare_run(state, config, default)
+        with Boundary(given) as boundary:
             async for values in graph.astream(close_record(given, kept), inner, stream_mode="values"):
                 boundary.seen = values
-        return build_update(given, boundary.attempt(), boundary.reached(), keep)
+        return boundary.update(keep)
 
     return _AttemptNode(run, afunc=arun, name="attempt")
 
@@ -99,7 +100,7 @@ class _AttemptNode(RunnableLambda[Any, Any]):
         return await run(input, config)
 
 
-class Boundary:
+class Boundary(AbstractContextManager["Boundary"]):
     """The error boundary of an attempt: its latest values and its error. A failed attempt is data, not a crash.
 
     GeckoError (a mistake of the user) and LangGraph's control flow pass through.
@@ -110,9 +111,6 @@ class Boundary:
         self.seen: Any = given
         self.error: Exception | None = None
 
-    def __enter__(self) -> None:
-        return None
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
@@ -121,39 +119,28 @@ class Boundary:
         self.error = error
         return True
 
-    def attempt(self) -> UnjudgedAttempt:
-        """Return the record of the attempt with its steps so far, whether it ended or failed with an error."""
-        seen = self.reached()
-        return build_record(seen) if self.error is None else build_broken_record(self.given, seen, self.error)
-
-    def reached(self) -> Any:
-        """Return the attempt's latest values, including its bookkeeping."""
-        return open_record(self.seen)
-
-
-def measure_longest_cycle(graph: CompiledStateGraph[Any, Any, Any, Any]) -> int:
-    """Return the number of nodes in a graph's longest cycle: the most supersteps that a tool call costs."""
-    after: dict[str, set[str]] = {}
-    for source, target in graph.builder.edges:
-        after.setdefault(source, set()).add(target)
-    for source, branches in graph.builder.branches.items():
-        for branch in branches.values():
-            after.setdefault(source, set()).update(branch.ends.values() if branch.ends else graph.builder.nodes)
-
-    def longest(path: tuple[str, ...]) -> int:
-        """Return the length of the longest path from here back to its first node."""
-        ends = [len(path)] if path[0] in after.get(path[-1], ()) else [0]
-        return max(ends + [longest((*path, node)) for node in after.get(path[-1], ()) if node not in path])
-
-    return max((longest((node,)) for node in after), default=0)
+    def update(self, keep: Sequence[str]) -> dict[str, Any]:
+        """Return the outer graph's update for the attempt, ended or broken: its record, facts and cost."""
+        given: Any = self.given
+        seen: Any = open_record(self.seen)
+        attempt = build_broken_record(given, seen, self.error) if self.error else build_record(seen)
+        return {
+            **{key: seen.get(key, []) for key in keep},
+            "bookkeeping": {
+                "attempts_to_judge": [attempt],
+                "facts": seen.get("facts", {}),
+                "argument_verdicts": seen.get("argument_verdicts", [])[len(given["argument_verdicts"]) :],
+                "ledger": {"turn": given["ledger_turn"], "usage": attempt["usage"], "asked": seen.get("asked", {})},
+            },
+        }
 
 
 def prepare_run(
-    state: GeckoState, config: RunnableConfig, default: GeckoContext, *, cycle: int
+    state: GeckoState, config: RunnableConfig, default: GeckoContext
 ) -> tuple[AttemptState, RunnableConfig]:
     """Return the attempt's input and its config, without the settings that a subgraph would inherit.
 
-    Three things differ: the recursion limit, computed from the most supersteps of a call; LangGraph's metadata of the
+    Three things differ: the recursion limit; LangGraph's metadata of the
     calling node, which every inner node would copy and replace; and the run's name, which distinguishes attempts in a
     trace. If the run had the name of its node, LangGraph would send the planner's messages, with simulated results, to
     callers that stream `messages` without subgraphs.
@@ -162,7 +149,7 @@ def prepare_run(
     context = context_of(get_runtime().context, default)
     number = state.get("number") or next_attempt(state)
     own: RunnableConfig = {
-        "recursion_limit": cycle * (context.max_steps + SPARE_CALLS) + MOST_SEARCHES,
+        "recursion_limit": LONGEST_CYCLE * (context.max_steps + SPARE_CALLS) + MOST_SEARCHES,
         "run_name": f"attempt {number}",
         "metadata": {key: one for key, one in config.get("metadata", {}).items() if not key.startswith("langgraph_")},
     }
@@ -170,23 +157,7 @@ def prepare_run(
 
 
 def next_attempt(state: GeckoState) -> int:
-    """Return the number of the turn's next attempt, from 1."""
     return state["bookkeeping"]["numbered_from"] + len(state.get("attempts") or []) + 1
-
-
-def build_update(
-    given: AttemptState, attempt: UnjudgedAttempt, seen: Mapping[str, Any], keep: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Return the outer graph's update for an attempt, ended or broken: its record, facts and cost."""
-    return {
-        **{key: seen.get(key, []) for key in keep},
-        "bookkeeping": {
-            "attempts_to_judge": [attempt],
-            "facts": seen.get("facts", {}),
-            "argument_verdicts": seen.get("argument_verdicts", [])[len(given["argument_verdicts"]) :],
-            "ledger": {"turn": given["ledger_turn"], "usage": attempt["usage"], "asked": seen.get("asked", {})},
-        },
-    }
 
 
 def build_input(state: GeckoState, number: int, context: GeckoContext) -> AttemptState:

@@ -37,6 +37,7 @@ from ..tools.own_data import starting_state
 from ..values.digest import check_json, clone, digest
 from ..values.notes import note, with_notes
 from ..values.places import pointer
+from ..world.calls import read_state
 from ..world.channels import Bookkeeping, GeckoState
 from ..world.rung import runs_for_real
 from ..world.state_rules import StateRules, examine_contracts
@@ -60,16 +61,8 @@ def bootstrapper(
     """
     task, started_at = task_of(state.get("messages", [])), time.time()
     items, mark, used = given_checklist(state, embedded=scope.embedded)
-    given, rules = read_state(state), StateRules.of(toolkit)
-    given = given if state.get("bookkeeping") or state.get("continued") else starting_state(toolkit, given)
-    reads, is_missing = [tool for tool in toolkit if tool.reads], state.get("task_state") is None and not given
-    real = bool(reads) and all(runs_for_real(tool, scope.context) for tool in reads)
-    lacks = bool(given) or is_missing  # an empty state that the caller gives is complete
-    asked = lacks and not real and not is_whole(given, toolkit) and scope.has_model("bootstrapper")
-    before = state.get("continued")
-    is_due = given or (rules.schema is not None and not asked and not (real and is_missing))
-    if is_due and not (before and before.get("real")):
-        rules.check_start(given, what="task_state", is_whole=not asked)
+    rules = StateRules.of(toolkit)
+    given, real, asked = read_given(state, scope, toolkit, rules)
     words = yield from find_words(state, task, scope, search)
     taught = (state.get("bookkeeping") or {}).get("taught", [])
     if search is not None and search.is_needed(scope.context):
@@ -77,7 +70,7 @@ def bootstrapper(
     tools = yield from find_tools(state, task, words, taught, scope, toolkit, search)
     if tools is not None:
         toolkit = Toolkit(pick_tools(toolkit, tools), lets=toolkit.lets, invariants=toolkit.invariants)
-    whole, unclear = clone(given), list[str]()
+    whole, unclear = given, list[str]()
     if asked:
         ask = build_ask(state, task, toolkit, scope.context, rules.schema)
         whole, unclear = yield from complete_state(whole, ask, toolkit, scope, rules)
@@ -107,6 +100,28 @@ def bootstrapper(
     }
 
 
+def read_given(
+    state: GeckoState, scope: NodeScope, toolkit: Toolkit, rules: StateRules
+) -> tuple[JsonObject, bool, bool]:
+    """Return the turn's given state, whether every read runs for real, and whether a model completes the state.
+
+    Raises:
+        StateError: See `bootstrapper`.
+    """
+    is_given = state.get("task_state") is not None
+    given = read_state(state["task_state"] if is_given else {}, what="task_state")
+    given = given if state.get("bookkeeping") or state.get("continued") else starting_state(toolkit, given)
+    reads, is_missing = [tool for tool in toolkit if tool.reads], not is_given and not given
+    real = bool(reads) and all(runs_for_real(tool, scope.context) for tool in reads)
+    lacks = bool(given) or is_missing  # an empty state that the caller gives is complete
+    asked = lacks and not real and not is_whole(given, toolkit) and scope.has_model("bootstrapper")
+    before = state.get("continued")
+    is_due = given or (rules.schema is not None and not asked and not (real and is_missing))
+    if is_due and not (before and before.get("real")):
+        rules.check_start(given, what="task_state", is_whole=not asked)
+    return given, real, asked
+
+
 def find_supposed(state: GeckoState, given: JsonObject, whole: JsonObject) -> SupposedState:
     """Return the parts of the state that a model invented, in this turn or earlier."""
     added = [pointer([key]) for key in whole if key not in given and (whole[key] or key != RUNTIME)]
@@ -126,16 +141,6 @@ def go_on(state: GeckoState) -> Bookkeeping:
         "facts": known.get("facts", {}),
         "argument_verdicts": [],
     }
-
-
-def read_state(state: GeckoState) -> JsonObject:
-    """Return the task state at the start of the turn. Raises StateError if it is not a JSON object."""
-    given = state.get("task_state")
-    given = {} if given is None else given
-    if not isinstance(given, dict):
-        raise StateError(f"task_state: expected a JSON object (a dict with text keys), got {type(given).__name__}")
-    check_json(given, what="task_state")
-    return given
 
 
 def given_checklist(state: GeckoState, *, embedded: bool) -> tuple[list[ChecklistItem] | None, str, str]:
@@ -217,7 +222,6 @@ def complete_state(
 
 
 def find_faults(given: JsonObject, whole: JsonObject, toolkit: Toolkit, rules: StateRules) -> list[str]:
-    """Return the problems of a state that a model completed or invented."""
     if whole == given:
         return []
     if given:

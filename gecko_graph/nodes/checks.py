@@ -139,7 +139,6 @@ def mark(verdict: Verdict, steps: Sequence[Step], notes: Iterable[Note]) -> Verd
 
 
 def _branch(outcome: Outcome) -> str:
-    """Return the kind of evidence for a simulated result."""
     is_made = outcome.get("invented") or "filled" in outcome
     return "unknown" if is_made else outcome.get("evidence", "written")
 

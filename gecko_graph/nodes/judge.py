@@ -81,7 +81,6 @@ class Evidence:
     supposed: Sequence[str] = ()
 
     def stopped(self, *codes: StopCode) -> bool:
-        """Return whether the attempt ended for one of these reasons."""
         return "stop" in self.attempt and self.attempt["stop"]["code"] in codes
 
     @property

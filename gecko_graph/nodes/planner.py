@@ -28,7 +28,6 @@ from ..tools.descriptions import find_fitting, pick_tools
 from ..tools.spec import ToolSpec
 from ..values.places import clock
 from ..world.channels import AttemptState
-from ..world.reducers import find
 from ..world.rung import find_closed, find_masked, format_closed, untrusted_of
 from ..world.turn import TakenIds, read_calls, spent_budget, stop
 
@@ -39,7 +38,6 @@ MOST_REFUSED = 3
 """Number of refusals of the same call in a row that ends the attempt."""
 
 OF_TWO_RUNS = "two runs continued this attempt at once, and its record mixes both: it begins again"
-UNASKED = "unasked"
 NOW_CHARS = 80
 LAST_CALLS = 3
 """Number of latest calls whose tools appear in the gate's note."""
@@ -111,17 +109,15 @@ def is_of_two_runs(trace: Sequence[AnyMessage]) -> bool:
     """Return whether the trace contains results of calls that no message has made.
 
     This happens if two runs continued the attempt from one checkpoint: the saver kept the message of one and the calls
-    of the other. The planner would then repeat those calls, and the plan would pay twice. Only the messages since the
-    last look are read; they begin with a message of the planner.
+    of the other. The planner would then repeat those calls, and the plan would pay twice.
     """
     made: set[str | None] = set()
-
-    def read(message: AnyMessage) -> str:
+    for message in trace:
         if isinstance(message, AIMessage):
             made.update(call["id"] for call in message.tool_calls)
-        return UNASKED if isinstance(message, ToolMessage) and message.tool_call_id not in made else ""
-
-    return find(trace, UNASKED, read) is not None
+        elif isinstance(message, ToolMessage) and message.tool_call_id not in made:
+            return True
+    return False
 
 
 def take_answer(state: AttemptState, answer: str) -> dict[str, Any]:

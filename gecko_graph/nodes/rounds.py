@@ -113,23 +113,8 @@ def finish(
     look = look_for_other_runs() if is_alone else None
     if look and (yield [look])[0].value:
         raise StateError(OTHER_RUN)
-    attempts, kept = sorted(state["attempts"], key=lambda attempt: attempt["number"]), state["bookkeeping"]
-    chosen = next(attempt for attempt in attempts if attempt["number"] == kept["chosen"])
-    rehearsal: Rehearsal = {
-        "v": VERSION,
-        "plan": plan_of(chosen),
-        "verdict": chosen["verdict"],
-        "answer": chosen["answer"],
-        "checklist": state["items"] or [],
-        "attempts": attempts,
-        "chosen": chosen["number"],
-        "usage": kept["ledger"]["usage"],
-        "origins": chosen.get("origins", {}),
-    }
-    if shown := kept["supposed_state"]:
-        rehearsal["supposed_state"] = shown
-    if any(words := kept.get("search_words", [])[1:]):
-        rehearsal["search_words"] = [task_of(state["messages"]), *words]
+    kept, rehearsal = state["bookkeeping"], report(state)
+    chosen = next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
     update: dict[str, Any] = {"rehearsal": rehearsal}
     if chosen["verdict"]["status"] == "accepted":
         update |= write_back(state, chosen, rehearsal, scope.context.view_chars)
@@ -150,6 +135,28 @@ def finish(
     return {**update, "messages": [message]} if message and not has_open_calls(state["messages"]) else update
 
 
+def report(state: GeckoState) -> Rehearsal:
+    """Return the rehearsal of the turn's attempts, without the changes of an accepted one."""
+    attempts, kept = sorted(state["attempts"], key=lambda attempt: attempt["number"]), state["bookkeeping"]
+    chosen = next(attempt for attempt in attempts if attempt["number"] == kept["chosen"])
+    rehearsal: Rehearsal = {
+        "v": VERSION,
+        "plan": plan_of(chosen),
+        "verdict": chosen["verdict"],
+        "answer": chosen["answer"],
+        "checklist": state["items"] or [],
+        "attempts": attempts,
+        "chosen": chosen["number"],
+        "usage": kept["ledger"]["usage"],
+        "origins": chosen.get("origins", {}),
+    }
+    if shown := kept["supposed_state"]:
+        rehearsal["supposed_state"] = shown
+    if any(words := kept.get("search_words", [])[1:]):
+        rehearsal["search_words"] = [task_of(state["messages"]), *words]
+    return rehearsal
+
+
 def write_back(state: GeckoState, chosen: Attempt, rehearsal: Rehearsal, budget: int) -> dict[str, Any]:
     """Return the task state of an accepted attempt and its supposed places; add the changes to the rehearsal."""
     before = state.get("task_state") or {}
@@ -163,5 +170,4 @@ def write_back(state: GeckoState, chosen: Attempt, rehearsal: Rehearsal, budget:
 
 
 def plan_of(attempt: Attempt) -> list[Call]:
-    """Return the calls whose outcome is ok, in order."""
     return [step["call"] for step in attempt["steps"] if is_planned(step)]

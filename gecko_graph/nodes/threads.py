@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
-from langgraph.config import get_config
 
 from ..models.ask import FunctionCall
+from ..models.node import running_config
 
 OTHER_RUN = (
     "another run has written to this thread since this one began: both began from the same state, and one would lose "
@@ -35,10 +35,7 @@ def look_for_other_runs() -> FunctionCall | None:
     None if the saver cannot tell: outside of a graph, without a saver, and with `durability="exit"`, which saves a run
     only at its end.
     """
-    try:
-        config = get_config()
-    except RuntimeError:
-        return None
+    config = running_config()
     given = config.get("configurable", {})
     saver, own = given.get("__pregel_checkpointer"), given.get("checkpoint_map", {}).get("")
     if not isinstance(saver, BaseCheckpointSaver) or not own or given.get("__pregel_durability") == "exit":

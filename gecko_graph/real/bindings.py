@@ -45,7 +45,6 @@ class Dependencies(NamedTuple):
 
     @property
     def arguments(self) -> set[str]:
-        """JSON Pointers to these arguments."""
         return {each["argument"] for each in (*self.bindings, *self.ambiguous, *self.expects)} | set(self.reads)
 
 
@@ -62,7 +61,6 @@ class BoundSource(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The key of the value."""
         return str(self.place[-1]) if self.place else ""
 
     @property
@@ -271,7 +269,6 @@ def _spaced(text: str) -> str:
 
 
 def _keys(value: Json) -> set[str]:
-    """Return the search forms of a value as a whole."""
     atoms = atoms_of(value)
     return {whole_form(str(value)), *(form for atom in atoms for form in atom.wholes if len(atoms) == 1)}
 

@@ -16,15 +16,15 @@ from typing import Any, NamedTuple, TypeAlias
 from uuid import uuid4
 
 from langchain_core.messages import AnyMessage
-from langgraph.config import get_config
 
 from ..errors import GeckoError, StateError
 from ..models.ask import FunctionCall, Reply
 from ..models.formatting import cut, one_line
-from ..state import VERSION, Call, CallStatus, Json, JsonObject, Outcome, Step
+from ..models.node import running_config
+from ..state import VERSION, Call, CallStatus, Json, JsonObject, Step
 from ..values.digest import digest
 from ..values.places import as_text
-from ..world.records import ExecutedCall
+from ..world.records import ExecutedCall, unchanged
 from .home import Home, TurnKey
 from .ledger import CallLedger, MemoryLedger, find_ledger
 from .questions import Standing, find_begin, find_delivery, find_path, is_saved_at
@@ -233,10 +233,7 @@ def find_claims(messages: Sequence[AnyMessage], home: Home, turn: TurnKey | None
     Raises:
         GeckoError: There is no ledger.
     """
-    try:
-        standing = Standing.of(get_config().get("configurable", {}))
-    except RuntimeError:
-        return None
+    standing = Standing.of(running_config().get("configurable", {}))
     if standing is None:
         return None
     known = standing.thread_id, standing.graph
@@ -338,9 +335,7 @@ def as_step(entry: ExecutedCall) -> Step:
     """Return a real call as a step without changes, for the planner; its result may be that it is in doubt."""
     status: CallStatus = "ok" if entry["status"] in MADE else "error"
     result = UNKNOWN if entry["status"] == "in_doubt" else entry.get("result")
-    outcome: Outcome = {
-        "status": status, "result": result, "patch": [], "rung": "real", "simulated": False, "passed": [],
-    }  # fmt: skip
+    outcome = unchanged(status, result, "real", simulated=False)
     if entry["status"] == "in_doubt" or entry.get("undecided"):
         outcome["undecided"] = True
     return {"v": VERSION, "call": entry["call"], "outcome": outcome}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Mapping, Sequence
 from itertools import chain
-from typing import NotRequired
+from typing import Any, NotRequired
 
 from langgraph.config import get_config
 from pydantic import TypeAdapter
@@ -101,16 +101,11 @@ def ask_person(
         before = sum(row["content"] == content for row in answered)
         own = digest([content, before])[:KEY_CHARS]
         raised = yield from use(find_raised, claims.standing)
-        is_raised = isinstance(raised, Mapping) and raised.get("id") == own
         answer, is_addressed = take_answer(config["configurable"]) if raised is not None else (None, False)
         decisions: list[Decision] = []
         if answer is not None:
-            named = answer.get("id") if isinstance(answer, Mapping) else None
-            if not is_raised or (named is not None and named != own):
-                problem = OTHER_ID
-            elif named is None and (before or not is_addressed) and (needs_id or answered):
-                problem = NO_ID
-            else:
+            is_bare = (is_addressed and not before) or not (needs_id or answered)
+            if not (problem := find_mismatch(answer, own, raised, is_bare=is_bare)):
                 decisions, problem = read_decisions(answer, calls, toolkit, allowed)
         if not decisions:
             first = f"The answer could not be used: {problem}\n\n{descriptions[0]}" if problem else descriptions[0]
@@ -122,6 +117,17 @@ def ask_person(
             yield from use(spend, claims.standing)
             return decisions
         problem = OTHER_ID
+
+
+def find_mismatch(answer: Any, own: str, raised: Any, *, is_bare: bool) -> str:
+    """Return why an answer is not for the question with the id `own`, "" if it is; one without an id if it `is_bare`.
+
+    `raised` is the question that the task has raised.
+    """
+    named = answer.get("id") if isinstance(answer, Mapping) else None
+    if not isinstance(raised, Mapping) or raised.get("id") != own or named not in (None, own):
+        return OTHER_ID
+    return "" if named is not None or is_bare else NO_ID
 
 
 def find_edited(claims: Claims) -> Steps:

@@ -82,7 +82,6 @@ def describe_calls(
 
 
 def tell_call(planned: PlannedCall, before: JsonObject, after: JsonObject, names: Names) -> JsonObject:
-    """Return the facts on a call, as data."""
     predicted = planned["predicted"]
     result, change = basis_of(predicted)
     filled = predicted.get("filled") or {}

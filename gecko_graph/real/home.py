@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage
-from langgraph.config import get_config
 
 from ..models.memory import NAME
+from ..models.node import running_config
 from ..values.digest import digest
 from .ledger import CallLedger
 
@@ -26,15 +26,12 @@ class Home(NamedTuple):
         """The key that separates its calls from those of other agents at the same place."""
         if self.agent is not None:
             return f"{self.agent}|"
-        return f"middleware {get_config().get('metadata', {}).get('lc_agent_name') or ''}|"
+        return f"middleware {running_config().get('metadata', {}).get('lc_agent_name') or ''}|"
 
     @property
     def mark(self) -> str:
         """The agent's key within its thread: its name, and the nodes around it."""
-        try:
-            names = str(get_config().get("configurable", {}).get("checkpoint_ns", "")).split("|")[:-1]
-        except RuntimeError:
-            names = []
+        names = str(running_config().get("configurable", {}).get("checkpoint_ns", "")).split("|")[:-1]
         return "|".join([*(name.partition(":")[0] for name in names if not name.isdecimal()), self.agent or ""])
 
 

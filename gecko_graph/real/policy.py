@@ -100,7 +100,6 @@ class ReviewPolicy(Strict):
         return bool(self.rules != "none")
 
     def allowed(self, tool: str) -> Sequence[str]:
-        """Return a person's allowed decisions on a call of a tool."""
         named = self._named.get(tool)
         return named.allowed_decisions if named else DECISIONS
 

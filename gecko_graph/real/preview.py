@@ -169,7 +169,6 @@ def add_undo(preview: Preview, state: JsonObject, finder: UndoFinder, limit_s: f
 def with_states(
     calls: Sequence[PlannedCall], state: JsonObject
 ) -> Iterator[tuple[PlannedCall, JsonObject, JsonObject]]:
-    """Yield each call with the predicted task states before and after it."""
     for planned in calls:
         before = state
         if "answered" not in planned:

@@ -70,7 +70,6 @@ def read_risk(key: str, reply: Reply) -> Risk:
 
 
 def describe_origins(origins: Mapping[str, Sequence[Any]]) -> Iterator[str]:
-    """Yield the origin of each argument, a line each."""
     for path, marks in origins.items():
         for mark in marks[:1]:
             words = {"planner": "nothing real gives it", "result": "from the result of a call"}

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
 
-from ..models.formatting import cut, format_call, format_complaint, format_json, join_lines, one_line, text_of
+from langchain_core.messages import HumanMessage
+
+from ..models.formatting import cut, format_call, format_complaint, format_json, join_lines, one_line
 from ..schemas.complaints import find_faults
 from ..state import VERSION, Call, Category, Outcome, Step
 from ..tools import Toolkit
@@ -13,9 +15,8 @@ from ..values.notes import notes_of, tell
 from ..values.places import as_text, clock
 from ..world.channels import Proposal
 from ..world.commit import category_of, is_void
-from ..world.decided import day_of
-from ..world.known import Sourced
-from ..world.provenance import is_planned
+from ..world.provenance import is_planned, trace_with
+from ..world.records import unchanged
 from ..world.refusals import is_same_call
 from ..world.rung import answered_calls, refuse
 from ..world.turn import stop
@@ -62,11 +63,11 @@ def category_of_refusal(proposal: Proposal, state: ForwardState, toolkit: Toolki
         found = tool.contract.admissible(state["task_state"], now=now, calls=answered_calls(state.get("steps", [])))
         if found.word == "no" and any(as_text(each["error"]) == found.reason for each in broken):
             return "state_dependency"
-    said = [state["task"], *map(text_of, state["conversation"])]
-    done = [step["outcome"]["result"] for step in state.get("steps", []) if is_planned(step)]
-    values = Sourced(said, done, now or day_of(said), state=state["task_state"])
-    given = values.gives(call["args"], tool.parameters)
-    return "state_dependency" if given else "hallucinated_value"
+    step: Step = {"v": VERSION, "call": call, "outcome": unchanged("ok", None, "contract")}
+    known = [*state["conversation"], HumanMessage(state["task"])]
+    traced = trace_with(toolkit, [*state.get("steps", []), step], conversation=known, state=state["task_state"])
+    blamed = [each for each in notes_of(traced.notes, "made_up") if each["data"]["call"] == call["id"]]
+    return "hallucinated_value" if blamed else "state_dependency"
 
 
 def phase_of(outcome: Outcome) -> Literal["P", "Q"]:
@@ -125,7 +126,6 @@ def read_rejection(step: Step, *, declined: bool, hands_empty: bool) -> GateReje
 
 
 def close_need(state: ForwardState) -> Need:
-    """Return the record of the current need, without the call that met it."""
     return {"need": state["need"], "candidates": state["ranked"], "rejections": state["rejections"]}
 
 

@@ -34,7 +34,7 @@ from ..derive.contracts import with_derived
 from ..errors import GeckoError
 from ..graph import NOTHING, Gecko
 from ..models.factory import Models, ModelsLike
-from ..models.node import AskNode, NodeFunction, NodeScope, Router, book_attempt, book_turn, refuse_unknown_keys
+from ..models.node import AskNode, NodeFunction, NodeScope, Router, refuse_unknown_keys
 from ..nodes.attempt import attempt_node, begin
 from ..nodes.bootstrapper import bootstrapper
 from ..nodes.rounds import start_round
@@ -126,7 +126,7 @@ def compose(
     models.prompts.check_shows("planner", "need")
     search = ToolSearch(toolkit, index, default)
     forward = create_forward(toolkit, models, default, search, replace, strict=strict)
-    node = partial(_node, models=models, default=default, book=book_turn, replace=replace)
+    node = partial(_node, models=models, default=default, is_outer=True, replace=replace)
     nodes = {
         "bootstrapper": node(partial(bootstrapper, toolkit=toolkit, search=search), opens_turn=True),
         "start_round": node(start_round),
@@ -153,7 +153,7 @@ def create_forward(
     """Build the graph of algorithm 1; it uses its caller's checkpointer."""
     ladder_of(default, RUNGS)
     kept = ForwardRecord.__annotations__
-    node = partial(_node, models=models, default=default, book=book_attempt, kept=kept, replace=replace, made={})
+    node = partial(_node, models=models, default=default, kept=kept, replace=replace, made={})
     gated, tools = find_gated(toolkit), toolkit.as_openai()
     nodes: dict[str, NodeFunction] = {
         "begin": begin,

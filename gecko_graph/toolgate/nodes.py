@@ -9,7 +9,7 @@ import random
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
 from ..context import GeckoContext
 from ..contracts.run import Admissibility
@@ -34,9 +34,10 @@ from ..models.formatting import (
 )
 from ..models.memory import NAME, answer_message
 from ..models.node import NodeScope
-from ..models.prompts import Prompts, variables_of
+from ..models.prompts import Prompts
 from ..models.roles import Ranking, Reasoning
 from ..models.view import view
+from ..nodes.planner import render_prompt
 from ..nodes.threads import OTHER_RUN, look_for_other_runs
 from ..retrieval.index import document_of, split_words, texts_of
 from ..retrieval.search import ToolSearch, teach
@@ -121,7 +122,6 @@ def reasoner(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, gated: 
 
 
 def where_of(state: ForwardState, role: Role) -> QuestionId:
-    """Return the turn, attempt and number of the next question to a role."""
     return QuestionId(turn=state["turn"], attempt=state["number"], question=state.get("asked", {}).get(role, 0))
 
 
@@ -273,10 +273,10 @@ def arguments(
 def build_messages(state: ForwardState, scope: NodeScope, prompts: Prompts) -> list[BaseMessage]:
     """Return the model's messages: the conversation, the committed calls, the need, and the refused calls so far."""
     budget, steps = scope.context.view_chars, state.get("steps", [])
-    prompt = prompts.render("planner", dict.fromkeys(variables_of("planner"), "") | {"need": state["need"]})
-    seen = build_conversation(prompt.system, state["conversation"], budget=CONVERSATION_VIEWS * budget)
+    instructions, need = render_prompt(prompts, need=state["need"])
+    seen = build_conversation(instructions, state["conversation"], budget=CONVERSATION_VIEWS * budget)
     done = build_call_messages([step for step in steps if is_planned(step)], task=state["task"], budget=budget)
-    messages = merge_neighbours([*seen, *done, HumanMessage(prompt.user)])
+    messages = merge_neighbours([*seen, *done, *need])
     for step in steps[len(steps) - state["tries"] :]:
         call = step["call"]
         made = ToolCall(name=valid_name(call["name"]), args=call["args"], id=call["id"])
@@ -290,7 +290,6 @@ def verify(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit) -> dict[s
 
     ToolGate, equations 11 and 12.
     """
-    del scope
     return {"proposals": [{**each, "outcome": check(each, state, toolkit)} for each in state["proposals"]]}
 
 
@@ -300,7 +299,6 @@ def accept(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, strict: b
     A refused result excludes its tool at once, refused arguments only after several tries. With `strict` any refusal by
     Q excludes the tool for the run; else the reasoner is told of a read that found nothing.
     """
-    del scope
     step, tries = state["steps"][-1], state["tries"]
     if is_planned(step):
         tools = [each["tool"] for each in state["ranked"]]

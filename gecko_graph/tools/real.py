@@ -22,7 +22,7 @@ from ..models.ask import FunctionCall, Reply
 from ..models.conversation import build_complaint_message, with_media
 from ..models.factory import Models
 from ..models.failure import REFUSED, TOO_MANY, is_lost, refuses, retry_after_of_error, status_of_error
-from ..models.node import NodeScope, book_attempt, run_node, silent
+from ..models.node import NodeScope, run_node, silent
 from ..state import Call, CallStatus, Json, JsonObject, Patch
 from ..values.digest import clone, open_json
 from ..values.media import list_references, set_media_aside
@@ -203,7 +203,8 @@ SCOPE = NodeScope(GeckoContext.model_validate({}), silent, NO_MODELS.has)
 
 async def drive(steps: Any, driver: Driver) -> Any:
     """Run a generator of asks outside of a graph and return its result; it must ask no model."""
-    return await run_node(lambda *_: steps, None, SCOPE, driver, models=NO_MODELS, book=book_attempt)
+    made, _ = await run_node(lambda *_: steps, None, SCOPE, driver, models=NO_MODELS)
+    return made
 
 
 class RealTool(BaseTool):

@@ -8,13 +8,11 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, 
 from dataclasses import replace
 from typing import Any
 
-from langgraph.config import get_config
-
 from ..contracts.clauses import tell_rule
 from ..contracts.words import in_words
 from ..models.ask import AnyAsk, FunctionCall, Reply
 from ..models.formatting import format_json
-from ..models.node import NodeScope
+from ..models.node import NodeScope, running_config
 from ..schemas.complaints import find_faults
 from ..schemas.specimens import is_identifier
 from ..state import VERSION, Call, CallStatus, Json, JsonObject, Outcome, Patch, Step, Violation
@@ -32,7 +30,7 @@ from .commit import Commit, commit
 from .followed import withdraw_unfollowed
 from .ladder import check_result_schema, climb
 from .model import ask_patch
-from .records import Departure, Drift, ExecutedCall, PlannedCall, Prediction
+from .records import Departure, Drift, ExecutedCall, PlannedCall, Prediction, unchanged
 from .rung import DECIDING, Answer, RungRequest, gate, open_contract, request_of
 from .rungs import forget, observe, observing
 from .state_rules import StateRules
@@ -83,11 +81,8 @@ def observe_call(observer: Observer, toolkit: Toolkit, step: Step, done: Sequenc
 
 def thread_mark() -> str:
     """Return a digest that distinguishes this thread's rows without naming it; "" outside of a graph."""
-    try:
-        known = get_config().get("configurable", {})
-    except RuntimeError:
-        return ""
-    return f"thread {digest(known['thread_id'])[:12]}" if known.get("thread_id") else ""
+    thread_id = running_config().get("configurable", {}).get("thread_id")
+    return f"thread {digest(thread_id)[:12]}" if thread_id else ""
 
 
 def _expect(
@@ -109,8 +104,8 @@ def _expect(
         return outcome, {path for path, *_ in _differing(outcome["result"], other["result"])}
     if outcome["rung"] != "none" or prediction is None or prediction["rung"] == "derived":
         return outcome, None
-    status, result, rung, patch = prediction["status"], prediction["result"], prediction["rung"], prediction["patch"]
-    return {"status": status, "result": result, "patch": patch, "rung": rung, "simulated": True, "passed": []}, None
+    predicted = unchanged(prediction["status"], prediction["result"], prediction["rung"])
+    return {**predicted, "patch": prediction["patch"]}, None
 
 
 def booked(
@@ -160,14 +155,8 @@ def _book(
         expected = {**expected, "status": word, "patch": [], "result": entry.get("result")}
     real = real_values(entry["call"], expected["result"], entry.get("result"), made_up=made_up or ())
     patch = with_real_values(expected["patch"] or [], expected["result"], real)
-    outcome: Outcome = {
-        "status": "ok" if is_ok else "error",
-        "result": entry.get("result"),
-        "patch": patch if is_ok and expected["status"] == "ok" else [],
-        "rung": "real",
-        "simulated": False,
-        "passed": [],
-    }
+    outcome = unchanged("ok" if is_ok else "error", entry.get("result"), "real", simulated=False)
+    outcome["patch"] = patch if is_ok and expected["status"] == "ok" else []
     request, _ = gate(request)
     outcome = _note_marks(request, outcome, entry, _find_unknown(request, expected) if is_ok else [])
     unforeseeable = real if made_up is None else {path: each for path, each in real.items() if path in made_up}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from functools import partial
-from itertools import chain, cycle, islice
+from itertools import chain, cycle
 from typing import Any, NamedTuple
 
 from ..errors import PatchConflict, StateError
@@ -20,13 +20,10 @@ from .channels import AttemptState, apply_update
 from .check import validator
 from .commit import state_updater
 from .ladder import Rungs, simulator
-from .reducers import Grown, GrownMap, fold_state, gather_facts
+from .reducers import Grown, fold_state, gather_facts
 
 NOTES = ("facts", "argument_verdicts", "asked")
 """Keys that a call adds to a world, apart from its step."""
-
-KEPT_EVERY, MOST_KEPT = 64, 32
-"""Least number of steps between two states that a world keeps to go back to, and most such states."""
 
 Given = tuple[Call, Complaint | None]
 Nodes = Sequence[partial[Any]]
@@ -70,39 +67,27 @@ def build_nodes(toolkit: Toolkit, rungs: Rungs) -> list[partial[Any]]:
 
 
 class Point(NamedTuple):
-    """A world's state after some calls: the keys that nodes read, each call's notes, and some earlier states.
+    """A world's state after some calls: the keys that nodes read, and each call's notes.
 
     Points share their history, so that a new point costs the same after 10 calls as after 100,000.
     """
 
     values: AttemptState
     notes: Grown[JsonObject]
-    kept: tuple[tuple[int, JsonObject], ...] = ()
-    """At most `MOST_KEPT` earlier states, each with its number of steps."""
 
     @classmethod
     def first(cls, state: JsonObject) -> Point:
-        """Return the point before any call."""
         values: Any = {
             "number": 1, "turn": 0, "task": "", "before": state, "conversation": [], "lesson": None, "usage": {},
-            "task_state": state, "trace": [], "steps": Grown(lambda step: step["call"]["id"]), "facts": GrownMap(),
+            "task_state": state, "trace": [], "steps": Grown(lambda step: step["call"]["id"]), "facts": {},
             "asked": {}, "argument_verdicts": Grown(operator.itemgetter("key")),
         }  # fmt: skip
         return cls(values, Grown())
 
     def after(self, update: Mapping[str, Any]) -> Point:
         note = {key: update[key] for key in NOTES if update.get(key)}
-        values = apply_update(self.values, update)
         notes = self.notes.grow([*({} for _ in update["steps"][1:]), note])
-        return Point(values, notes, self._keep(len(notes), values["task_state"]))
-
-    def _keep(self, count: int, state: JsonObject) -> tuple[tuple[int, JsonObject], ...]:
-        """Return the kept states, evenly spaced, with the current one if it is due."""
-        apart = KEPT_EVERY << (count // (KEPT_EVERY * MOST_KEPT)).bit_length()
-        if count // apart == (self.kept[-1][0] if self.kept else 0) // apart:
-            return self.kept
-        spread = {number // apart: (number, each) for number, each in reversed(self.kept) if number >= apart}
-        return (*reversed(spread.values()), (count, state))
+        return Point(apply_update(self.values, update), notes)
 
     def through(
         self,
@@ -116,20 +101,17 @@ class Point(NamedTuple):
         `check` gets the states before and after each simulated call, and may raise.
         """
         if check is None:
-            return self._extend(steps, notes, [booked_patch(step["outcome"]) for step in steps if "outcome" in step])
+            patches = (booked_patch(step["outcome"]) for step in steps if "outcome" in step)
+            values = apply_update(self.values, {"task_state": [*chain.from_iterable(patches)], "steps": steps})
+            for note in filter(None, notes):
+                values = apply_update(values, note)
+            return Point(values, self.notes.grow(notes))
         point = self
         for step, note in zip(steps, notes, strict=True):
             before, point = point, point.through([step], [note])
             if "outcome" in step and step["outcome"]["simulated"]:
                 check(before.values["task_state"], point.values["task_state"])
         return point
-
-    def _extend(self, steps: Sequence[Step], notes: Collection[JsonObject], patches: Iterable[Any]) -> Point:
-        values = apply_update(self.values, {"task_state": [*chain.from_iterable(patches)], "steps": steps})
-        for note in filter(None, notes):
-            values = apply_update(values, note)
-        known = self.notes.grow(notes)
-        return Point(values, known, self._keep(len(known), values["task_state"]))
 
     def replayed(self, records: Sequence[JsonObject], check: Callable[[JsonObject, JsonObject], None] | None) -> Point:
         """Return the point after these calls; a change that does not apply is left out and marked as refused."""
@@ -147,23 +129,14 @@ class Point(NamedTuple):
         return point
 
     def back_to(self, count: int) -> Point:
-        """Return the point after the first `count` steps, replayed from the nearest kept state."""
-        kept = tuple(each for each in self.kept if each[0] <= count)
-        done, state = kept[-1] if kept else (0, self.values["before"])
-        steps, notes = [*islice(self.values["steps"], count)], [*islice(self.notes, count)]
-        patches = (booked_patch(step["outcome"]) for step in steps[done:] if "outcome" in step)
-        first = Point.first(self.values["before"])
-        values = apply_update(first.values, {"task_state": fold_patches(state, [*patches]), "steps": steps})
-        for note in notes:
-            values = apply_update(values, note) if note else values
-        return Point(values, first.notes.grow(notes), kept)
+        return Point.first(self.values["before"]).through(self.values["steps"][:count], self.notes[:count])
 
 
-def read_state(state: Any) -> JsonObject:
+def read_state(state: Any, *, what: str = "state") -> JsonObject:
     """Return a copy of a task state. Raises StateError if it is no JSON object."""
-    check_json(state, what="state")
+    check_json(state, what=what)
     if not isinstance(state, dict):
-        raise StateError(f"state: expected a JSON object (a dict with text keys), got {type(state).__name__}")
+        raise StateError(f"{what}: expected a JSON object (a dict with text keys), got {type(state).__name__}")
     return clone(state)
 
 
@@ -175,7 +148,6 @@ def fold_snapshot(old: JsonObject, writes: Sequence[JsonObject]) -> JsonObject:
 
 
 def is_snapshot(write: JsonObject) -> bool:
-    """Return whether a write is a whole snapshot, not further calls."""
     return "records" not in write
 
 

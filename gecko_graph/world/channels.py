@@ -32,14 +32,12 @@ from ..state import (
 from .reducers import (
     SNAPSHOT_EVERY_TURNS,
     Grown,
-    GrownMap,
     count_asked,
     delta,
     extend,
     fold_state,
     gather_facts,
     is_whole,
-    only_overwrite,
     replace,
 )
 
@@ -223,11 +221,11 @@ class GeckoState(TypedDict, total=False):
     items: list[ChecklistItem] | None
     """`bootstrapper`: the given checklist, or None; then `checklist`: the model's, empty if there is none; None if
     there is nothing to judge by it."""
-    attempts: Annotated[list[Attempt], delta(extend, list, SNAPSHOT_EVERY_TURNS, begins=only_overwrite)]
+    attempts: Annotated[list[Attempt], delta(extend, list, SNAPSHOT_EVERY_TURNS, begins=lambda write: False)]
     """`judge` appends; `bootstrapper` clears."""
     number: int
     """Number of an attempt among parallel ones; only in what is sent to it."""
-    bookkeeping: Annotated[Bookkeeping, delta(fold_bookkeeping, dict, SNAPSHOT_EVERY_TURNS, begins=only_overwrite)]
+    bookkeeping: Annotated[Bookkeeping, delta(fold_bookkeeping, dict, SNAPSHOT_EVERY_TURNS, begins=lambda write: False)]
     """All nodes: internal keys. A write contains only the keys that it changes."""
     rehearsal: Rehearsal
     """`finish`."""
@@ -308,12 +306,6 @@ class Pending(TypedDict):
     bookkeeping: NotRequired[AttemptRecord]
 
 
-class Kept(TypedDict):
-    """The keys for the router after `decide`."""
-
-    bookkeeping: Bookkeeping
-
-
 def apply_update(state: AttemptState, update: Mapping[str, Any]) -> AttemptState:
     """Return the attempt's state after a node's update, folded as in the graph; keys with a reducer must exist.
 
@@ -324,13 +316,12 @@ def apply_update(state: AttemptState, update: Mapping[str, Any]) -> AttemptState
         if key not in reducers or (key == "task_state" and isinstance(write, dict)):
             news[key] = write
         elif write:
-            news[key] = old.grow(write) if type(old := news[key]) in (Grown, GrownMap) else reducers[key](old, write)
+            news[key] = old.grow(write) if isinstance(old := news[key], Grown) else reducers[key](old, write)
     return news  # type: ignore[return-value]
 
 
 @cache
 def _reducers() -> Mapping[str, Callable[[Any, Any], Any]]:
-    """Return the reducer of each key of the attempt and of its bookkeeping."""
     hints = get_type_hints(AttemptChannels, include_extras=True)
     channels = {key: hint.__metadata__[0] for key, hint in hints.items() if hasattr(hint, "__metadata__")}
     return {**_MERGED, **{key: partial(_fold, channel.reducer) for key, channel in channels.items()}}

@@ -23,7 +23,7 @@ from ..models.node import NodeScope
 from ..models.prompts import is_secret
 from ..models.roles import SemanticVerdict
 from ..schemas.complaints import find_chosen, find_undecided, leads_into, prescribes_format, without_hints
-from ..state import VERSION, Call, Complaint, Json, JsonObject, Outcome, Step
+from ..state import VERSION, Call, Category, Complaint, Json, JsonObject, Outcome, Step
 from ..tools import Toolkit
 from ..tools.check import check_by_rule
 from ..tools.descriptions import ParameterField
@@ -35,6 +35,7 @@ from .channels import AttemptState, SemanticRecord
 from .decided import Decided, day_of
 from .ladder import build_trace, emit_result
 from .made import gated_request
+from .records import unchanged
 from .reducers import find
 from .refusals import complain
 from .rung import clock, find_closed, find_masked, runs_for_real, untrusted_of
@@ -110,15 +111,8 @@ def _find_masked(gated: Sequence[ToolSpec], state: AttemptState, scope: NodeScop
 
 def _close(closed: Admissibility) -> Outcome:
     """Return the outcome of a call that the task state does not admit, as its contract would answer."""
-    return {
-        "status": "error",
-        "result": closed.reason,
-        "patch": [],
-        "rung": "contract",
-        "simulated": True,
-        "passed": [],
-        "category": "policy" if closed.kind == "policy" else "state_dependency",
-    }
+    category: Category = "policy" if closed.kind == "policy" else "state_dependency"
+    return {**unchanged("error", closed.reason, "contract"), "category": category}
 
 
 def semantic_key(tool: str, args: JsonObject) -> str:
@@ -161,7 +155,6 @@ def _check_by_model(
 
 
 def _is_refused(checked: _Checked, state: AttemptState, scope: NodeScope, toolkit: Tools) -> bool:
-    """Return whether the call's contract refuses it in this state."""
     if checked.tool is None or checked.tool.contract is None or not isinstance(toolkit, Toolkit):
         return False
     return gated_request(checked.call, state, scope, toolkit)[1] is not None

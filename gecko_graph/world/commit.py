@@ -73,7 +73,6 @@ def state_updater(
 
 
 def _lacks_patch(request: RungRequest, outcome: Outcome) -> bool:
-    """Return whether the changes of a successful write are unknown."""
     return outcome["patch"] is None and outcome["status"] == "ok" and not request.tool.reads
 
 

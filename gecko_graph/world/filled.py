@@ -34,7 +34,6 @@ class PartialAnswer:
 
     @classmethod
     def of(cls, request: RungRequest, known: ContractAnswer) -> PartialAnswer:
-        """Return it for a contract's answer whose patch applies."""
         narrowed = _narrow(request.tool.result or {}, known.result, _written(known.patch))
         tool = replace(request.tool, effect="read", result=narrowed or None)
         state = request.state if request.tool.reads else apply_patch(request.state, known.patch)

@@ -70,7 +70,6 @@ def search_state(state: JsonObject, wanted: set[str], supposed: set[str]) -> Ite
 
 
 def numbers_made_up(steps: Sequence[Step]) -> set[str]:
-    """Return the numbers in made-up results, in canonical form."""
     made = (step["outcome"]["result"] for step in steps if step.get("outcome", {}).get("invented"))
     return {canonical(each) for result in made for _, each in scalars(result) if type(each) in (int, float)}
 

@@ -64,7 +64,6 @@ class Heard:
 
     @cached_property
     def numbers(self) -> list[Number]:
-        """The last numbers in the texts."""
         forms = {form: mark for text, mark in self.said for form in forms_of(text) if PLAIN.fullmatch(form)}
         return [Number(float(form), form, mark) for form, mark in forms.items()][-MOST_SAID:]
 
@@ -75,7 +74,6 @@ class Heard:
 
     @cached_property
     def prices(self) -> set[str]:
-        """The numbers beside words for a price."""
         return {form for near in _CUES["×"].findall(self.text) for form in forms_of(near)}
 
     @cached_property
@@ -90,7 +88,6 @@ class Heard:
 
     @cached_property
     def durations(self) -> list[tuple[set[int], Any]]:
-        """The minutes that each text names."""
         return [(durations_of(text), mark) for text, mark in self.said]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Find values without a source: in simulated results, or in a call's arguments."""
+"""Find values of simulated results that have no source."""
 
 from __future__ import annotations
 
@@ -10,13 +10,9 @@ from langchain_core.messages import AIMessage, AnyMessage
 from ..models.formatting import text_of
 from ..models.memory import is_made_up
 from ..state import Json, JsonObject, Step
-from ..tools.descriptions import ParameterField, offered_by
-from ..values.finding import Leaves, atoms_of, forms_of
-from ..values.origins import Mark
+from ..values.finding import atoms_of, forms_of
 from ..values.places import Place, pointer, scalars
-from .derived import Knowledge
 from .given import search_state
-from .heard import Result
 
 MOST_VALUES = 500
 PROSE_ATOMS = 3
@@ -69,31 +65,3 @@ def _needs(value: Json) -> list[tuple[str, ...]]:
 
 def _is_known(value: Json, known: Collection[str]) -> bool:
     return all(any(form in known for form in forms) for forms in _needs(value))
-
-
-class Sourced:
-    """Known texts and results, as sources of values in any notation or by one operation."""
-
-    def __init__(self, said: Sequence[str], results: Sequence[Json], now: str, *, state: Json = None) -> None:
-        mark = Mark("stated", "conversation")
-        forms = {form for text in said for form in forms_of(text)}
-        self._found = Leaves([*said, *results, state])
-        self._forms = forms.union(*map(_forms, [*results, state]))
-        self._known = Knowledge(
-            {form: [mark] for form in self._forms},
-            said=[(text, mark) for text in said],
-            results=[Result(result, lambda _: mark) for result in results],
-            now=now,
-        )
-
-    def gives(self, args: JsonObject, parameters: JsonObject) -> bool:
-        """Return whether every value of the arguments, and every key inside them, has a source."""
-        offered = offered_by(parameters)
-        leaves = (((name, *place), leaf) for name, inner in args.items() for place, leaf in scalars(inner, keys=True))
-        return all(self._gives(value, offered.field(place), args) for place, value in leaves)
-
-    def _gives(self, value: Json, field: ParameterField, args: JsonObject) -> bool:
-        if value is None or isinstance(value, bool) or self._found.holds(value, "verbatim"):
-            return True
-        new = [atom for atom in atoms_of(value) if not any(form in self._forms for form in atom.wholes)]
-        return all(self._known.derive(atom, value, field.name, field.about, args) is not None for atom in new)

@@ -5,7 +5,7 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from ..state import Call, CallStatus, Filled, Json, JsonObject, Note, Patch
+from ..state import Call, CallStatus, Filled, Json, JsonObject, Note, Outcome, Patch
 
 Effect = Literal["read", "write", "unknown"]
 ReviewWord = Literal["allow", "ask", "refuse"]
@@ -226,3 +226,8 @@ class Execution(TypedDict):
     """The calls that undo the turn's writes, the newest first; `undo_message` requests them."""
     fidelity: NotRequired[dict[str, dict[str, int]]]
     """Tool to the number of the thread's real calls (`calls`), and of those that drifted (`drifted`)."""
+
+
+def unchanged(status: CallStatus, result: Json, rung: str, *, simulated: bool = True) -> Outcome:
+    """Return an outcome that changes nothing."""
+    return {"status": status, "result": result, "patch": [], "rung": rung, "simulated": simulated, "passed": []}

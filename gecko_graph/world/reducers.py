@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce, wraps
-from itertools import chain
-from operator import itemgetter
-from typing import Any, Generic, NamedTuple, Self, SupportsIndex, TypeVar, cast, overload
+from itertools import chain, islice
+from threading import Lock
+from typing import Any, Self, TypeVar
 
 from langgraph._internal._typing import MISSING
 from langgraph.channels.delta import DeltaChannel
@@ -57,29 +57,18 @@ class _SharedDelta(DeltaChannel[Any]):
         super().replay_writes(writes)
 
 
-def any_write(write: Any) -> bool:
-    """Return True: a value may begin with any write."""
-    del write
-    return True
-
-
-def only_overwrite(write: Any) -> bool:
-    """Return False: a value begins only with an `Overwrite`, which LangGraph applies itself."""
-    del write
-    return False
-
-
 def delta(
     reducer: Callable[[Any, Sequence[Any]], Any],
     kind: type,
     every: int = SNAPSHOT_EVERY_CALLS,
     *,
-    begins: Callable[[Any], bool] = any_write,
+    begins: Callable[[Any], bool] = lambda write: True,
 ) -> DeltaChannel[Any]:
     """Return a channel that is checkpointed as its writes and folded on read.
 
     `DeltaChannel` is beta; it is created only here, so that a plain channel can replace it. `begins` tells whether a
-    write can be a value's first one; a value without such a write is lost, and reads as `{LOST: key}`.
+    write can be a value's first one; an `Overwrite`, which LangGraph applies itself, always can. A value without such
+    a write is lost, and reads as `{LOST: key}`.
     """
 
     @wraps(reducer)
@@ -94,142 +83,64 @@ def delta(
 
 def extend(old: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
     """Append all writes in order (reducer of lists)."""
-    if isinstance(old, Grown):
-        return cast("list[Any]", old.grow(chain(*writes)))
-    return _Extended(old, writes) if any(writes) else old
-
-
-class _Extended(list[Any]):
-    """A list that grew from another and took over its index for `find`, which only one list owns.
-
-    It is pickled as a plain list.
-    """
-
-    __slots__ = ("_indexes",)
-
-    def __init__(self, old: list[Any], writes: Sequence[list[Any]]) -> None:
-        super().__init__(old)
-        for write in writes:
-            self += write
-        self._indexes = [old.take_index()] if isinstance(old, _Extended) else []
-
-    def take_index(self) -> tuple[dict[str, Any], int]:
-        """Take and clear the index and its number of items, since two runs may extend the same list."""
-        try:
-            return self._indexes.pop()
-        except IndexError:
-            return {}, 0
-
-    def first(self, wanted: str, key: Callable[[Any], str]) -> Any:
-        index, count = self.take_index()
-        for item in self[count:]:
-            index.setdefault(key(item), item)
-        self._indexes.append((index, len(self)))
-        return index.get(wanted)
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[type, tuple[list[Any]]]:
-        return list, (list(self),)
+    return [*old, *chain(*writes)] if any(writes) else old
 
 
 class Grown(Sequence[Item]):
-    """A list that only grows, and shares items with its predecessor: appending costs the same at any length.
+    """A list that only grows; appending costs the same at any length, since it shares its items with its successor.
 
-    The items are in runs, the oldest first; a run merges with a previous one that is not longer, so that there are few.
+    A second successor copies them.
 
     Args:
         key: The key of an item for `find`.
     """
 
-    __slots__ = ("_count", "_key", "_runs")
+    __slots__ = ("_count", "_items", "_key", "_places")
 
     def __init__(self, key: Callable[[Item], str] | None = None) -> None:
         self._key, self._count = key, 0
-        self._runs: tuple[_Run[Item], ...] = ()
+        self._items: list[Item] = []
+        self._places: dict[str, int] = {}
 
     def grow(self, items: Iterable[Item]) -> Grown[Item]:
         """Return the list with more items; this one is unchanged."""
-        added, runs = [*items], self._runs
-        by_key = {self._key(item): item for item in reversed(added)} if self._key else {}
-        grown, grown._count = Grown(self._key), self._count + len(added)
-        while runs and len(runs[-1].items) <= len(added):
-            added, by_key = runs[-1].items + added, {**by_key, **runs[-1].by_key}
-            runs = runs[:-1]
-        grown._runs = (*runs, _Run(added, by_key)) if added else runs
+        grown, count = Grown(self._key), self._count
+        with _GROWING:
+            is_last = len(self._items) == count
+            grown._items = self._items if is_last else self._items[:count]
+            grown._places = self._places if is_last else {key: at for key, at in self._places.items() if at < count}
+            grown._items += items
+            grown._count = len(grown._items)
+            for at in range(count, grown._count) if self._key else ():
+                grown._places.setdefault(self._key(grown._items[at]), at)  # type: ignore[misc]
         return grown
 
     def first(self, wanted: str) -> Item | None:
-        for run in self._runs:
-            if wanted in run.by_key:
-                return run.by_key[wanted]
-        return None
+        at = self._places.get(wanted, self._count)
+        return self._items[at] if at < self._count else None
 
     def __len__(self) -> int:
         return self._count
 
     def __iter__(self) -> Iterator[Item]:
-        return chain.from_iterable(run.items for run in self._runs)
+        return islice(self._items, self._count)
 
-    @overload
-    def __getitem__(self, at: int) -> Item: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> list[Item]: ...
-
-    def __getitem__(self, at: int | slice) -> Item | list[Item]:
-        if isinstance(at, slice):
-            return [self[each] for each in range(*at.indices(self._count))]
-        at += self._count if at < 0 else 0
-        for run in self._runs if at >= 0 else ():
-            if at < len(run.items):
-                return run.items[at]
-            at -= len(run.items)
-        raise IndexError("there is no such item")
+    def __getitem__(self, at: Any) -> Any:
+        places = range(self._count)[at]
+        return self._items[places] if isinstance(places, int) else [self._items[each] for each in places]
 
 
-class _Run(NamedTuple, Generic[Item]):
-    items: list[Item]
-    by_key: dict[str, Item]
-
-
-class GrownMap(Mapping[str, Item]):
-    """A mapping that only grows, like `Grown`; a key keeps its first value."""
-
-    __slots__ = ("_pairs",)
-
-    def __init__(self, pairs: Grown[tuple[str, Item]] | None = None) -> None:
-        self._pairs: Grown[tuple[str, Item]] = Grown(itemgetter(0)) if pairs is None else pairs
-
-    def grow(self, more: Mapping[str, Item]) -> GrownMap[Item]:
-        """Return the mapping with more keys; this one is unchanged."""
-        return GrownMap(self._pairs.grow(pair for pair in more.items() if pair[0] not in self))
-
-    def __getitem__(self, key: str) -> Item:
-        pair = self._pairs.first(key)
-        if pair is None:
-            raise KeyError(key)
-        return pair[1]
-
-    def __iter__(self) -> Iterator[str]:
-        return map(itemgetter(0), self._pairs)
-
-    def __len__(self) -> int:
-        return len(self._pairs)
+_GROWING = Lock()
 
 
 def find(items: Sequence[Item], wanted: str, key: Callable[[Item], str]) -> Item | None:
-    """Return the first item with this key.
-
-    A list of a channel caches its keys, so it must always be searched with the same `key` function.
-    """
+    """Return the first item with this key, which for a `Grown` list must be the list's own."""
     if isinstance(items, Grown):
         return items.first(wanted)
-    if isinstance(items, _Extended):
-        return cast("Item | None", items.first(wanted, key))
     return next((item for item in items if key(item) == wanted), None)
 
 
 def replace(old: Any, writes: Sequence[Any]) -> Any:
-    """Return the last write (reducer of whole values)."""
     return writes[-1] if writes else old
 
 
@@ -237,9 +148,7 @@ def gather_facts(
     old: Mapping[str, SupposedFact], writes: Sequence[Mapping[str, SupposedFact]]
 ) -> dict[str, SupposedFact]:
     """Merge supposed facts, the oldest first; the first value of a key is kept (reducer)."""
-    if isinstance(old, GrownMap):
-        return cast("dict[str, SupposedFact]", reduce(GrownMap.grow, writes, old))
-    return reduce(lambda merged, write: {**merged, **write, **merged}, writes, dict(old))
+    return reduce(lambda merged, write: {**merged, **write, **merged}, filter(None, writes), dict(old))
 
 
 def fold_state(old: JsonObject, writes: Sequence[Patch | JsonObject]) -> JsonObject:
@@ -258,5 +167,4 @@ def is_whole(write: Patch | JsonObject) -> bool:
 
 
 def count_asked(old: dict[str, int], new: dict[str, int]) -> dict[str, int]:
-    """Sum the questions asked so far, by role (reducer)."""
     return {role: old.get(role, 0) + new.get(role, 0) for role in {*old, *new}}

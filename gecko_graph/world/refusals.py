@@ -12,12 +12,13 @@ from langchain_core.messages import ToolMessage
 
 from ..models.formatting import cut, one_line
 from ..models.memory import real_results, rung_of
-from ..state import VERSION, Call, Complaint, Outcome, Step
+from ..state import VERSION, Call, Complaint, Step
 from ..tools.spec import ToolSpec
 from ..values.difference import json_equal
 from ..values.digest import digest
 from ..values.places import as_text, excerpt
 from .channels import AttemptState
+from .records import unchanged
 
 ERROR_CHARS = 300
 PERSON = "person"
@@ -30,16 +31,12 @@ Get = Callable[[str], ToolSpec | None]
 
 
 def is_same_call(one: Any, other: Any) -> bool:
-    """Return whether two calls have the same tool and arguments."""
     return one["name"] == other["name"] and json_equal(one["args"], other["args"])
 
 
 def rejected_step(call: Call, reason: str) -> Step:
     """Return the step of a call that a person has rejected, and that was not made."""
-    outcome: Outcome = {
-        "status": "error", "result": reason, "patch": [], "rung": PERSON, "simulated": True, "passed": [],
-    }  # fmt: skip
-    return {"v": VERSION, "call": call, "outcome": outcome}
+    return {"v": VERSION, "call": call, "outcome": unchanged("error", reason, PERSON)}
 
 
 def find_refusal(call: Call, state: AttemptState, get: Get) -> tuple[str, bool] | None:

@@ -250,7 +250,6 @@ def _anchor(value: Json, place: Sequence[str]) -> tuple[int, list[Json]]:
 
 
 def observing(request: RungRequest) -> Contract | None:
-    """Return the contract with `observes`: the tool's own, else the derived one."""
     tool = request.tool
     if tool.contract is not None and "observes" in tool.contract.data:
         return tool.contract

@@ -139,7 +139,6 @@ def _read_item(raw: Any, number: int) -> ChecklistItem:
 
 
 def stop(code: StopCode, message: str, answer: str = "") -> dict[str, Any]:
-    """Return the update that ends an attempt."""
     ended: Stop = {"code": code, "message": message}
     return {"pending": [], "answer": answer, "stop_reason": message, "stop": ended}
 

@@ -12,7 +12,7 @@ from ..errors import GeckoError, PatchConflict, RunFailure, StateError, ToolkitE
 from ..models.answer import AT_ONCE, AWAITED, Driver, WaitingLine, aperform, finish, perform
 from ..models.ask import AnyAsk, Dialogue, ModelAsk, Reply
 from ..models.factory import Models, ModelsLike
-from ..models.node import NodeFunction, NodeScope, Update, book_attempt, run_node, silent
+from ..models.node import NodeFunction, NodeScope, Update, run_node, silent
 from ..models.usage import add_usage
 from ..schemas.complaints import malformed
 from ..state import VERSION, Json, JsonObject, Origin, Outcome, Step, Usage
@@ -365,10 +365,10 @@ class World:
     async def _run(self, node: NodeFunction, driver: Driver, *, by: By = "tool") -> list[Step]:
         """Run a node on the current state, and commit its update."""
         known = self._now.values
-        update = await run_node(node, self._now.values, self._scope, driver, models=self._models, book=book_attempt)
-        self._usage = add_usage(self._usage, update.pop("usage", {}))
+        update, accounts = await run_node(node, self._now.values, self._scope, driver, models=self._models)
+        self._usage = add_usage(self._usage, accounts.usage)
         if update["steps"]:
-            self._now = self._now.after(update)
+            self._now = self._now.after({**update, "asked": accounts.asked})
         steps: list[Step] = clone(update["steps"])
         if self._observer and by == "tool":
             done = [each for each in known["steps"] if is_real(each)]

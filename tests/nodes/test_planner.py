@@ -12,9 +12,8 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 from gecko_graph import GeckoContext
 from gecko_graph.models.ask import Reply
 from gecko_graph.models.prompts import Prompts
-from gecko_graph.nodes.planner import is_of_two_runs, planner
+from gecko_graph.nodes.planner import planner
 from gecko_graph.testing import drive
-from gecko_graph.world.reducers import extend
 from gecko_graph.world.turn import read_calls, stop
 
 TOOLS = [{"type": "function", "function": {"name": "look", "description": "", "parameters": {"type": "object"}}}]
@@ -131,17 +130,6 @@ def test_an_attempt_that_two_runs_have_written_is_broken_off_before_a_call_is_ma
     mine, other = tried(refusal("1", "done", "success")), tried(refusal("2", "done", "success"))
     assert plan(attempt(trace=[mine[0], other[1]])).update["stop"]["code"] == "broken"
     assert plan(attempt(trace=[*mine, *other]), {"say": "done"}).update["stop"]["code"] == "answered"
-
-
-def test_of_a_trace_that_grows_only_what_is_new_is_read():
-    first, second, (*_, unasked) = (tried(refusal(id_, "done", "success")) for id_ in "123")
-    trace = extend(extend([], [first]), [second])
-    assert not is_of_two_runs(trace)
-    first[0].tool_calls.clear()  # read before: it is not read again
-    assert not is_of_two_runs(trace)
-    trace = extend(trace, [[unasked]])
-    assert is_of_two_runs(trace)
-    assert is_of_two_runs(trace)
 
 
 def test_a_loop_of_refused_calls_ends_the_attempt(attempt):
