@@ -83,23 +83,17 @@ def _derive(
 
 
 def score_conversation(goal: Goal, toolkit: Toolkit, conversation: Mapping[str, Any]) -> Score:
-    world = _read_world(conversation)
+    world = conversation["world"]
     tables = find_names(world["start"], goal.tables)
     return goal.score(build_trajectory(conversation["messages"], world, tables, toolkit))
 
 
-def _read_world(conversation: Mapping[str, Any]) -> JsonObject:
-    """Return the world of a conversation. Raises GeckoError."""
-    if not isinstance(conversation, Mapping) or not {"messages", "world"} <= conversation.keys():
-        raise GeckoError(
-            f"expected the output of a conversation's graph, got {type(conversation).__name__} without one"
-        )
-    return dict(conversation["world"])
-
-
 class _Derivation:
     def __init__(self, toolkit: Toolkit, conversation: Mapping[str, Any], *, clock_stands: bool) -> None:
-        world = _read_world(conversation)
+        if not isinstance(conversation, Mapping) or not {"messages", "world"} <= conversation.keys():
+            given = type(conversation).__name__
+            raise GeckoError(f"expected the output of a conversation's graph, got {given} without one")
+        world = conversation["world"]
         self._messages: Sequence[AnyMessage] = conversation["messages"]
         self._start: JsonObject = world["start"]
         self._log: list[Step] = world["log"]
