@@ -116,14 +116,9 @@ class Shards:
         text = json.dumps({"v": 1, "of": self._setting, "files": files}, indent=1, ensure_ascii=False)
         write_text(self._output / MANIFEST, f"{text}\n")
 
-    def drop(self) -> None:
-        """Delete all shards."""
-        self._base.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
 
 def forget(output: Path) -> None:
-    """Remove the shards of an output that was written."""
+    """Remove the shards of an output that was written, or that has no rows."""
     shutil.rmtree(f"{output}.part", ignore_errors=True)
 
 
