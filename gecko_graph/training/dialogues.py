@@ -31,9 +31,8 @@ from ..values.mapping import Map, Work
 from ..world.provenance import is_planned
 from ..world.state_rules import StateRules
 from .checks import tell as reason
-from .rows import storable
+from .files import once, storable, write_text
 from .shards import Shards, forget, name_of
-from .steps import once, write_text
 from .tool_writer import ask_twice
 from .verify import describe_tools, verify_samples
 from .words import find_lacks

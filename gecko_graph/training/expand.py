@@ -16,10 +16,9 @@ from ..models.roles import VariantReply
 from ..state import JsonObject
 from ..tools import Toolkit
 from ..values.places import as_text
+from .files import read_rows, write_rows
 from .judging import describe_row, describe_step
-from .rows import write_rows
 from .shapes import ROW_ERRORS, read_row
-from .steps import read_rows
 from .verify import verify_samples
 
 CONSTRAINTS = (

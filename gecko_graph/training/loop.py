@@ -28,6 +28,7 @@ from ..state import JsonObject
 from ..tools import Toolkit
 from .checks import Checker
 from .expand import CONSTRAINTS, verify_variants, write_variants
+from .files import Counts, identify, once, read_rows, write_rows
 from .formats import FORMATS, is_good
 from .mix import Ablation, Chosen, MixFindings, draw_seeds, mix
 from .pairs import Pair, Pairs
@@ -43,10 +44,8 @@ from .probe import (
     run_maker,
     write_outputs,
 )
-from .rows import write_rows
 from .samples import Bad, Sample, continues, goal_key
 from .shapes import read_samples
-from .steps import Counts, identify, once, read_rows
 from .verify import describe_tools
 
 SEEDS, HELD_OUT, DATA, TRAIN, OUTPUTS = (f"{name}.jsonl" for name in ("seeds", "held-out", "data", "train", "outputs"))

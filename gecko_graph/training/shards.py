@@ -11,8 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from .rows import Row, Unwritten, check_target, write_rows
-from .steps import identify, write_text
+from .files import Row, Unwritten, check_target, identify, write_rows, write_text
 
 MANIFEST, _ASKED = "manifest.json", 500
 _TABLES = "settings (setting)", "shards (at INTEGER PRIMARY KEY, counts)", "ids (id BLOB PRIMARY KEY) WITHOUT ROWID"

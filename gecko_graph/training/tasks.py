@@ -35,12 +35,12 @@ from ..values.rows import find_files
 from ..world.provenance import is_planned
 from ..world.world import World
 from .env import GeckoEnv, as_conversation, find_trajectory, index_tasks, words_of
+from .files import once, read_rows, write_text
 from .formats import as_responses_tools
 from .near import cut, has_idle_write, longest_chain, near_misses, number, play
 from .samples import Sample
 from .shapes import ROW_ERRORS, read_row
 from .shards import Shards, forget, name_of
-from .steps import once, read_rows, write_text
 from .vary import vary
 from .walks import CHAIN, Move, Start, Walk
 from .words import References, find_lacks, find_values, refer, say

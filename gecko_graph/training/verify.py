@@ -20,13 +20,12 @@ from ..values.digest import digest
 from ..values.mapping import Map, Work
 from ..values.rows import FileRow, find_files, read_lines
 from .checks import Checker, Code, SampleVerdict
+from .files import Row, identify, read_rows
 from .formats import FORMATS
 from .judging import Item, Judge
-from .rows import Row
 from .samples import Bad, Sample, continues, goal_key
 from .shapes import ROW_ERRORS, read_row, reason_of
 from .shards import Shards, forget, read_manifest
-from .steps import identify, read_rows
 
 CHUNK, ASKED, LONGEST = 64, 16, 200
 """Rows that are given to a worker at once, of which a model is asked at once, and at most of one conversation."""

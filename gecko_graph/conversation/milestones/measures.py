@@ -15,8 +15,7 @@ from ...values.digest import digest, pack
 from ...values.finding import Leaves, atoms_of, forms_of
 from ...values.patch import same_value
 from .agreement import judge_agreement
-from .claims import judge_claim
-from .questions import ClaimVerdict
+from .claims import ClaimVerdict, judge_claim
 from .tables import Table
 
 Measure: TypeAlias = Callable[[Json, Json, Mapping[str, float]], float]
