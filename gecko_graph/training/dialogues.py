@@ -34,7 +34,7 @@ from .checks import tell as reason
 from .files import once, storable, write_text
 from .shards import Shards, forget, name_of
 from .tool_writer import ask_twice
-from .verify import describe_tools, verify_samples
+from .verify import verify_samples
 from .words import find_lacks
 
 SAMPLES, SHARD = "samples.jsonl", 50
@@ -123,7 +123,7 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
             return counts
 
     named = [each if isinstance(each, str) else "" for each in (model, assistant)]
-    inputs = {"tools": describe_tools(toolkit), "n": n, "seed": seed, "models": named}
+    inputs = {"tools": toolkit.to_openapi(), "n": n, "seed": seed, "models": named}
     inputs |= {"shards": shards} if shards else {}
     name, size = name_of(SAMPLES, shards), -(-n // shards) if shards else SHARD
     counts = Counter(once(place, "dialogues", [name], inputs, work, anew=False))

@@ -46,7 +46,6 @@ from .probe import (
 )
 from .samples import Bad, Sample, continues, goal_key
 from .shapes import read_samples
-from .verify import describe_tools
 
 SEEDS, HELD_OUT, DATA, TRAIN, OUTPUTS = (f"{name}.jsonl" for name in ("seeds", "held-out", "data", "train", "outputs"))
 JUDGED, DRAFTS, VERIFIED, VARIANTS = (f"{name}.jsonl" for name in ("judged", "drafts", "verified", "variants"))
@@ -190,7 +189,7 @@ class Stages:
             return judge.write(pairs, folder / JUDGED, self._progress(state, "judge"))
 
         given = {"data": folder / DATA, "outputs": folder / OUTPUTS, "unjudged": self._is_unjudged}
-        given |= {"tools": describe_tools(toolkit), "asks": self._models.has("label_judge")}
+        given |= {"tools": toolkit and toolkit.to_openapi(), "asks": self._models.has("label_judge")}
         return self._tell(state, "judge", once(folder, "judge", [JUDGED], given, work))
 
     def expand(self, state: LoopState) -> LoopState:
@@ -211,8 +210,8 @@ class Stages:
 
         given: dict[str, Any] = {"judged": folder / JUDGED, "variants": each, "seed": config.seed}
         written = once(folder, "drafts", [DRAFTS], given, write)
-        given = {"data": folder / DATA, "drafts": folder / DRAFTS, "tools": describe_tools(config.toolkit)}
-        given |= {"asks": self._models.has("label_judge")}
+        given = {"data": folder / DATA, "drafts": folder / DRAFTS, "asks": self._models.has("label_judge")}
+        given |= {"tools": config.toolkit and config.toolkit.to_openapi()}
         return self._tell(state, "expand", {**written, **once(folder, "expand", [VARIANTS, VERIFIED], given, verify)})
 
     def mix(self, state: LoopState) -> LoopState:

@@ -14,10 +14,9 @@ from typing import Any, TypeAlias
 
 from langchain_core.messages import HumanMessage
 
-from ..context import GeckoContext
 from ..conversation.changed import UNWATCHED
 from ..conversation.derive import SUCCESS, describe_milestones
-from ..conversation.milestones.format import MilestoneEntry, build_goal
+from ..conversation.milestones.format import build_goal
 from ..conversation.milestones.measures import check_installed
 from ..conversation.milestones.tables import REST
 from ..conversation.user import Case, UserEntry
@@ -34,6 +33,7 @@ from ..values.mapping import Map, Work
 from ..values.rows import find_files
 from ..world.provenance import is_planned
 from ..world.world import World
+from .checks import KNOBS
 from .env import GeckoEnv, as_conversation, find_trajectory, index_tasks, words_of
 from .files import once, read_rows, write_text
 from .formats import as_responses_tools
@@ -92,14 +92,13 @@ class Task(Case):
 
     @classmethod
     def from_json(cls, toolkit: Toolkit, data: Mapping[str, Any]) -> Task:
-        entries = [MilestoneEntry.model_validate(each) for each in data["milestones"]]
         words = data["words"]
         return cls(
             tools=toolkit,
             state=data["state"],
             limits=KNOBS,
             user=UserEntry.model_validate({"goal": words, "opening": words, "script": [{"end": True}]}),
-            goal=build_goal(entries, [], data["state"]),
+            goal=build_goal(data["milestones"], [], data["state"]),
             needs=tuple(dict.fromkeys(each["name"] for each in data["solution"])),
             name=data["name"],
             solution=tuple(data["solution"]),
@@ -122,9 +121,6 @@ class Task(Case):
         told: JsonObject = env.step(answer=ANSWER).observation
         kept = {"id": self.name, "state": self.state, "goal": {"milestones": [*self.milestones]}}
         return read_row({**told, **kept}, name=self.name, source={"task": self.name})
-
-
-KNOBS = GeckoContext(semantic_validation=False)
 
 
 Wanted: TypeAlias = tuple[int, Collection[tuple[str, ...]]]

@@ -235,7 +235,7 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
         return _require_rows(shard.summary, source)
     marks = [[file.name, identify(file)] for file in files] or time.time_ns()  # rows in memory: unique
     about = [model if isinstance(model, str) else type(model).__name__, answers and identify(Path(answers))]
-    setting = digest([marks, truth, to, shards, describe_tools(toolkit), about])
+    setting = digest([marks, truth, to, shards, toolkit and toolkit.to_openapi(), about])
     if shards and (known := read_manifest(Path(output), setting)) is not None:
         return Summary().take(known)
     with Shards(output, setting, shards) as done:
@@ -289,8 +289,3 @@ def _read_answers(file: str | Path | None) -> dict[str, Any]:
         return {} if file is None else {str(row["id"]): row["ground_truth"] for row in read_rows(Path(file))}
     except ROW_ERRORS:
         raise GeckoError(f"{file}: expected BFCL's answers: rows of id and ground_truth") from None
-
-
-def describe_tools(toolkit: Toolkit | None) -> list[Any]:
-    """Return the parts of tools that determine how they answer calls."""
-    return [[each.name, each.parameters, each.contract and each.contract.data] for each in toolkit or ()]

@@ -220,8 +220,8 @@ def _find_mistakes(entry: MilestoneEntry, state: JsonObject) -> Iterator[str]:
             yield f"measures, tolerance: no row has the column {column!r}{did_you_mean(column, columns)}"
 
 
-def build_goal(milestones: Sequence[MilestoneEntry], minefields: Sequence[MilestoneEntry], state: JsonObject) -> Goal:
-    """Build the goal from entries without problems.
+def build_goal(milestones: Sequence[Any], minefields: Sequence[Any], state: JsonObject) -> Goal:
+    """Build the goal from entries, read or as JSON, without problems.
 
     A minefield's call counts when it is attempted, its content must match exactly; tables of the start state are
     guarded.
@@ -229,8 +229,8 @@ def build_goal(milestones: Sequence[MilestoneEntry], minefields: Sequence[Milest
     return Goal(_build_all(milestones, state, "calls"), _build_all(minefields, state, "attempts"))
 
 
-def _build_all(entries: Sequence[MilestoneEntry], state: JsonObject, column: str) -> tuple[Milestone, ...]:
-    built = []
+def _build_all(read: Sequence[Any], state: JsonObject, column: str) -> tuple[Milestone, ...]:
+    entries, built = [MilestoneEntry.model_validate(each) for each in read], []
     for id_, entry, after in name_entries(entries):
         after = [] if entry.last else after
         given = entry.model_dump(by_alias=True, exclude_unset=True, exclude={"after"})
