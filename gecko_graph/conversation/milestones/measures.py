@@ -136,16 +136,10 @@ def call(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
 
 
 def _is_call(made: Any, wanted: Any, tolerance: Mapping[str, float]) -> bool:
-    if made["name"] != wanted["name"]:
-        return False
     args: JsonObject = made["args"]
-    for name, value in wanted["args"].items():
-        if name not in args:
-            return False
-        same = is_close(args[name], value, tolerance[name]) if name in tolerance else args[name] == value
-        if not same:
-            return False
-    return True
+    return made["name"] == wanted["name"] and all(
+        name in args and is_close(args[name], value, tolerance.get(name, 0.0)) for name, value in wanted["args"].items()
+    )
 
 
 def is_close(value: Json, target: Json, tolerance: float) -> bool:
