@@ -24,7 +24,6 @@ _NOUNS = frozenset(map(stem, set_of("nouns")))
 _BEFORE_VERB, _LIGHT, _ARTICLES = map(set_of, ("before_verb", "light", "articles"))
 
 _OPEN = pattern("open")
-_MILD = pattern("mild")
 _ACT = pattern("act")
 """The position of a verb: after a pronoun or auxiliary, first in an order, or before a figure."""
 _FUTURE = re.compile(r"\bwill\b|'ll\b|\bgoing to\b", re.I)
@@ -45,7 +44,6 @@ _CLEAN = str.maketrans(
     {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "*": "", "`": "", "#": " ", "\u00a0": " "}
 )
 _DOTTED = re.compile(r"\b([ap])\.m\.?|\b(e)\.g\.|\b(i)\.e\.|\b(Mr|Mrs|Ms|Dr|No|St|approx)\.(?= )")
-_INITIAL = re.compile(r"\b([A-Z][a-z]+) [A-Z]\.(?= [A-Z][a-z])")
 _TRIED = re.compile(r"\btried to\b(?=[^.;!?]*\bbut\b)", re.I)
 _ASIDE = pattern("aside")
 _ITEM = re.compile(r"^[^\S\n]*(?:[-\u2022]|\d{1,2}[.)](?=\s))[^\S\n]*", re.M)
@@ -67,7 +65,6 @@ class SentenceClause:
         negative: Whether it has a negation.
         mood: Whether it is stated, open or asked.
         future: Whether it is about the future.
-        mild: Whether it is open only due to what others can, may or will do.
         limited: Whether a word such as `only` or `almost` restricts it.
         names: The words that are names.
         acts: The words in the position of a verb.
@@ -84,7 +81,6 @@ class SentenceClause:
     negative: bool
     mood: Mood
     future: bool
-    mild: bool
     limited: bool
     names: frozenset[str]
     acts: frozenset[str]
@@ -94,7 +90,7 @@ class SentenceClause:
 def split_sentences(text: str) -> list[str]:
     """Return the sentences of a text, including list items, without Markdown."""
     text = _QUOTED.sub(lambda found: found[0].replace("?", ""), text[:LONGEST].translate(_CLEAN))
-    text = _ASIDE.sub("", _TRIED.sub("could not", _INITIAL.sub(r"\1", text)))
+    text = _ASIDE.sub("", _TRIED.sub("could not", text))
     plain = _DOTTED.sub(lambda found: next(filter(None, found.groups())) + ("m" if found[1] else ""), text)
     parts = (part.strip() for part in _SENTENCE.split(_ITEM.sub("", plain)))
     return [part for part in parts if any(map(str.isalnum, part))]
@@ -155,7 +151,6 @@ def _read_clause(part: str, number: int) -> SentenceClause:
         apart=frozenset(apart),
         negative=bool({"not", "nothing", "notall"} & {*tokens}),
         mood="open" if _OPEN.search(text) else "stated",
-        mild=not _OPEN.search(_MILD.sub(" ", text)),
         future=bool(_FUTURE.search(text)),
         limited=bool(_LIMITS.search(part)),
         names=names_of(part) & {*words},
@@ -212,13 +207,8 @@ def _is_verb(before: str, word: str) -> bool:
     one = stem(word)
     if one not in PREDICATES or is_empty(word):
         return False
-    if word in _TIMED:
-        return before not in _ARTICLES
     noun = (one in _NOUNS and not word.endswith("ed")) or _NOMINAL.search(word)
     return not noun or before in _BEFORE_VERB or before[-3:] in ("'ve", "'ll")
-
-
-_TIMED = {"leaves", "lands", "ends", "rises", "returns", "runs"}
 
 
 def concepts_of(text: str) -> set[str]:
@@ -273,10 +263,3 @@ def _ends_of(text: str) -> tuple[set[str], set[str]]:
         re.findall(rf"\b(?:{each}) \W?([^\W\d]\w*)(?! \d)", text.lower()) for each in ("to|into|now called", "from")
     )
     return {*ends} - {"both", "the", "your", "my"}, {*starts}
-
-
-def nouns_of(text: str) -> set[str]:
-    """Return the words in the position of a noun: first, or after an article or preposition."""
-    tokens = [each[0].lower() for each in _WORD.finditer(text)]
-    behind = (not place or {*tokens[max(place - 3, 0) : place]} & _ARTICLES for place in range(len(tokens)))
-    return {topic_of(token) for token, noun in zip(tokens, behind, strict=True) if noun} - {""}

@@ -73,7 +73,6 @@ def progress(console: Console) -> LiveView:
 
 
 def has_trees(console: Console) -> bool:
-    """Return whether a console is a terminal that can draw trees."""
     return console.is_terminal and not console.is_dumb_terminal
 
 

@@ -157,7 +157,6 @@ class Near:
             self.add(text)
 
     def has(self, text: str) -> bool:
-        """Return whether the set has a near-duplicate of a text."""
         sign = self._sign(text)
         return any(sign.jaccard(self._signs[key]) >= NEAR for key in self._index.query(sign))
 

@@ -353,7 +353,6 @@ def save_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
 
 
 def _write_cases(tasks: Sequence[Task], folder: Path, tools: Json) -> Iterator[Sample]:
-    """Write each task as a case, and yield its samples."""
     for task in tasks:
         write_text(folder / f"{task.name}.gecko.yaml", format_document(task.to_scenario(tools), ".yaml"))
         yield from task.to_samples()
