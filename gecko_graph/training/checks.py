@@ -36,9 +36,8 @@ from ..values.places import Place, excerpt, pointer
 from ..world.provenance import trace_with
 from ..world.rung import DECIDING
 from ..world.world import World
-from .calls import read_call
 from .env import as_conversation
-from .samples import LabelCall, Sample
+from .samples import LabelCall, Sample, read_call
 
 Code = Literal[
     "tool", "arguments", "refused", "result", "goal", "undecided", "context", "chosen", "judged", "no_reply",
