@@ -61,7 +61,6 @@ class SentenceClause:
         signs: Concept of `PREDICATES` to the signs of its words, inverted after a negation.
         excluded: The concepts that contradict them.
         negated: The words after a negation.
-        apart: The negated words up to the next predicate.
         negative: Whether it has a negation.
         mood: Whether it is stated, open or asked.
         future: Whether it is about the future.
@@ -77,7 +76,6 @@ class SentenceClause:
     signs: Mapping[str, frozenset[int]] = field(hash=False)
     excluded: frozenset[str]
     negated: frozenset[str]
-    apart: frozenset[str]
     negative: bool
     mood: Mood
     future: bool
@@ -140,7 +138,7 @@ def _read_clause(part: str, number: int) -> SentenceClause:
     ]
     if not any(verbs) and _LIGHT & {*tokens}:
         verbs = [stem(word) in PREDICATES for word in tokens]
-    signs, words, apart = _turned(tokens, verbs)
+    signs, words = _turned(tokens, verbs)
     return SentenceClause(
         text=part,
         sentence=number,
@@ -148,7 +146,6 @@ def _read_clause(part: str, number: int) -> SentenceClause:
         signs={concept: frozenset(each) for concept, each in signs.items()},
         excluded=frozenset(contrary_of(name) for name, each in signs.items() if 1 in each),
         negated=frozenset(word for word, turned in words.items() if turned),
-        apart=frozenset(apart),
         negative=bool({"not", "nothing", "notall"} & {*tokens}),
         mood="open" if _OPEN.search(text) else "stated",
         future=bool(_FUTURE.search(text)),
@@ -162,22 +159,18 @@ _TEXTED = {"text", "texted", "texting", "replied", "answered", "messaged", "emai
 """Predicates that contain their object: who is texted is sent a text."""
 
 
-def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], dict[str, bool], set[str]]:
-    """Return the signs by concept, the words with whether a negation precedes them, and the words that it negates.
-
-    A negation applies up to the next predicate: in `I have not sent it to Ann` to the sending, not to Ann.
-    """
+def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], dict[str, bool]]:
+    """Return the signs by concept, and the words with whether a negation precedes them."""
     signs: dict[str, set[int]] = {}
     words: dict[str, bool] = {}
-    apart: set[str] = set()
-    turn, taken, anew = 1, False, True
+    turn, anew = 1, True
     last_verb = max((place for place, verb in enumerate(verbs) if verb), default=len(verbs))
     for place, (word, verb) in enumerate(zip(tokens, verbs, strict=True)):
         if word == "notall" or (word == "nothing" and place > last_verb):  # "I sent nothing"
             signs = {concept: {-sign for sign in each} for concept, each in signs.items()}
             words = {topic: not turned for topic, turned in words.items()}
         if word in ("not", "without", "nothing", "notall"):
-            turn, taken, anew = -1 if anew else -turn, False, False
+            turn, anew = -1 if anew else -turn, False
         elif word in _ANEW:
             anew = True
         elif verb and turn > 0 and _is_unsaid(tokens[place - 1] if place else "", word):
@@ -185,11 +178,9 @@ def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], 
         elif verb:
             concept, sign = PREDICATES[stem(word)]
             signs.setdefault(concept, set()).add(sign * turn)
-            taken = True
         if (not verb or word in _TEXTED) and (topic := topic_of(word.removeprefix("="))):
             words[topic] = turn < 0
-            apart |= {topic} if turn < 0 and not taken else set()
-    return signs, words, apart
+    return signs, words
 
 
 _ANEW = {"and", "i", "we", "you", "it", "they", "or"}

@@ -9,28 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..english import IMPLIED, KIN, PLACES, PREDICATES, WORDS, pattern, phrase, topic_of
+from ..english import IMPLIED, KIN, PLACES, PREDICATES, topic_of
 from ..quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures, word_before
 from ..statements import SentenceClause, has_happened, is_crossed, read_clauses
 
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
 _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
-_OTHERS = re.compile(r"(?:and |but )?(?:the|your|all|my) (?:other|rest|remaining)", re.I)
-_LEFT = re.compile(r"\b(?:left|remain\w*)\b", re.I)
 _WAS = re.compile(r"\b(?:was|were|had)\b", re.I)
-_ALREADY = re.compile(r"\balready\b(?<!have already)(?<!'ve already)", re.I)
 _NOW = re.compile(r"\b(?:now|new|is (?:set|scheduled|planned) (?:for|to|at))\b", re.I)
-STILL = phrase(WORDS["phrases"]["still"])
-_PRONOUN = pattern("pronoun")
 _SUBJECT = re.compile(r"(?:the|an?|any) ([a-z]+) (?:is|was|were|are|has|have|can|may|could|will|[a-z]+s)\b", re.I)
-_SEVERAL = re.compile(r"\b(?:and|but|or|both|not|other|except)\b", re.I)
 BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
 _NOTHING = re.compile(r"\bnothing\b", re.I)
 _NONE = re.compile(r"\b(?:none of|no|all)\b", re.I)
 _OWNED = re.compile(r"(\w+)'s (\w+)")
-_DEED = re.compile(r"\b(?:i|we)(?:'ve| have)? ([a-z]+ed)\b", re.I)
 _FIRST = re.compile(r"^[A-Z][a-z]+\b")
-_PAIR = re.compile(r"(\w+) (?=([A-Z][a-z]+))")
 _UNTIL = re.compile(r"\b(?:until|till)\b", re.I)
 _CARRIERS = ("done", "grant", "ship", "send")
 """Predicates that stand for the verb of a noun: the transfer went through."""
@@ -56,11 +48,9 @@ class Comparison:
         self.clauses, self.requests = read_clauses(answer), read_clauses(asked)
         self.known = {word for each in self.requests for word in each.words}
         self.kin = {*part.signs, *(each for name in part.signs for each in KIN.get(name, ()))}
-        self.event = bool(_PAST.search(part.text) or _DEED.match(part.text))
+        self.event = bool(_PAST.search(part.text))
         moods = ("stated", "open") if _MODAL.search(part.text) else ("stated",)
-        told = [each for each in self.clauses if each.mood in moods and not (each.future and self.event)]
-        others = bool(_OTHERS.match(part.text) or _LEFT.search(part.text))
-        self.stated = [each for each in told if others or not _OTHERS.match(each.text)]
+        self.stated = [each for each in self.clauses if each.mood in moods and not (each.future and self.event)]
         self._titles = _find_titles(part, self.figures)
 
     def turn_in(self, clause: SentenceClause) -> int:
@@ -96,8 +86,7 @@ class Comparison:
             return 0  # "nothing on her calendar" means that she is free
         if turn > 0 and is_noun and all(1 in signs for signs in part.signs.values()):
             return 0  # "your refund hasn't been issued": it is unclear which word is negated
-        apart = (part.apart ^ clause.apart) & self.words & {*clause.words}
-        late = apart or has_happened(part, clause) or self._is_of_before(clause)
+        late = has_happened(part, clause) or self._is_of_before(clause)
         return 0 if turn > 0 and late else turn
 
     def _turn_by(self, name: str, signs: frozenset[int], clause: SentenceClause) -> int:
@@ -128,8 +117,7 @@ class Comparison:
         """Return whether a clause is about an earlier, an unchanged, or an existing state."""
         part = self.part
         was = _WAS.search(clause.text) and not (part.signs or _WAS.search(part.text))
-        still = STILL.search(clause.text) and not STILL.search(part.text) and (self.event or not part.signs)
-        return bool(was or still or (self.event and _ALREADY.search(clause.text)))
+        return bool(was)
 
     # words
     def is_full(self, clause: SentenceClause) -> bool:
@@ -159,8 +147,7 @@ class Comparison:
     def _inherited(self, clause: SentenceClause) -> set[str]:
         """Return the words of the previous clause if this one continues it."""
         before = self.clauses[place - 1] if (place := self.clauses.index(clause)) else None
-        goes_on = _PRONOUN.match(clause.text) or not clause.words
-        return {*before.words} if before and (goes_on or before.text.endswith(":")) else set()
+        return {*before.words} if before and (not clause.words or before.text.endswith(":")) else set()
 
     def _is_carried(self, clause: SentenceClause) -> bool:
         """Return whether the omitted words of a clause are known, and it adds none."""
@@ -194,7 +181,7 @@ class Comparison:
             return set()
         if self.part.signs.keys() - clause.signs.keys() and not _NOW.search(clause.text):
             return set()
-        if len(self.requests) != 1 or _SEVERAL.search(self.asked):
+        if len(self.requests) != 1:
             return set()
         named = {*clause.words} & self.known or self._is_of_request(clause)
         return {topic_of(found[1].lower())} if named else set()
@@ -230,11 +217,7 @@ class Comparison:
         named = clause.names | {topic_of(each.lower()) for each in _FIRST.findall(clause.text)}
         if (asked | self.part.names) - {*clause.words} and named & self.strange(clause):
             return True
-        if self.part.names - {*clause.words} and clause.names & asked - self.words:
-            return True
-        known = f"{self.asked} {self.part.text}"
-        others = [pair for pair in _PAIR.findall(clause.text) if pair[1] not in known and topic_of(pair[1].lower())]
-        return any(re.search(rf"\b{word}\.? [A-Z]", self.asked) for word, _ in others)
+        return bool(self.part.names - {*clause.words} and clause.names & asked - self.words)
 
     def _has_figures(self, clause: SentenceClause) -> bool:
         """Return whether a clause has the part's figures in order, and no others instead."""
