@@ -24,8 +24,6 @@ _NOUNS = frozenset(map(stem, set_of("nouns")))
 _BEFORE_VERB, _LIGHT, _ARTICLES = map(set_of, ("before_verb", "light", "articles"))
 
 _OPEN = pattern("open")
-_ACT = pattern("act")
-"""The position of a verb: after a pronoun or auxiliary, first in an order, or before a figure."""
 _FUTURE = re.compile(r"\bwill\b|'ll\b|\bgoing to\b", re.I)
 _LIMITS = phrase(WORDS["phrases"]["limits"])
 _GUESS = phrase(WORDS["phrases"]["guess"])
@@ -66,7 +64,6 @@ class SentenceClause:
         future: Whether it is about the future.
         limited: Whether a word such as `only` or `almost` restricts it.
         names: The words that are names.
-        acts: The words in the position of a verb.
         tail: The text of following fragments without a verb.
     """
 
@@ -81,7 +78,6 @@ class SentenceClause:
     future: bool
     limited: bool
     names: frozenset[str]
-    acts: frozenset[str]
     tail: str = ""
 
 
@@ -151,7 +147,6 @@ def _read_clause(part: str, number: int) -> SentenceClause:
         future=bool(_FUTURE.search(text)),
         limited=bool(_LIMITS.search(part)),
         names=names_of(part) & {*words},
-        acts=frozenset(topic_of(each.lower()) for found in _ACT.finditer(part) for each in found.groups() if each),
     )
 
 

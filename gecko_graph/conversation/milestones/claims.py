@@ -247,11 +247,7 @@ def _asks_for(claim: str, sentence: str, asked: str) -> bool:
     slot, plain, own = _slot_of(claim), _SLOT_WORDS.sub(" ", sentence), _SLOT_WORDS.sub(" ", claim)
     said, wanted, known = _topics(plain), _topics(own), _topics(asked)
     if slot:
-        others = concepts_of(plain) - concepts_of(asked)
-        verbal = (concepts_of(own) & others or wanted <= known | said) and not others - concepts_of(claim)
-        open_ = slot in _OPEN_SLOTS or verbal or not concepts_of(own)
-        acts = {word for each in read_clauses(sentence) for word in each.acts if open_}  # any verb is accepted
-        strange = any(not _is_among(word, wanted | known) for word in said - acts)
+        strange = any(not _is_among(word, wanted | known) for word in said)
         missing = any(not _is_among(word, said) for word in wanted)
         named = {*re.findall(r"\w+", f"{claim} {asked}".lower())}
         counted = {*re.findall(r"how (?:many|much) (\w+)", sentence.lower())} - named
