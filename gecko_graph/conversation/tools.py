@@ -29,10 +29,8 @@ MOST_ORDERS = 24
 """Most orders of a message's calls that are tried: all orders of four calls."""
 
 
-def open_world(
-    state: ConversationState, scope: NodeScope, *, world: World, default: JsonObject | None = None
-) -> dict[str, Any]:
-    """Return a new world's snapshot unless there is one; its state is the caller's, else the default, else its own.
+def open_world(state: ConversationState, scope: NodeScope, *, world: World, default: JsonObject) -> dict[str, Any]:
+    """Return a new world's snapshot unless there is one; its state is the caller's, else the default.
 
     Raises:
         StateError: The caller's state is not JSON, or violates the schema or an invariant of the toolkit.
@@ -40,8 +38,7 @@ def open_world(
     begun: dict[str, Any] = {"end": "", "reason": "", "silent": 0}
     if state.get("world"):
         return begun
-    given = state.get("task_state", default)
-    return {**begun, "world": (world if given is None else world.begin(given)).snapshot()}
+    return {**begun, "world": world.begin(state.get("task_state", default)).snapshot()}
 
 
 def tools(
