@@ -102,7 +102,7 @@ def _by_clauses(part: Comparison) -> _Read | None:
     turns = [(turn, each) for each in part.stated if (turn := part.turn_in(each))]
     if not turns:
         return None
-    turn, clause = next((pair for pair in turns if part.is_full(pair[1])), turns[0])
+    turn, clause = next((pair for pair in turns if not part.missing(pair[1])), turns[0])
     signs = [(name, sign * turn) for name, signs in part.part.signs.items() for sign in signs]
     others = [each for each in part.stated if any(-sign in each.signs.get(name, ()) for name, sign in signs)]
     others = [each for each in others if each is not clause]

@@ -64,13 +64,13 @@ class Comparison:
         if self._is_none(clause):
             return -1
         other = bool(clause.signs.keys() - self.kin) and not self.part.signs  # "the train is full" for its seats
-        whole = (self.is_full(clause) or (self._is_carried(clause) and not other)) and self._has_figures(clause)
+        whole = (not self.missing(clause) or (self._is_carried(clause) and not other)) and self._has_figures(clause)
         return self.turn_of(clause) if whole and self._has_names(clause) else 0
 
     def _is_none(self, clause: SentenceClause) -> bool:
         """Return whether a clause denies of all things what the part states of some."""
         counted = any(each.kind == "number" for each in self.figures) and not self.part.negative
-        of_them = self.is_full(clause) or (self.words and not self.missing(clause) - self.known)
+        of_them = not self.missing(clause) - self.known
         return bool(counted and of_them and _NONE.search(clause.text)) and self.turn_of(clause) < 0
 
     def turn_of(self, clause: SentenceClause) -> int:
@@ -86,8 +86,8 @@ class Comparison:
             return 0  # "nothing on her calendar" means that she is free
         if turn > 0 and is_noun and all(1 in signs for signs in part.signs.values()):
             return 0  # "your refund hasn't been issued": it is unclear which word is negated
-        late = has_happened(part, clause) or self._is_of_before(clause)
-        return 0 if turn > 0 and late else turn
+        was = _WAS.search(clause.text) and not (part.signs or _WAS.search(part.text))
+        return 0 if turn > 0 and (was or has_happened(part, clause)) else turn
 
     def _turn_by(self, name: str, signs: frozenset[int], clause: SentenceClause) -> int:
         said = clause.signs.get(name) or frozenset([-1] if name in clause.excluded else ())
@@ -113,17 +113,7 @@ class Comparison:
             return 0
         return 1 if turned == self.part.negative else -1
 
-    def _is_of_before(self, clause: SentenceClause) -> bool:
-        """Return whether a clause is about an earlier, an unchanged, or an existing state."""
-        part = self.part
-        was = _WAS.search(clause.text) and not (part.signs or _WAS.search(part.text))
-        return bool(was)
-
     # words
-    def is_full(self, clause: SentenceClause) -> bool:
-        """Return whether a clause has all words of the part, and a word that is more than generic."""
-        return not self.missing(clause)
-
     def is_near(self, clause: SentenceClause) -> bool:
         """Return whether a clause may be about the part's things: it shares a word with it, or has no own words."""
         words = {*clause.words}
@@ -162,7 +152,7 @@ class Comparison:
         if added - inherited - known or self._stands_elsewhere(missing, clause):
             return False
         if missing - self.known:  # a bare answer: "It's $12"
-            bare = BARE.match(clause.text) and not self._foreign_signs(clause)
+            bare = BARE.match(clause.text) and not clause.signs.keys() - self.kin - {"know", "exist"}
             return bool(bare) and any(each.kind != "number" and each in self.new for each in figures)
         named = {word for word in clause.words if PREDICATES.get(word, ("",))[0] in self.part.signs}
         shared = self.words & {*clause.words} or not missing or named == {*clause.words}
@@ -226,7 +216,7 @@ class Comparison:
         for wanted in self.figures:
             said = self.is_said(wanted, text)
             whole = clause.text if self.is_said(wanted, clause.text) else text
-            around = self.answer if not said else whole if self.is_full(clause) else sentence
+            around = self.answer if not said else sentence if self.missing(clause) else whole
             given = wanted not in self.new and len(self.requests) < 2 and not rivals_of(wanted, text, [self.part.text])
             if self.rivals(wanted, around) or not (said or given):
                 return False
@@ -260,13 +250,6 @@ class Comparison:
         """Return whether two numbers count the same things, or number the same kind: `hall 2`."""
         before = {word_before(wanted, self.part.text), word_before(rival, clause.text)}
         return bool(wanted.labels & rival.labels) or (len(before) == 1 and "" not in before)
-
-    def _foreign_signs(self, clause: SentenceClause) -> set[str]:
-        """Return the predicates of a clause that the part lacks; only negative ones if the clause has all its words."""
-        foreign = clause.signs.keys() - self.kin - {"know", "exist"}
-        if self.event or not self.words or self.missing(clause):
-            return foreign
-        return {name for name in foreign if -1 in clause.signs[name]}
 
 
 def _find_titles(part: SentenceClause, figures: Sequence[Figure]) -> set[str]:
