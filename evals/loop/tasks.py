@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from gecko_graph import Scenario, Toolkit, World
 from gecko_graph.state import JsonObject
+from gecko_graph.training.checks import KNOBS
 from gecko_graph.training.env import GeckoEnv
 from gecko_graph.training.near import cut, near_misses, play
-from gecko_graph.training.tasks import A_SEQUENCE, KNOBS, Task, accepts, find_free, make_tasks, sequence_of
+from gecko_graph.training.tasks import A_SEQUENCE, Task, accepts, find_free, make_tasks, sequence_of
 from gecko_graph.training.walks import CHAIN, Move, Start
 from gecko_graph.values.documents import read_document
 

@@ -19,7 +19,7 @@ from gecko_graph.real.bindings import replaced
 from gecko_graph.scenario import examples, order_service
 from gecko_graph.state import Json, JsonObject
 from gecko_graph.testing import recorded
-from gecko_graph.training.tasks import KNOBS
+from gecko_graph.training.checks import KNOBS
 from gecko_graph.training.vary import vary
 from gecko_graph.training.walks import Walk
 from gecko_graph.undo import UndoFinder

@@ -20,11 +20,10 @@ from ..scenario.tools import is_in_module
 from ..state import RoleUsage
 from ..tools import Toolkit
 from ..training.dialogues import MEASURED, make_dialogues
+from ..training.files import Unwritten, read_rows, write_rows
 from ..training.formats import FORMATS
 from ..training.loop import LoopConfig, create_loop
-from ..training.rows import Unwritten, write_rows
 from ..training.shards import name_of
-from ..training.steps import read_rows
 from ..training.tasks import NEMO_GYM, SAMPLES, nemo_rows, save_tasks
 from ..training.tool_writer import write_tools
 from ..training.verify import Summary, verify_samples

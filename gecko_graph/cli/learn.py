@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace as Options
@@ -62,7 +62,8 @@ def learn(options: Options) -> int:
     console = screen(stderr=True)
     models = build_models(options) if options.model else None
     toolkit, _ = add_derived(toolkit)
-    toolkit = with_observes(toolkit, chain.from_iterable(_read(toolkit, options, BadRows())))
+    rows = (read_file(file, BadRows(), toolkit, server=options.server) for file in options.rows)
+    toolkit = with_observes(toolkit, chain.from_iterable(rows))
     learned = _learn(toolkit, options)
     if options.probe:
         learned = _learn(toolkit, options, _probe(toolkit, learned, options, console))
@@ -85,19 +86,10 @@ def learn(options: Options) -> int:
 
 
 def _learn(toolkit: Toolkit, options: Options, more: Iterable[Observation] = ()) -> Learned:
-    bad = BadRows()
+    rows = [*options.rows, *more]
     with progress("reading rows") as (_, tell):
-        more_too = {
-            "server": options.server,
-            "map": find_map(options),
-            "bad": bad,
-            "progress": _telling("learning", tell),
-        }
-        return learn_contracts(toolkit, [*options.rows, *more], **more_too)
-
-
-def _read(toolkit: Toolkit, options: Options, bad: BadRows) -> Iterator[Iterable[Observation]]:
-    return (read_file(file, bad, toolkit, server=options.server) for file in options.rows)
+        how: Any = {"server": options.server, "map": find_map(options), "progress": _telling("learning", tell)}
+        return learn_contracts(toolkit, rows, **how)
 
 
 def _probe(toolkit: Toolkit, learned: Learned, options: Options, console: Console) -> list[Observation]:

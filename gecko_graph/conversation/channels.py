@@ -33,16 +33,6 @@ class Leak(TypedDict):
     text: str
 
 
-class Audit(TypedDict):
-    """The findings of the role `auditor` on the user of a finished conversation."""
-
-    invented: bool
-    left_goal: bool
-    gave_away: bool
-    broke_instructions: bool
-    reason: str
-
-
 class JudgedClaim(TypedDict):
     """A claim that the role `claim_judge` has decided, with the quoted sentence, and its key."""
 
@@ -73,7 +63,8 @@ class ConversationScore(Score):
     races: int
     leaks: list[Leak]
     usage: Usage
-    audit: NotRequired[Audit]
+    audit: NotRequired[JsonObject]
+    """The role `auditor` on the user (`AuditReply`)."""
     claims: NotRequired[list[JudgedClaim]]
 
 

@@ -29,7 +29,7 @@ from ..world.provenance import is_planned, trace
 from .changed import UNWATCHED, Rerun, TableChange, attribute, compare_table, find_differences, find_tables
 from .channels import find_user_texts, is_answer, read_envelope
 from .milestones.agreement import asks_to_know
-from .milestones.format import MilestoneEntry, build_goal
+from .milestones.format import build_goal
 from .milestones.goal import Goal, Score
 from .milestones.measures import mentions
 from .milestones.tables import REST, find_names, find_table
@@ -57,7 +57,7 @@ def derive_milestones(toolkit: Toolkit, conversation: Mapping[str, Any]) -> Goal
         GeckoError: A call fails when it is repeated, for example since a model had answered it; or the conversation
             does not meet one of its own milestones, which is named.
     """
-    return _derive(toolkit, conversation)[1]
+    return build_goal(describe_milestones(toolkit, conversation), [], conversation["world"]["start"])
 
 
 def describe_milestones(
@@ -67,39 +67,26 @@ def describe_milestones(
 
     With `clock_stands` they are for worlds with a fixed clock, so that values computed from it are wanted literally.
     """
-    return _derive(toolkit, conversation, clock_stands=clock_stands)[0]
-
-
-def _derive(
-    toolkit: Toolkit, conversation: Mapping[str, Any], *, clock_stands: bool = False
-) -> tuple[list[JsonObject], Goal]:
     written = clone(_Derivation(toolkit, conversation, clock_stands=clock_stands).describe())
-    goal = build_goal([MilestoneEntry.model_validate(each) for each in written], [], conversation["world"]["start"])
-    score = score_conversation(goal, toolkit, conversation)
+    score = score_conversation(build_goal(written, [], conversation["world"]["start"]), toolkit, conversation)
     if missed := next((each for each in score["milestones"] if each["similarity"] < SUCCESS), None):
         parts = "; ".join(each["place"] or each["part"] for each in missed.get("missed", ()))
         raise GeckoError(f"milestones: the conversation itself does not reach {missed['id']} ({parts}): take another")
-    return written, goal
+    return written
 
 
 def score_conversation(goal: Goal, toolkit: Toolkit, conversation: Mapping[str, Any]) -> Score:
-    world = _read_world(conversation)
+    world = conversation["world"]
     tables = find_names(world["start"], goal.tables)
     return goal.score(build_trajectory(conversation["messages"], world, tables, toolkit))
 
 
-def _read_world(conversation: Mapping[str, Any]) -> JsonObject:
-    """Return the world of a conversation. Raises GeckoError."""
-    if not isinstance(conversation, Mapping) or not {"messages", "world"} <= conversation.keys():
-        raise GeckoError(
-            f"expected the output of a conversation's graph, got {type(conversation).__name__} without one"
-        )
-    return dict(conversation["world"])
-
-
 class _Derivation:
     def __init__(self, toolkit: Toolkit, conversation: Mapping[str, Any], *, clock_stands: bool) -> None:
-        world = _read_world(conversation)
+        if not isinstance(conversation, Mapping) or not {"messages", "world"} <= conversation.keys():
+            given = type(conversation).__name__
+            raise GeckoError(f"expected the output of a conversation's graph, got {given} without one")
+        world = conversation["world"]
         self._messages: Sequence[AnyMessage] = conversation["messages"]
         self._start: JsonObject = world["start"]
         self._log: list[Step] = world["log"]

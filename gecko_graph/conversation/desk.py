@@ -214,9 +214,9 @@ class Desk:
             try:
                 if self._over:
                     raise TurnOver("agent: its turn is over")
-                answered = answer_batch(self.world, self.world.read_calls([*batch.values()]))
-                self.races += answered.race
-                for future, step in zip(batch, answered.steps, strict=True):
+                steps, race = answer_batch(self.world, self.world.read_calls([*batch.values()]))
+                self.races += race
+                for future, step in zip(batch, steps, strict=True):
                     future.set_result(step)
             except Exception as error:  # noqa: BLE001 - the agent's own thread raises it
                 for future in batch:

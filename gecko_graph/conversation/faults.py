@@ -6,7 +6,7 @@ Half of the needed tools have the fault, drawn by the seed. An error changes not
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
@@ -16,6 +16,7 @@ from ..state import Json, JsonObject, Step
 from ..tools.spec import ToolSpec
 from ..values.digest import digest
 from ..values.patch import booked_patch, fold_patches
+from ..values.places import places
 from ..world.rung import Answer, Pass, Rung, RungRequest, RungResult
 from ..world.rungs import decide
 
@@ -89,13 +90,7 @@ def _add_rows(rows: Json, *, state: JsonObject, seed: int) -> Any:
     if not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
         return rows
     columns = rows[0].keys()
-    alike = [{name: each[name] for name in columns} for each in _objects(state) if columns <= each.keys()]
+    objects = (each for _, each in places(state) if isinstance(each, dict) and columns <= each.keys())
+    alike = [{name: each[name] for name in columns} for each in objects]
     others = sorted((each for each in alike if each not in rows), key=lambda each: digest([seed, each]))
     return [*rows, *others[:MOST_ROWS]]
-
-
-def _objects(value: Json) -> Iterator[JsonObject]:
-    if isinstance(value, dict):
-        yield value
-    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _objects(each)

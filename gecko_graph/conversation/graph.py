@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
@@ -32,7 +32,6 @@ from ..world.world import World, check_setup
 from .agent import AgentLike, Factory, factory_agent, model_agent, read_agent
 from .channels import ConversationInput, ConversationOutput, ConversationState, read_envelope
 from .faults import build_faults
-from .milestones.goal import Goal
 from .milestones.measures import check_installed
 from .milestones.tables import find_names
 from .score import score
@@ -90,31 +89,29 @@ def create_conversation(  # noqa: PLR0913 - independent keyword options
     """
     if scenario is not None and not isinstance(scenario, Case):
         raise GeckoError(f"scenario: expected Scenario.load(path), got {type(scenario).__name__}")
-    spec, played_by = read_user(user, scenario.user if scenario else None)
-    tools: Any = scenario.tools if toolkit is None and scenario else toolkit
-    knobs = check_setup(tools, context or (scenario.limits if scenario else None))
+    case = scenario or Case(tools=cast("Toolkit", toolkit))
+    spec, played_by = read_user(user, case.user)
+    tools = case.tools if toolkit is None else toolkit
+    knobs = check_setup(tools, context or case.limits)
     if toolkit is not None:
         tools = with_derived(toolkit, scenario.state if scenario else None, derive=derive)
     roles = Models.of(model).only_named(*SIMULATING)
     acts = read_agent(agent, roles)
     roles = _let_play(roles, spec, played_by)
-    world = _build_world(scenario, tools, roles, knobs)
+    world = _build_world(case, tools, roles, knobs)
     node = partial(AskNode, models=roles, default=knobs)
     turn = _build_agent(node, acts, world, spec, timeout_s=timeout_s, checkpointed=bool(checkpointer))
-    others = _build_others(node, world, spec, scenario, prompts=roles.prompts, timeout_s=timeout_s)
+    others = _build_others(node, world, spec, case, prompts=roles.prompts, timeout_s=timeout_s)
     graph = connect({**others, "agent": turn}, most=spec.max_messages)
     return refuse_unknown_keys(graph.compile(checkpointer=checkpointer, name=name))
 
 
-def _build_world(scenario: Case | None, tools: Toolkit, roles: Models, knobs: GeckoContext) -> World:
+def _build_world(case: Case, tools: Toolkit, roles: Models, knobs: GeckoContext) -> World:
     """Return the world, with a case's faults first on its ladder, and without a default model."""
-    knobs = knobs.model_copy(update={"model": None})
-    if scenario is None:
-        return World(tools, model=roles, context=knobs)
-    needed = [tool for tool in tools if tool.name in (scenario.needs or tools.names)]
-    faults = build_faults(scenario.faults, needed, seed=knobs.seed)
-    knobs = knobs.model_copy(update={"ladder": (*scenario.faults, *knobs.ladder)})
-    return World(tools, state=scenario.state, model=roles, context=knobs, rungs=faults)
+    needed = [tool for tool in tools if tool.name in (case.needs or tools.names)]
+    faults = build_faults(case.faults, needed, seed=knobs.seed)
+    knobs = knobs.model_copy(update={"model": None, "ladder": (*case.faults, *knobs.ladder)})
+    return World(tools, state=case.state or None, model=roles, context=knobs, rungs=faults)
 
 
 def _let_play(roles: Models, spec: UserEntry, played_by: ModelLike | None) -> Models:
@@ -145,18 +142,17 @@ def _build_others(
     node: Callable[..., Runnable[Any, Any]],
     world: World,
     spec: UserEntry,
-    scenario: Case | None,
+    case: Case,
     *,
     prompts: Prompts,
     timeout_s: float,
 ) -> dict[str, Runnable[Any, Any]]:
-    goal, start = (scenario.goal, scenario.state) if scenario else (Goal(), None)
-    kept = scenario.verdicts if scenario else {}
+    goal = case.goal
     if goal.milestones or goal.minefields:
         check_installed()
-    tables = find_names(start or {}, goal.tables)
+    tables, kept = find_names(case.state, goal.tables), case.verdicts
     return {
-        "open_world": node(partial(open_world, world=world, default={} if start is None else None)),
+        "open_world": node(partial(open_world, world=world, default=case.state)),
         "user": node(partial(write_line, spec=spec, prompts=prompts)),
         "tools": node(partial(answer_calls, world=world, timeout_s=timeout_s)),
         "score": node(partial(score, goal=goal, tables=tables, toolkit=world.toolkit, spec=spec, kept=kept)),

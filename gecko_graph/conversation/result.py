@@ -17,6 +17,7 @@ from ..values.origins import is_supposed
 from ..values.patch import booked_patch, fold_patches
 from .channels import Status, read_envelope
 from .milestones.constraints import Missed, Reached, is_reached
+from .milestones.goal import mean
 
 VALUE_CHARS = 300
 
@@ -248,18 +249,14 @@ def _mean(name: str, records: Sequence[JsonObject]) -> Group:
         name,
         len(records),
         len(similarities),
-        _average(similarities),
-        _average([record["idle"] for record in records if record["idle"] is not None]),
+        mean(similarities),
+        mean([record["idle"] for record in records if record["idle"] is not None]),
         sum(map(is_passed, records)),
         sum(score["status"] == "unknown" for score in scores),
         len(_find_at_fault(records)),
-        _average([score["turns"] for score in scores]),
-        _average([score["calls"] for score in scores]),
+        mean([score["turns"] for score in scores]),
+        mean([score["calls"] for score in scores]),
     )
-
-
-def _average(values: Sequence[float]) -> float | None:
-    return fsum(values) / len(values) if values else None
 
 
 def find_pass_k(records: Sequence[JsonObject]) -> list[float]:

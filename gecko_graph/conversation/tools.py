@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from functools import partial
 from itertools import islice, permutations
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from langchain_core.messages import AnyMessage, ToolCall, ToolMessage
 
@@ -29,10 +29,8 @@ MOST_ORDERS = 24
 """Most orders of a message's calls that are tried: all orders of four calls."""
 
 
-def open_world(
-    state: ConversationState, scope: NodeScope, *, world: World, default: JsonObject | None = None
-) -> dict[str, Any]:
-    """Return a new world's snapshot unless there is one; its state is the caller's, else the default, else its own.
+def open_world(state: ConversationState, scope: NodeScope, *, world: World, default: JsonObject) -> dict[str, Any]:
+    """Return a new world's snapshot unless there is one; its state is the caller's, else the default.
 
     Raises:
         StateError: The caller's state is not JSON, or violates the schema or an invariant of the toolkit.
@@ -40,8 +38,7 @@ def open_world(
     begun: dict[str, Any] = {"end": "", "reason": "", "silent": 0}
     if state.get("world"):
         return begun
-    given = state.get("task_state", default)
-    return {**begun, "world": (world if given is None else world.begin(given)).snapshot()}
+    return {**begun, "world": world.begin(state.get("task_state", default)).snapshot()}
 
 
 def tools(
@@ -55,22 +52,17 @@ def tools(
     (reply,) = yield [FunctionCall(function=partial(answer_batch, here, calls), timeout_s=timeout_s)]
     if reply.failure is not None:
         return {"end": "tools_failed", "reason": f"the tools failed: {reply.failure}"}
-    ids = {step["call"]["id"]: call["id"] for call, step in zip(wanted, reply.value.steps, strict=True)}
+    steps, race = reply.value
+    ids = {step["call"]["id"]: call["id"] for call, step in zip(wanted, steps, strict=True)}
     messages: list[AnyMessage] = []
     for number, step in enumerate(here.log[first:], first + 1):
         answer = show_step(here, step)[1].model_copy(update={"tool_call_id": ids[step["call"]["id"]]})
         messages.append(address(answer, "tools", "agent", steps=number))
-    return {"messages": messages, "world": record_calls(here, first), "races": int(reply.value.race)}
+    return {"messages": messages, "world": record_calls(here, first), "races": int(race)}
 
 
-class AnsweredCalls(NamedTuple):
-    """The steps of a message's calls, in the message's order, and whether the order matters."""
-
-    steps: list[Step]
-    race: bool
-
-
-def answer_batch(world: World, calls: Sequence[JsonObject]) -> AnsweredCalls:
+def answer_batch(world: World, calls: Sequence[JsonObject]) -> tuple[list[Step], bool]:
+    """Return the steps of a message's calls, in the message's order, and whether the order matters."""
     order: Sequence[int] = range(len(calls))
     race = False
     if tried := _try_orders(world, calls) if len(calls) > 1 else []:
@@ -78,7 +70,7 @@ def answer_batch(world: World, calls: Sequence[JsonObject]) -> AnsweredCalls:
         race = any(other != words or not _is_alike(fork, at) for _, other, at in tried[1:])
         order = max(tried, key=lambda one: sum(word != "ok" for word in one[1]))[0]
     steps = {at: world.call(calls[at]) for at in order}
-    return AnsweredCalls([steps[at] for at in range(len(calls))], race)
+    return [steps[at] for at in range(len(calls))], race
 
 
 _REFUSED: Any = {"status": "refused", "rung": ""}

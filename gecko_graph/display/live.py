@@ -30,33 +30,28 @@ REDRAW_DELAY_S = 0.25
 AnyGraph = Pregel[Any, Any, Any, Any]
 
 
-def watch(
-    graph: AnyGraph, inputs: Any, config: RunnableConfig | None = None, *, context: Any = None, **options: Any
-) -> dict[str, Any]:
+def watch(graph: AnyGraph, inputs: Any, config: RunnableConfig | None = None, **options: Any) -> dict[str, Any]:
     """Run a graph and show its rehearsal live; for an agent, also its questions and its real calls.
 
     Args:
         graph: The graph of `create_gecko` or `create_gecko_agent`, or a graph that embeds it.
         inputs: As for `graph.invoke`; None or a Command resumes a thread.
         config: As for `graph.invoke`.
-        context: As for `graph.invoke`.
-        options: Other options of `graph.stream`, such as `durability`; `watch` sets the stream mode.
+        options: Other options of `graph.stream`, such as `context` and `durability`; `watch` sets the stream mode.
 
     Returns:
         The output of `graph.invoke`.
     """
     with _view() as reader:
-        for part in graph.stream(inputs, config, context=context, **stream_options(graph), **options):
+        for part in graph.stream(inputs, config, **stream_options(graph), **options):
             reader.read(part)
     return reader.output
 
 
-async def awatch(
-    graph: AnyGraph, inputs: Any, config: RunnableConfig | None = None, *, context: Any = None, **options: Any
-) -> dict[str, Any]:
+async def awatch(graph: AnyGraph, inputs: Any, config: RunnableConfig | None = None, **options: Any) -> dict[str, Any]:
     """Run a graph as `watch` does, without blocking the event loop."""
     with _view() as reader:
-        async for part in graph.astream(inputs, config, context=context, **stream_options(graph), **options):
+        async for part in graph.astream(inputs, config, **stream_options(graph), **options):
             reader.read(part)
     return reader.output
 
@@ -78,7 +73,6 @@ def progress(console: Console) -> LiveView:
 
 
 def has_trees(console: Console) -> bool:
-    """Return whether a console is a terminal that can draw trees."""
     return console.is_terminal and not console.is_dumb_terminal
 
 

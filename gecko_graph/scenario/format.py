@@ -19,8 +19,6 @@ from ..state import ChecklistItem, Json, JsonObject, Role
 from ..values.digest import check_json
 from ..values.places import scalars_of
 
-VERSION = 1
-
 
 class ItemEntry(Entry):
     """One checklist item; a plain text is its description."""

@@ -20,11 +20,10 @@ from ..models.factory import ModelsLike
 from ..models.formatting import text_of
 from ..models.recorded import call_prefix, planner_message
 from ..models.reply import raw_text
-from ..state import ROLES, Json, JsonObject, Role
+from ..state import ROLES, VERSION, Json, JsonObject, Role
 from ..values.documents import format_document, parse_document
 from ..values.places import map_texts
 from .case import Scenario, Turn
-from .format import VERSION
 from .play import OnEvent, play, unanswered
 from .tools import read_toolkit
 

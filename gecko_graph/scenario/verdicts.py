@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..conversation.milestones.measures import Verdicts
 from ..errors import ScenarioError
@@ -16,6 +16,7 @@ from ..state import VERSION, JsonObject
 ENDING = ".claims.jsonl"
 CASE_ENDINGS = (".gecko.yaml", ".yaml", ".yml", ".json")
 VERDICTS = ("holds", "broken", "unsure")
+Result = TypeVar("Result")
 
 
 def verdicts_file(case: str | Path) -> Path:
@@ -28,28 +29,34 @@ def verdicts_file(case: str | Path) -> Path:
 def read_verdicts(case: str | Path) -> Verdicts:
     """Return the verdicts beside a case by `claim_key`; the last one counts if a key is repeated.
 
-    A truncated last line is ignored.
-
     Raises:
-        ScenarioError: Another line is not a verdict; the message names it.
+        ScenarioError: A line is not a verdict; the message names it.
     """
-    file = verdicts_file(case)
     with suppress(OSError):
-        lines = file.read_bytes().decode("utf-8", "replace").splitlines()
-        rows = [(number, _read(line)) for number, line in enumerate(lines, 1)]
-        if broken := next((number for number, row in rows if row is None and number < len(lines)), None):
-            raise ScenarioError(f"{file}: line {broken} is not a verdict: delete it to judge the claim again")
-        return {row["key"]: [row["verdict"], row["sentence"], row["reason"]] for _, row in rows if row}
+        return dict(read_appended(verdicts_file(case), _read, "is not a verdict: delete it to judge the claim again"))
     return {}
 
 
-def _read(line: str) -> JsonObject | None:
-    try:
-        row: Any = json.loads(line)
-    except ValueError:
-        return None
-    texts = isinstance(row, dict) and all(isinstance(row.get(key), str) for key in ("key", "sentence", "reason"))
-    return row if texts and row.get("verdict") in VERDICTS else None
+def _read(row: Any) -> tuple[str, list[str]]:
+    key, verdict, *told = (row[name] for name in ("key", "verdict", "sentence", "reason"))
+    if verdict not in VERDICTS or not all(isinstance(each, str) for each in (key, *told)):
+        raise ValueError("no verdict")
+    return key, [verdict, *told]
+
+
+def read_appended(file: Path, read: Callable[[Any], Result], problem: str) -> Iterator[Result]:
+    """Yield the rows of a file of JSON lines that is appended to; a truncated last line is ignored.
+
+    Raises:
+        ScenarioError: `read` cannot read another line.
+    """
+    lines = file.read_bytes().decode("utf-8", "replace").splitlines()
+    for number, line in enumerate(lines, 1):
+        try:
+            yield read(json.loads(line))
+        except (ValueError, TypeError, KeyError):
+            if number < len(lines):
+                raise ScenarioError(f"{file}: line {number} {problem}") from None
 
 
 def keep_verdicts(case: str | Path, score: Mapping[str, Any]) -> None:

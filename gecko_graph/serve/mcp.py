@@ -33,7 +33,7 @@ from ..values.media import as_mcp, show_media
 from ..values.notes import notes_of, tell
 from .guard import MAX_BODY
 from .sessions import DEFAULT, HttpRefusal, Sessions
-from .shadow import IN_DOUBT, MAY_HAVE, Passed, Sender, Upstream
+from .shadow import IN_DOUBT, MAY_HAVE, Passed, Upstream
 
 META_KEY = "gecko/idempotency-key"
 """Key in a call's `_meta`: the idempotency key of a real write."""
@@ -140,10 +140,10 @@ class McpFace:
         if META_KEY in (params.meta or {}) and not (isinstance(key, str) and key.strip()):
             return _result(f"{META_KEY}: expected a text that is not empty", is_error=True)
         # not by the old protocol's id: a client that reconnects after a kill repeats the same write under another one
-        sender = Sender(_named_session(context.request) or DEFAULT, key.strip())
+        sender = _named_session(context.request) or DEFAULT
         if complaints := check_by_rule({"id": "", "name": name, "args": args}, tool):
             return _refuse(complaints)
-        work = asyncio.ensure_future(upstream.call(tool, args, self._sessions, session, sender))
+        work = asyncio.ensure_future(upstream.call(tool, args, self._sessions, session, sender, key.strip()))
         self._works.add(work)
         work.add_done_callback(self._works.discard)
         passed = await asyncio.shield(work)

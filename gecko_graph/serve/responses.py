@@ -41,7 +41,6 @@ class Responses:
 
     @classmethod
     def of(cls, tool: ToolSpec) -> Responses:
-        """Return the responses in a tool's document."""
         given = tool.binding.responses if tool.binding else {}
         codes = {code: code if code == "default" else code.upper() for code in given}
         statuses = {code: 200 if code == "default" else int(code.replace("X", "0")) for code in codes.values()}

@@ -65,20 +65,18 @@ class ServiceAnswer(NamedTuple):
         return response
 
 
-class Sender(NamedTuple):
-    """The session of a call, and a write's idempotency key, if any."""
-
-    name: str
-    key: str = ""
-
-
 class RequestedCall(NamedTuple):
-    """A request's operation, its arguments (None if unreadable), and the method that counts."""
+    """A request's operation, its arguments (None if unreadable), and the method that counts.
+
+    `sender` is the session that a write's idempotency `key` belongs to.
+    """
 
     tool: ToolSpec | None
     args: JsonObject | None
     method: str
     reads: bool
+    sender: str = ""
+    key: str = ""
 
 
 class Passed(NamedTuple):
@@ -119,21 +117,23 @@ class Upstream:
         422 for a key of another request, 502, 504.
         """
         sent = self._read(request, path, await request.body())
-        sender = Sender(name, "" if wanted.reads else _read_key(request, wanted.tool))
-        passed = await self._pass_on(sent, wanted, sessions, name, sender)
+        wanted = wanted._replace(sender=name, key="" if wanted.reads else _read_key(request, wanted.tool))
+        passed = await self._pass_on(sent, wanted, sessions, name, Secrets())
         return passed.heard.respond({"x-gecko-rung": "real", "x-gecko-simulated": "false"} | passed.note)
 
-    async def call(self, tool: ToolSpec, args: JsonObject, sessions: Sessions, name: str, sender: Sender) -> Passed:
+    async def call(
+        self, tool: ToolSpec, args: JsonObject, sessions: Sessions, name: str, sender: str, key: str
+    ) -> Passed:
         """Forward a call that did not arrive over HTTP.
 
         Raises HttpRefusal as `answer` does, NotMade if a credential is missing, CannotSend.
         """
         bound = tool if tool.binding else replace(tool, binding=HttpBinding("post", f"/{quote(tool.name)}"))
-        sent = build_request(bound, self.url, args, extra={key_header(tool): sender.key} if sender.key else {})
+        sent = build_request(bound, self.url, args, extra={key_header(tool): key} if key else {})
         security = tool.binding.security if tool.binding else ()
         secrets = self.credentials.choose(security, tool.name) if self.credentials else Secrets()
-        wanted = RequestedCall(tool, args, sent.method, tool.reads)
-        return await self._pass_on(sent, wanted, sessions, name, sender, secrets)
+        wanted = RequestedCall(tool, args, sent.method, tool.reads, sender, key)
+        return await self._pass_on(sent, wanted, sessions, name, secrets)
 
     async def close(self) -> None:
         if self.client is not None:
@@ -148,21 +148,11 @@ class Upstream:
     # passing on --------------------------------------------------------------------------------------
 
     async def _pass_on(
-        self,
-        sent: httpx.Request,
-        wanted: RequestedCall,
-        sessions: Sessions,
-        name: str,
-        sender: Sender,
-        secrets: Secrets | None = None,
+        self, sent: httpx.Request, wanted: RequestedCall, sessions: Sessions, name: str, secrets: Secrets
     ) -> Passed:
         await sessions.get(name)
-        secrets, note = secrets or Secrets(), dict[str, str]()
         secrets.apply(sent)
-        if wanted.reads:
-            heard = await self._send(sent)
-        else:
-            heard, note = await self._write(sent, wanted, sender)
+        heard, note = (await self._send(sent), {}) if wanted.reads else await self._write(sent, wanted)
         status, result = read_answer(heard.status, httpx.Headers(heard.headers), heard.content)
         answer = Answer(status, secrets.remove(result))
         if REPLAYED not in note:
@@ -221,13 +211,11 @@ class Upstream:
 
     # writes ------------------------------------------------------------------------------------------
 
-    async def _write(
-        self, sent: httpx.Request, wanted: RequestedCall, sender: Sender
-    ) -> tuple[ServiceAnswer, dict[str, str]]:
+    async def _write(self, sent: httpx.Request, wanted: RequestedCall) -> tuple[ServiceAnswer, dict[str, str]]:
         if self.ledger is None:
             raise HttpRefusal(403, "writes are not forwarded: start with --allow-writes and --ledger FILE")
-        if sender.key:
-            return await self._write_once(sent, *await drive(_claim_of(self.ledger, sent, wanted, sender), AWAITED))
+        if wanted.key:
+            return await self._write_once(sent, *await drive(_claim_of(self.ledger, sent, wanted), AWAITED))
         heard = await self._make(sent)
         return heard, {IN_DOUBT: "true"} if _is_open(heard.status) else {}
 
@@ -307,7 +295,7 @@ def _read_key(request: Request, tool: ToolSpec | None) -> str:
     return ""
 
 
-def _claim_of(ledger: CallLedger, sent: httpx.Request, wanted: RequestedCall, sender: Sender) -> Steps:
+def _claim_of(ledger: CallLedger, sent: httpx.Request, wanted: RequestedCall) -> Steps:
     """Return the claims that a write with a key belongs to, and the call to claim, whose id identifies the request.
 
     The ledger stores salted digests of both, which reveal nothing about a credential.
@@ -315,7 +303,7 @@ def _claim_of(ledger: CallLedger, sent: httpx.Request, wanted: RequestedCall, se
     yield from use(ledger.claim, "serve", "salt", "", {"v": VERSION, "rev": 1, "salt": random.token_hex(16)})
     (found,) = yield from use(ledger.read, "serve", key="salt")
     salt, address = found["salt"], str(sent.url.copy_with(query=None))
-    turn = digest([salt, find_credential(sent, wanted.tool), wanted.method, address, sender.key])[:KEY_CHARS]
+    turn = digest([salt, find_credential(sent, wanted.tool), wanted.method, address, wanted.key])[:KEY_CHARS]
     query, content = sent.url.query.decode("latin-1"), base64.b64encode(sent.content).decode()
     call = {"id": digest([salt, query, content])[:KEY_CHARS], "name": "", "args": {}}
-    return Claims(ledger, Standing(None, f"serve {sender.name}", "", "", {}, "sync"), "serve", turn, ""), call
+    return Claims(ledger, Standing(None, f"serve {wanted.sender}", "", "", {}, "sync"), "serve", turn, ""), call

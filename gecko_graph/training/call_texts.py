@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ..state import Json, JsonObject
 from ..values.rows import read_json, reject_constant
-from .calls import call_parts, read_call
+from .samples import call_parts, read_call
 
 _THINK = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning|reflection|scratch_?pad)"
 _THOUGHTS = re.compile(

@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 from ..context import GeckoContext
 from ..conversation.changed import find_differences
 from ..conversation.derive import score_conversation
-from ..conversation.milestones.format import MilestoneEntry, build_goal
+from ..conversation.milestones.format import build_goal
 from ..conversation.score import find_status
 from ..errors import GeckoError
 from ..learning.readers import fails, read_result
@@ -36,9 +36,8 @@ from ..values.places import Place, excerpt, pointer
 from ..world.provenance import trace_with
 from ..world.rung import DECIDING
 from ..world.world import World
-from .calls import read_call
 from .env import as_conversation
-from .samples import LabelCall, Sample
+from .samples import LabelCall, Sample, read_call
 
 Code = Literal[
     "tool", "arguments", "refused", "result", "goal", "undecided", "context", "chosen", "judged", "no_reply",
@@ -298,8 +297,5 @@ def reaches(world: World, goal: Mapping[str, Any], messages: Sequence[AnyMessage
     """Return whether a world's calls and a conversation reach a goal; `text` is the final answer."""
     said = [each for each in messages if isinstance(each, HumanMessage | SystemMessage)]
     conversation = as_conversation(world, said, text)
-    milestones, minefields = (
-        [MilestoneEntry.model_validate(each) for each in goal.get(key, ())] for key in ("milestones", "minefields")
-    )
-    built = build_goal(milestones, minefields, conversation["world"]["start"])
+    built = build_goal(goal.get("milestones", ()), goal.get("minefields", ()), conversation["world"]["start"])
     return find_status(score_conversation(built, world.toolkit, conversation), "ended", []) == "passed"

@@ -31,11 +31,10 @@ from ..values.mapping import Map, Work
 from ..world.provenance import is_planned
 from ..world.state_rules import StateRules
 from .checks import tell as reason
-from .rows import storable
+from .files import once, storable, write_text
 from .shards import Shards, forget, name_of
-from .steps import once, write_text
 from .tool_writer import ask_twice
-from .verify import describe_tools, verify_samples
+from .verify import verify_samples
 from .words import find_lacks
 
 SAMPLES, SHARD = "samples.jsonl", 50
@@ -124,7 +123,7 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
             return counts
 
     named = [each if isinstance(each, str) else "" for each in (model, assistant)]
-    inputs = {"tools": describe_tools(toolkit), "n": n, "seed": seed, "models": named}
+    inputs = {"tools": toolkit.to_openapi(), "n": n, "seed": seed, "models": named}
     inputs |= {"shards": shards} if shards else {}
     name, size = name_of(SAMPLES, shards), -(-n // shards) if shards else SHARD
     counts = Counter(once(place, "dialogues", [name], inputs, work, anew=False))
@@ -145,15 +144,11 @@ class PlayDialogue(Work[int, JsonObject]):
     def begin(self) -> Callable[[int], JsonObject]:
         """Build the assistant; its replies are cached as all others are."""
         agent = self.models.get("planner") if self.assistant is None else read_agent(self.assistant, self.models)
-        agent = self.models.keeping(agent)
+        return partial(self._play, self.models.keeping(agent))
 
-        def play(number: int) -> JsonObject:
-            draw = Draw.of(self.toolkit, self.seed, number)
-            with of_item(f"dialogue {number}"):
-                made = Course(self.toolkit, self.models, agent, draw, number)
-                return cast("JsonObject", storable(made.make(self.tools, self.seed)))
-
-        return play
+    def _play(self, agent: AgentLike, number: int) -> JsonObject:
+        with of_item(f"dialogue {number}"):
+            return cast("JsonObject", storable(Course(self, agent, number).make()))
 
 
 def _take(entries: Iterator[JsonObject], most: int, folder: Path, counts: Counter[str]) -> Iterator[JsonObject]:
@@ -188,16 +183,18 @@ def _make_all(
 class Course:
     """One dialogue: planned, played and verified, with its cost."""
 
-    def __init__(self, toolkit: Toolkit, models: Models, agent: AgentLike, draw: Draw, number: int) -> None:
-        self._toolkit, self._agent, self._draw, self._number = toolkit.select(names=draw.names), agent, draw, number
-        self._models, self._spent = models.listening(self._listen), list[RoleUsage]()
+    def __init__(self, work: PlayDialogue, agent: AgentLike, number: int) -> None:
+        self._work, self._agent, self._number = work, agent, number
+        self._draw = Draw.of(work.toolkit, work.seed, number)
+        self._toolkit = work.toolkit.select(names=self._draw.names)
+        self._models, self._spent = work.models.listening(self._listen), list[RoleUsage]()
 
     def _listen(self, ask: ModelAsk, dialogue: Dialogue) -> Dialogue:
         reply = yield from dialogue
         self._spent.append(reply.usage)
         return reply
 
-    def make(self, tools: str, seed: int) -> JsonObject:
+    def make(self) -> JsonObject:
         """Return the dialogue's record: name, rows with verdicts, case, the cause if it was dropped, cost."""
         name = f"dialogue-{self._number:05}"
         made: JsonObject = {"name": name, "rows": [], "case": "", "dropped": ""}
@@ -213,13 +210,14 @@ class Course:
         elif bad:
             made["dropped"] = bad["verdict"]["reasons"][-1]["code"]
         else:
-            case = draft_case(self._toolkit, found, goal=plan.goal, tools=tools)
+            case = draft_case(self._toolkit, found, goal=plan.goal, tools=self._work.tools)
             made["case"] = case._replace(head={**case.head, "name": name}).format()
         told = [
             reason("dialogue", ("messages",), why) for why in faults or ([f"{bad['id']} did not pass"] if bad else [])
         ]
+        source = {"dialogue": name, "seed": self._work.seed, "kinds": self._draw.kinds, "tools": self._draw.names}
         for row in rows:
-            row["from"] = [{"dialogue": name, "seed": seed, "kinds": self._draw.kinds, "tools": self._draw.names}]
+            row["from"] = [source]
             if told:
                 row["verdict"] = {**row["verdict"], "status": "drop", "reasons": [*row["verdict"]["reasons"], *told]}
         return made | {"rows": rows, "usage": add_all(self._spent)}

@@ -16,10 +16,9 @@ from ..models.roles import VariantReply
 from ..state import JsonObject
 from ..tools import Toolkit
 from ..values.places import as_text
+from .files import read_rows, write_rows
 from .judging import describe_row, describe_step
-from .rows import write_rows
 from .shapes import ROW_ERRORS, read_row
-from .steps import read_rows
 from .verify import verify_samples
 
 CONSTRAINTS = (
@@ -158,7 +157,6 @@ class Near:
             self.add(text)
 
     def has(self, text: str) -> bool:
-        """Return whether the set has a near-duplicate of a text."""
         sign = self._sign(text)
         return any(sign.jaccard(self._signs[key]) >= NEAR for key in self._index.query(sign))
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ..state import JsonObject
-from .calls import read_call
+from .samples import read_call
 
 
 def is_good(row: Mapping[str, Any]) -> bool:

@@ -28,6 +28,7 @@ from ..state import JsonObject
 from ..tools import Toolkit
 from .checks import Checker
 from .expand import CONSTRAINTS, verify_variants, write_variants
+from .files import Counts, identify, once, read_rows, write_rows
 from .formats import FORMATS, is_good
 from .mix import Ablation, Chosen, MixFindings, draw_seeds, mix
 from .pairs import Pair, Pairs
@@ -43,11 +44,8 @@ from .probe import (
     run_maker,
     write_outputs,
 )
-from .rows import write_rows
 from .samples import Bad, Sample, continues, goal_key
 from .shapes import read_samples
-from .steps import Counts, identify, once, read_rows
-from .verify import describe_tools
 
 SEEDS, HELD_OUT, DATA, TRAIN, OUTPUTS = (f"{name}.jsonl" for name in ("seeds", "held-out", "data", "train", "outputs"))
 JUDGED, DRAFTS, VERIFIED, VARIANTS = (f"{name}.jsonl" for name in ("judged", "drafts", "verified", "variants"))
@@ -191,7 +189,7 @@ class Stages:
             return judge.write(pairs, folder / JUDGED, self._progress(state, "judge"))
 
         given = {"data": folder / DATA, "outputs": folder / OUTPUTS, "unjudged": self._is_unjudged}
-        given |= {"tools": describe_tools(toolkit), "asks": self._models.has("label_judge")}
+        given |= {"tools": toolkit and toolkit.to_openapi(), "asks": self._models.has("label_judge")}
         return self._tell(state, "judge", once(folder, "judge", [JUDGED], given, work))
 
     def expand(self, state: LoopState) -> LoopState:
@@ -212,8 +210,8 @@ class Stages:
 
         given: dict[str, Any] = {"judged": folder / JUDGED, "variants": each, "seed": config.seed}
         written = once(folder, "drafts", [DRAFTS], given, write)
-        given = {"data": folder / DATA, "drafts": folder / DRAFTS, "tools": describe_tools(config.toolkit)}
-        given |= {"asks": self._models.has("label_judge")}
+        given = {"data": folder / DATA, "drafts": folder / DRAFTS, "asks": self._models.has("label_judge")}
+        given |= {"tools": config.toolkit and config.toolkit.to_openapi()}
         return self._tell(state, "expand", {**written, **once(folder, "expand", [VARIANTS, VERIFIED], given, verify)})
 
     def mix(self, state: LoopState) -> LoopState:

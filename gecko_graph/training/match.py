@@ -9,7 +9,7 @@ from typing import Any
 from ..state import Json, JsonObject
 from ..values.patch import same_value
 from .call_texts import read_call_texts, read_said
-from .calls import read_call
+from .samples import read_call
 
 LEFT_OUT = ""
 """In BFCL's allowed values: the argument may be omitted."""

@@ -14,9 +14,9 @@ from ..models.factory import Models
 from ..state import JsonObject
 from ..values.digest import digest
 from .checks import Checker, SampleVerdict, make, tell
+from .files import write_rows
 from .judging import ask_label, describe_step, read_labels
 from .probe import AT_ONCE, Output, is_met
-from .rows import write_rows
 from .samples import LabelCall, Sample
 
 Outcome = Literal[

@@ -24,13 +24,11 @@ from ..models.factory import Models, chat_model
 from ..state import JsonObject
 from ..values.rows import read_lines
 from .call_texts import read_said, read_text
-from .calls import read_call
 from .checks import to_langchain
+from .files import read_rows, write_rows
 from .match import tool_match
-from .rows import write_rows
-from .samples import LabelCall, Sample
+from .samples import LabelCall, Sample, read_call
 from .shapes import ROW_ERRORS, reason_of
-from .steps import read_rows
 
 Maker: TypeAlias = str | Callable[[Path, str, Path], object]
 """A command, or a function of the paths of data, model and result."""

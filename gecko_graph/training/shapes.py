@@ -13,8 +13,7 @@ from ..state import VERSION, Json, JsonObject
 from ..values.places import as_text
 from ..values.rows import read_json, read_lines
 from .call_texts import read_call_texts, read_said, read_text
-from .calls import read_call, read_tools
-from .samples import Bad, Sample
+from .samples import Bad, Sample, read_call, read_tools
 
 ROW_ERRORS = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
 """Errors that reading a row of unknown format may raise."""

@@ -11,8 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from .rows import Row, Unwritten, check_target, write_rows
-from .steps import identify, write_text
+from .files import Row, Unwritten, check_target, identify, write_rows, write_text
 
 MANIFEST, _ASKED = "manifest.json", 500
 _TABLES = "settings (setting)", "shards (at INTEGER PRIMARY KEY, counts)", "ids (id BLOB PRIMARY KEY) WITHOUT ROWID"
@@ -116,14 +115,9 @@ class Shards:
         text = json.dumps({"v": 1, "of": self._setting, "files": files}, indent=1, ensure_ascii=False)
         write_text(self._output / MANIFEST, f"{text}\n")
 
-    def drop(self) -> None:
-        """Delete all shards."""
-        self._base.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
 
 def forget(output: Path) -> None:
-    """Remove the shards of an output that was written."""
+    """Remove the shards of an output that was written, or that has no rows."""
     shutil.rmtree(f"{output}.part", ignore_errors=True)
 
 

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from random import Random
@@ -13,10 +14,9 @@ from typing import Any, TypeAlias
 
 from langchain_core.messages import HumanMessage
 
-from ..context import GeckoContext
 from ..conversation.changed import UNWATCHED
 from ..conversation.derive import SUCCESS, describe_milestones
-from ..conversation.milestones.format import MilestoneEntry, build_goal
+from ..conversation.milestones.format import build_goal
 from ..conversation.milestones.measures import check_installed
 from ..conversation.milestones.tables import REST
 from ..conversation.user import Case, UserEntry
@@ -33,13 +33,14 @@ from ..values.mapping import Map, Work
 from ..values.rows import find_files
 from ..world.provenance import is_planned
 from ..world.world import World
+from .checks import KNOBS
 from .env import GeckoEnv, as_conversation, find_trajectory, index_tasks, words_of
+from .files import once, read_rows, write_text
 from .formats import as_responses_tools
 from .near import cut, has_idle_write, longest_chain, near_misses, number, play
 from .samples import Sample
 from .shapes import ROW_ERRORS, read_row
 from .shards import Shards, forget, name_of
-from .steps import once, read_rows, write_text
 from .vary import vary
 from .walks import CHAIN, Move, Start, Walk
 from .words import References, find_lacks, find_values, refer, say
@@ -91,14 +92,13 @@ class Task(Case):
 
     @classmethod
     def from_json(cls, toolkit: Toolkit, data: Mapping[str, Any]) -> Task:
-        entries = [MilestoneEntry.model_validate(each) for each in data["milestones"]]
         words = data["words"]
         return cls(
             tools=toolkit,
             state=data["state"],
             limits=KNOBS,
             user=UserEntry.model_validate({"goal": words, "opening": words, "script": [{"end": True}]}),
-            goal=build_goal(entries, [], data["state"]),
+            goal=build_goal(data["milestones"], [], data["state"]),
             needs=tuple(dict.fromkeys(each["name"] for each in data["solution"])),
             name=data["name"],
             solution=tuple(data["solution"]),
@@ -123,37 +123,39 @@ class Task(Case):
         return read_row({**told, **kept}, name=self.name, source={"task": self.name})
 
 
-KNOBS = GeckoContext(semantic_validation=False)
+Wanted: TypeAlias = tuple[int, Collection[tuple[str, ...]]]
+"""A task's number, and the unwanted sequences of tool names."""
 
 
-class Maker:
-    """Makes the task of a number, if any; it depends on toolkit, states and seed only.
+@dataclass
+class MakeTask(Work[Wanted, JsonObject | None]):
+    """The work: a task's number to the task as JSON, if any; it depends on toolkit, states and seed only."""
 
-    Raises:
-        GeckoError: No state, or one that violates the tools' rules; the extra `training` is missing.
-    """
+    toolkit: Toolkit
+    states: Sequence[JsonObject]
+    seed: int
+    models: Models
 
-    def __init__(
-        self, toolkit: Toolkit, states: Sequence[JsonObject], seed: int = 0, models: ModelsLike = None
-    ) -> None:
+    def begin(self) -> Callable[[Wanted], JsonObject | None]:
+        """Build the world. Raises GeckoError for missing or invalid states, or if the extra `training` is missing."""
         check_installed()
-        if not states:
+        if not self.states:
             raise GeckoError("state: expected at least one start state")
-        self._toolkit, self._states, self._seed = toolkit, list(states), seed
-        self._models = Models.of(models)
-        self._world = World(toolkit, context=KNOBS)
-        for state in states:
-            self._world.begin(state)
-        if all(toolkit.is_read(name) for name in toolkit.names):
+        world = World(self.toolkit, context=KNOBS)
+        for state in self.states:
+            world.begin(state)
+        if all(self.toolkit.is_read(name) for name in self.toolkit.names):
             raise GeckoError("tools: none changes the state: declare their effects")
+        return partial(self._make, world)
 
-    def make(self, at: int, full: Collection[tuple[str, ...]] = ()) -> Task | None:
-        """Return the task of a number; None if its walk gives none, or if its tool sequence is in `full`.
+    def _make(self, world: World, wanted: Wanted) -> JsonObject | None:
+        """Return the task of a number; None if its walk gives none, or if its tool sequence is unwanted.
 
         Two of every three numbers give tasks with long chains only.
         """
-        deep, rng = at % 3 > 0, Random(f"{self._seed} {at}")
-        start = Start(vary(self._world, rng.choice(self._states), rng))
+        at, full = wanted
+        deep, rng = at % 3 > 0, Random(f"{self.seed} {at}")
+        start = Start(vary(world, rng.choice([*self.states]), rng))
         walked = Walk(start.world, rng, chained=rng.random() < 0.7).go(rng.randrange(1, MOST_WRITES + 1))
         _, steps = start.make(walked)
         if any(steps[move.origin]["call"]["args"] != move.args for move in walked):
@@ -170,35 +172,35 @@ class Maker:
             if words is None:
                 return None
             try:
-                milestones = describe_milestones(self._toolkit, hold(start, words, moves), clock_stands=True)
+                milestones = describe_milestones(self.toolkit, hold(start, words, moves), clock_stands=True)
             except GeckoError:
                 return None
             if {*(found := find_free(milestones))} <= {*free}:
                 data = {"name": f"task-{at}", "words": words, "state": start.state, "milestones": milestones}
                 solution = [{"name": move.name, "args": move.args} for move in moves]
-                task = Task.from_json(self._toolkit, {**data, "solution": solution, "chain": chain})
+                task = Task.from_json(self.toolkit, {**data, "solution": solution, "chain": chain})
                 if sequence_of(task) in full:
                     return None
                 misses = near_misses(start, moves, pairs, rng)
                 is_kept = is_exact(task, start, moves, misses, found) and not has_idle_write(start, moves, found)
-                return task if is_kept else None
+                return task.to_json() if is_kept else None
             free = sorted({*free, *found})
 
     def _say(self, at: int, moves: Sequence[Move], references: References) -> str | None:
         """Return a model's words if they contain all values and no more, else the template's; None if invalid."""
-        plain = say(self._toolkit, moves, references)
-        values = list(find_values(self._toolkit, moves, references))
-        if find_lacks(plain, values, self._toolkit.names):
+        plain = say(self.toolkit, moves, references)
+        values = list(find_values(self.toolkit, moves, references))
+        if find_lacks(plain, values, self.toolkit.names):
             return None
         missing: list[str] = []
-        for again in range(ASKED if self._models.has("sample_writer") else 0):
+        for again in range(ASKED if self.models.has("sample_writer") else 0):
             variables = {"task": plain, "missing": "\n".join(missing)}
             ask = Ask("sample_writer", variables, WrittenWords, QuestionId(question=ASKED * (at - 1) + again))
-            (reply,) = answer([ask], self._models)
+            (reply,) = answer([ask], self.models)
             if not isinstance(reply.value, WrittenWords):
                 break
             text = reply.value.message.strip()
-            if not (missing := find_lacks(text, values, self._toolkit.names)):
+            if not (missing := find_lacks(text, values, self.toolkit.names)):
                 return text
         return plain
 
@@ -231,25 +233,6 @@ def find_free(milestones: Sequence[JsonObject]) -> list[str]:
     return sorted({*left_out} - changed - {*UNWATCHED})
 
 
-@dataclass
-class MakeTask(Work[tuple[int, Collection[tuple[str, ...]]], JsonObject | None]):
-    """The work: a task's number and the unwanted tool sequences, to the task as JSON, or None."""
-
-    toolkit: Toolkit
-    states: Sequence[JsonObject]
-    seed: int
-    models: Models
-
-    def begin(self) -> Callable[[tuple[int, Collection[tuple[str, ...]]]], JsonObject | None]:
-        maker = Maker(self.toolkit, self.states, self.seed, self.models)
-
-        def make(item: tuple[int, Collection[tuple[str, ...]]]) -> JsonObject | None:
-            task = maker.make(*item)
-            return None if task is None else task.to_json()
-
-        return make
-
-
 def make_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     toolkit: Toolkit,
     states: Sequence[JsonObject],
@@ -276,8 +259,8 @@ def make_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     Raises:
         GeckoError: No state, an invalid state, or no tool that changes the state.
     """
-    models = Models.of(model)
-    Maker(toolkit, states, seed, models)  # reports mistakes before any worker starts
+    work = MakeTask(toolkit, [*states], seed, Models.of(model))
+    work.begin()  # reports mistakes before any worker starts
     said = {task.words for task in known}
     sequences = Counter(sequence_of(task) for task in known)
     deep = sum(task.chain >= CHAIN for task in known)
@@ -286,7 +269,7 @@ def make_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
         return
     # a worker gets the full sequences with its number; sequences that fill up later are filtered below
     items = ((at, [each for each, some in sequences.items() if some >= A_SEQUENCE]) for at in count(last + 1))
-    for at, made in enumerate(map(MakeTask(toolkit, states, seed, models), items), last + 1):
+    for at, made in enumerate(map(work, items), last + 1):
         task = made and Task.from_json(toolkit, made)
         if progress and (task or not at % 10):
             progress(len(said), n, at)
@@ -346,19 +329,16 @@ def save_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     names = [name_of(file, shards) for file in (TASKS, SAMPLES)]
 
     def work(replies: Path) -> dict[str, int]:
-        models = Models.of(model).caching(replies)
+        how = {"seed": seed, "model": Models.of(model).caching(replies), **more}
         made, samples = (Shards(place / name, digest(inputs), shards) for name in names)
         with made, samples:
             tasks = [Task.from_json(toolkit, json.loads(row)) for row in made.rows()]
-            left = make_tasks(toolkit, states, n, seed=seed, model=models, known=tasks, **more)
+            left = make_tasks(toolkit, states, n, known=tasks, **how)
             while some := list(islice(left, size)):
                 made.write(len(made.done), (task.to_json() for task in some), lambda rows: {"tasks": rows})
                 tasks += some
             for at in sorted(made.done.keys() - samples.done.keys()):
-                some = tasks[at * size : (at + 1) * size]
-                for task in some:
-                    write_text(place / f"{task.name}.gecko.yaml", format_document(task.to_scenario(tools), ".yaml"))
-                rows = (row for task in some for row in task.to_samples())
+                rows = _write_cases(tasks[at * size : (at + 1) * size], place, tools)
                 samples.write(at, rows, lambda number: {"rows": number})
             made.save()
             samples.save()
@@ -370,6 +350,12 @@ def save_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     for name in names:
         forget(place / name)
     return read_tasks(place, toolkit)
+
+
+def _write_cases(tasks: Sequence[Task], folder: Path, tools: Json) -> Iterator[Sample]:
+    for task in tasks:
+        write_text(folder / f"{task.name}.gecko.yaml", format_document(task.to_scenario(tools), ".yaml"))
+        yield from task.to_samples()
 
 
 def read_tasks(folder: str | Path, toolkit: Toolkit) -> list[Task]:

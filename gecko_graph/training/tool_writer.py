@@ -22,8 +22,7 @@ from ..tools import Toolkit
 from ..values.digest import digest
 from ..values.documents import format_document, read_document
 from .expand import Near
-from .rows import storable
-from .steps import once, write_text
+from .files import once, storable, write_text
 
 LeafPath: TypeAlias = tuple[str, ...]
 

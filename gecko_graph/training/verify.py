@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,13 +20,12 @@ from ..values.digest import digest
 from ..values.mapping import Map, Work
 from ..values.rows import FileRow, find_files, read_lines
 from .checks import Checker, Code, SampleVerdict
+from .files import Row, identify, read_rows
 from .formats import FORMATS
 from .judging import Item, Judge
-from .rows import Row
 from .samples import Bad, Sample, continues, goal_key
 from .shapes import ROW_ERRORS, read_row, reason_of
-from .shards import Shards, read_manifest
-from .steps import identify, read_rows
+from .shards import Shards, forget, read_manifest
 
 CHUNK, ASKED, LONGEST = 64, 16, 200
 """Rows that are given to a worker at once, of which a model is asked at once, and at most of one conversation."""
@@ -220,41 +219,36 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     Raises:
         GeckoError: Nothing in the source can be read, or the output cannot be written.
     """
-    files = find_files(source) if isinstance(source, str | Path) else None
-    opened = [(file.name, f"{file}:", read_lines(file)) for file in files or ()]
-    rows = () if isinstance(source, str | Path) else (FileRow(at, dict(row)) for at, row in enumerate(source, 1))
-    size = SHARD if shards is None else max(1, -(-sum(1 for file in files or () for _ in read_lines(file)) // shards))
-    most = CHUNK if model is None else ASKED
-    chunks = _chunks(opened if files is not None else [("row", "row ", rows)], most, size)
-    form, models = FORMATS[to] if to else None, None if model is None else Models.of(model)
+    files = find_files(source) if isinstance(source, str | Path) else []
+    lines = [(file.name, f"{file}:", read_lines(file)) for file in files]
+    if not isinstance(source, str | Path):
+        lines = [("row", "row ", (FileRow(at, dict(row)) for at, row in enumerate(source, 1)))]
+    size = SHARD if shards is None else max(1, -(-sum(1 for file in files for _ in read_lines(file)) // shards))
+    chunks = _chunks(lines, CHUNK if model is None else ASKED, size)
+    work = Verify(toolkit, None if model is None else Models.of(model), answers, truth)
+    form = FORMATS[to] if to else None
     if output is None:
-        summary = _collect(_Shard(lambda _: set(), form), map(Verify(toolkit, models, answers, truth), chunks), tell)
-        return _require_rows(summary, source)
-    marks = [[file.name, identify(file)] for file in files] if files else time.time_ns()  # rows in memory: unique
+        shard = _Shard(lambda _: set(), form)
+        made = shard.take(map(work, chunks), tell)
+        shard.summary.rows = [json.loads(row) if isinstance(row, str) else dict(row) for row in made]
+        shard.summary.written = len(shard.summary.rows)
+        return _require_rows(shard.summary, source)
+    marks = [[file.name, identify(file)] for file in files] or time.time_ns()  # rows in memory: unique
     about = [model if isinstance(model, str) else type(model).__name__, answers and identify(Path(answers))]
-    setting = digest([marks, truth, to, shards, describe_tools(toolkit), about])
-    summary = Summary()
+    setting = digest([marks, truth, to, shards, toolkit and toolkit.to_openapi(), about])
     if shards and (known := read_manifest(Path(output), setting)) is not None:
-        return summary.take(known)
+        return Summary().take(known)
     with Shards(output, setting, shards) as done:
-        work = Verify(toolkit, models and models.caching(done.replies), answers, truth)
+        work = replace(work, models=work.models and work.models.caching(done.replies))
         left = (chunk for chunk in chunks if (chunk.at - 1) // size not in done.done)
         for at, some in groupby(map(work, left), lambda items: (items[0].at - 1) // size):
             shard = _Shard(done.known, form)
             done.write(at, shard.take(some, tell), shard.count, shard.ids)
-        if not any(counts["verdicts"] for counts in done.done.values()):
-            done.drop()
-        _require_rows(summary.take(done.done[at] for at in sorted(done.done)), source)
-        done.save()
-        done.drop()
-    return summary
-
-
-def _collect(shard: _Shard, results: Iterable[list[Item]], tell: Callable[[int], None]) -> Summary:
-    made = shard.take(results, tell)
-    shard.summary.rows = [json.loads(row) if isinstance(row, str) else dict(row) for row in made]
-    shard.summary.written = len(shard.summary.rows)
-    return shard.summary
+        summary = Summary().take(done.done[at] for at in sorted(done.done))
+        if summary.counts:
+            done.save()
+    forget(Path(output))
+    return _require_rows(summary, source)
 
 
 def _require_rows(summary: Summary, source: Any) -> Summary:
@@ -295,8 +289,3 @@ def _read_answers(file: str | Path | None) -> dict[str, Any]:
         return {} if file is None else {str(row["id"]): row["ground_truth"] for row in read_rows(Path(file))}
     except ROW_ERRORS:
         raise GeckoError(f"{file}: expected BFCL's answers: rows of id and ground_truth") from None
-
-
-def describe_tools(toolkit: Toolkit | None) -> list[Any]:
-    """Return the parts of tools that determine how they answer calls."""
-    return [[each.name, each.parameters, each.contract and each.contract.data] for each in toolkit or ()]

@@ -289,11 +289,8 @@ def _read(value: Json, origin: int | None, about: str = "") -> Iterator[_Known]:
         texts = [key for key in at if isinstance(key, str)]
         names = {singular(one) for key in texts[-1:] for one in words(key)}
         names |= {singular(" ".join(texts[-2:-1])) or about} if is_identifier(" ".join(texts[-1:])) else set()
-        yield (
-            _Known(each, frozenset(names))
-            if origin is None
-            else _Known(each, frozenset(names), ValueSource(origin, at), 5)
-        )
+        known = _Known(each, frozenset(names))
+        yield known if origin is None else known._replace(source=ValueSource(origin, at), weight=5)
     if origin is None:
         yield from _read_keys(value, "")
 

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from ..schemas.specimens import is_identifier, words
 from ..state import Json, JsonObject, Outcome, Step
 from ..tools import Toolkit
-from ..values.places import Place, as_text, scalars
+from ..values.places import Place, as_text, places, scalars
 from .walks import Move, ValueSource, value_at
 
 
@@ -92,7 +92,7 @@ def _refer(
     if outcome["patch"]:
         return None if value in begun else Reference("step", source.origin, field)
     row = value_at(outcome["result"], source.place[:-1])
-    rows = list(_rows(outcome["result"]))
+    rows = [each for _, each in places(outcome["result"]) if isinstance(each, dict)]
     for column, text in row.items() if isinstance(row, dict) else ():
         if not isinstance(text, str) or _CODED.fullmatch(text) or is_identifier(column) or text == value or '"' in text:
             continue
@@ -100,13 +100,6 @@ def _refer(
         if len(alike) == 1 and sum(each == text for _, each in scalars(state)) <= 1:
             return Reference("row", source.origin, field, column, text)
     return None if value in begun else Reference("step", source.origin, field)
-
-
-def _rows(value: Json) -> Iterator[JsonObject]:
-    if isinstance(value, dict):
-        yield value
-    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _rows(each)
 
 
 def find_values(toolkit: Toolkit, moves: Sequence[Move], references: References) -> Iterator[Json]:

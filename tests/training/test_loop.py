@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from gecko_graph import GeckoError, Models
 from gecko_graph.cli import main
 from gecko_graph.cli.data_arguments import ABLATIONS
-from gecko_graph.training import steps
+from gecko_graph.training import files
 from gecko_graph.training.loop import LoopConfig, create_loop
 from gecko_graph.training.mix import Ablation
 from tests.training import loops
@@ -222,11 +222,11 @@ def test_a_manifest_that_is_garbage_has_the_step_done_again(tmp_path):
 
     for text in ("", "{", "[]", "[1]", "3", '{"of": 1}'):
         (tmp_path / "s.manifest.json").write_text(text)
-        assert steps.once(tmp_path, "s", ["a"], {}, work) == {"n": 1}
-    assert steps.once(tmp_path, "s", ["a"], {}, work) == {"n": 1}
+        assert files.once(tmp_path, "s", ["a"], {}, work) == {"n": 1}
+    assert files.once(tmp_path, "s", ["a"], {}, work) == {"n": 1}
     assert len(done) == 6
     with pytest.raises(GeckoError, match="b was not written"):
-        steps.once(tmp_path, "t", ["b"], {}, work)
+        files.once(tmp_path, "t", ["b"], {}, work)
 
 
 def test_the_command_runs_it_and_goes_on(tmp_path, capsys):

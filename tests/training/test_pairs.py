@@ -11,10 +11,10 @@ from gecko_graph.models.roles import ItemJudgement, LabelReply
 from gecko_graph.testing import recorded
 from gecko_graph.training.checks import Checker
 from gecko_graph.training.expand import CONSTRAINTS, write_variants
+from gecko_graph.training.files import read_rows
 from gecko_graph.training.pairs import _ORDER as ORDER
 from gecko_graph.training.pairs import Pairs
 from gecko_graph.training.pairs import _agree as agree
-from gecko_graph.training.steps import read_rows
 from tests.training.shelf import STATE, TOOLKIT, call, said, sample
 
 TWO, NINE, NOTE = call("take", item="pen", count=2), call("take", item="pen", count=9), call("note", text="x")

@@ -17,7 +17,7 @@ from gecko_graph.cli import data, main
 from gecko_graph.models.factory import Models
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.testing import recorded
-from gecko_graph.training import steps
+from gecko_graph.training import files
 from gecko_graph.training.dialogues import KINDS, Draw, make_dialogues
 from gecko_graph.training.tool_writer import Demand, draw_paths, read_trees, write_tools
 from gecko_graph.values.documents import format_document
@@ -327,7 +327,7 @@ def test_what_was_done_when_it_was_stopped_is_not_asked_again(tmp_path: Path, mo
     def stop(file: Path, text: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(steps, "write_text", stop)
+    monkeypatch.setattr(files, "write_text", stop)
     with pytest.raises(KeyboardInterrupt):
         _make_some(tmp_path / "late", 1)
     monkeypatch.undo()

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from gecko_graph import GeckoError
+from gecko_graph.training.files import write_rows
 from gecko_graph.training.formats import FORMATS
-from gecko_graph.training.rows import write_rows
 from gecko_graph.training.shapes import read_row, read_samples
 from gecko_graph.values.rows import LARGEST, read_lines
 from tests.training.shelf import ASKED, OPENAI, SHAPES, calling

@@ -14,7 +14,7 @@ from gecko_graph.models.factory import Models
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.training import shards, verify
 from gecko_graph.training.checks import Checker
-from gecko_graph.training.rows import Unwritten, write_rows
+from gecko_graph.training.files import Unwritten, write_rows
 from gecko_graph.values.mapping import processes, threads
 from tests.cli.command import process
 from tests.training.killing import kill_and_go_on

@@ -13,8 +13,7 @@ from typing import Literal, TypeAlias
 from ..english import WORDS, pattern, phrase, plain, topic_of
 from ..quantities import Figure, find_figures, is_given, is_said, may_say
 from ..statements import read_clauses, split_sentences
-from .claims import judge_claim
-from .questions import ClaimVerdict
+from .claims import ClaimVerdict, judge_claim
 
 Kind: TypeAlias = Literal["agrees", "answers"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -24,7 +24,7 @@ from .tables import MESSAGE, REST, SEEN, find_names, find_table
 Party: TypeAlias = Literal["user", "agent", "tools"]
 Changed: TypeAlias = Literal["snapshot", "addition", "removal", "update", "includes", "lacks"]
 
-KINDS: tuple[Changed, ...] = ("snapshot", "addition", "removal", "update", "includes", "lacks")
+KINDS: tuple[Changed, ...] = get_args(Changed)
 COLUMNS = ("sender", "recipient", "content", "claims", "mentions", "seen", "unseen")
 DECIMALS = range(4)
 """Numbers of decimals with which an answer may show a number of a result."""
@@ -220,8 +220,8 @@ def _find_mistakes(entry: MilestoneEntry, state: JsonObject) -> Iterator[str]:
             yield f"measures, tolerance: no row has the column {column!r}{did_you_mean(column, columns)}"
 
 
-def build_goal(milestones: Sequence[MilestoneEntry], minefields: Sequence[MilestoneEntry], state: JsonObject) -> Goal:
-    """Build the goal from entries without problems.
+def build_goal(milestones: Sequence[Any], minefields: Sequence[Any], state: JsonObject) -> Goal:
+    """Build the goal from entries, read or as JSON, without problems.
 
     A minefield's call counts when it is attempted, its content must match exactly; tables of the start state are
     guarded.
@@ -229,8 +229,8 @@ def build_goal(milestones: Sequence[MilestoneEntry], minefields: Sequence[Milest
     return Goal(_build_all(milestones, state, "calls"), _build_all(minefields, state, "attempts"))
 
 
-def _build_all(entries: Sequence[MilestoneEntry], state: JsonObject, column: str) -> tuple[Milestone, ...]:
-    built = []
+def _build_all(read: Sequence[Any], state: JsonObject, column: str) -> tuple[Milestone, ...]:
+    entries, built = [MilestoneEntry.model_validate(each) for each in read], []
     for id_, entry, after in name_entries(entries):
         after = [] if entry.last else after
         given = entry.model_dump(by_alias=True, exclude_unset=True, exclude={"after"})
@@ -298,8 +298,8 @@ def _guard(one: Milestone, entry: MilestoneEntry, all_: Sequence[Milestone], tab
     If the author lists no tables, those are unguarded that milestones in between need: tables that their state names,
     or that the tool of their call has changed.
     """
-    given = entry.source.name if entry.source else None
-    calls = tuple({**each.model_dump(), "args": _leave_out(each.args, given)} for each in entry.call or ())
+    given = {entry.source.name} if entry.source else set[str]()
+    calls = tuple(each.model_dump(exclude={"args": given}) for each in entry.call or ())
     guards = []
     for before in one.after or (START,):
         between = _find_between(one, before, all_)
@@ -311,10 +311,6 @@ def _guard(one: Milestone, entry: MilestoneEntry, all_: Sequence[Milestone], tab
             if entry.unchanged is not None or not _may_change(table, between)
         ]
     return replace(one, constraints=(*one.constraints, *guards))
-
-
-def _leave_out(args: JsonObject, given: str | None) -> JsonObject:
-    return {name: value for name, value in args.items() if name != given}
 
 
 def _may_change(table: str, between: Sequence[Milestone]) -> bool:
@@ -350,9 +346,9 @@ def explain(entry: JsonObject) -> str:
     """Describe a milestone, in the form of a file, as a sentence."""
     begin = "At the end" if entry.get("last") else f"After {' and '.join(entry['after'])}" if entry.get("after") else ""
     message = entry.get("message") or {}
-    calls = [f"{call['name']}{_show(call.get('args', {}))}" for call in _list(entry.get("call"))]
+    calls = [f"{call['name']}{_show(call.get('args', {}))}" for call in _listed(entry.get("call") or [])]
     parts = [f"the agent calls {cut(' or '.join(calls), budget=LONGEST_VALUE)}"] if calls else []
-    for table in _list(entry.get("state")):
+    for table in _listed(entry.get("state") or []):
         kind = next(kind for kind in _CHANGES if kind in table)
         parts.append(_CHANGES[kind].format(at=f"the table {table['at']}", rows=_show(table[kind])))
     parts += [f"the answer {_ANSWERS[key]} {_show(message[key])}" for key in _ANSWERS if message.get(key)]
@@ -364,10 +360,6 @@ def explain(entry: JsonObject) -> str:
     parts += ["nothing else has changed"] if entry.get("last") and entry.get("unchanged") else []
     sentence = f"{begin} {', and '.join(parts)}.".strip()
     return sentence[:1].upper() + sentence[1:]
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _show(value: Json) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
 from graphlib import TopologicalSorter
 from itertools import accumulate
 from typing import Any, NotRequired, TypeAlias, cast
@@ -21,7 +20,7 @@ from typing_extensions import TypedDict
 from ...state import VERSION
 from .constraints import NOISE, Constraint, Milestone, Missed, Reached, distance, is_reached
 from .measures import check_installed
-from .tables import MESSAGE, WRITES, Snapshot, number_versions
+from .tables import MESSAGE, WRITES, Snapshot
 
 WIDEST = 1_000
 """Most states kept per snapshot; if there were more, the score may be too low, and is marked `inexact`."""
@@ -177,7 +176,6 @@ class _Similarities:
         check_installed()
         self._milestones, self._trajectory = milestones, trajectory
         self._numbers = {each.id: index for index, each in enumerate(milestones)}
-        self._versions = cache(partial(number_versions, trajectory))
         self._factors: dict[tuple[int, int | None], list[float]] = {}
         self._rows: dict[tuple[int, tuple[int | None, ...]], list[float]] = {}
         self.references = [sorted(self._numbers[name] for name in each.references) for each in milestones]
@@ -228,15 +226,18 @@ class _Similarities:
         return self._numbers.get(constraint.reference or "")
 
     def _factor(self, constraint: Constraint, place: int | None) -> list[float]:
-        """Return a constraint's similarity to each snapshot, for one match of its reference; cached per version."""
+        """Return a constraint's similarity to each snapshot, for one match of its reference."""
         if (key := (id(constraint), place)) not in self._factors:
-            versions = self._versions(constraint.table)
-            versions = [*range(len(versions))] if constraint.permits else versions
+            firsts = range(len(self._trajectory)) if constraint.permits else self._firsts(constraint.table)
             then = None if place is None else self._trajectory[place]
-            firsts = (self._trajectory[versions.index(version)] for version in range(max(versions) + 1))
-            values = [constraint.compare(snapshot, then) for snapshot in firsts]
-            self._factors[key] = [values[version] for version in versions]
+            values = {at: constraint.compare(self._trajectory[at], then) for at in {*firsts}}
+            self._factors[key] = [values[at] for at in firsts]
         return self._factors[key]
+
+    def _firsts(self, table: str) -> list[int]:
+        """Return for each snapshot the first one with the same object as table: most messages change no table."""
+        seen: dict[int, int] = {}
+        return [seen.setdefault(id(each.get(table, ())), at) for at, each in enumerate(self._trajectory)]
 
     def _multiply(self, index: int, factors: Sequence[Sequence[float]]) -> list[float]:
         count = sum(each.kind != "guardrail" for each in self._milestones[index].constraints)
@@ -257,7 +258,7 @@ class _Similarities:
         using = [one for each in self._milestones for one in each.constraints if one.reference == name]
         tables = sorted({each.table for each in using} | {MESSAGE for each in using if each.fill is not None})
         firsts: dict[tuple[int, ...], int] = {}
-        kinds = zip(*map(self._versions, tables), strict=True)
+        kinds = zip(*map(self._firsts, tables), strict=True)
         return [firsts.setdefault(kind, at) for at, kind in enumerate(kinds)]
 
 

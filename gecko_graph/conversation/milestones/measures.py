@@ -15,8 +15,7 @@ from ...values.digest import digest, pack
 from ...values.finding import Leaves, atoms_of, forms_of
 from ...values.patch import same_value
 from .agreement import judge_agreement
-from .claims import judge_claim
-from .questions import ClaimVerdict
+from .claims import ClaimVerdict, judge_claim
 from .tables import Table
 
 Measure: TypeAlias = Callable[[Json, Json, Mapping[str, float]], float]
@@ -137,16 +136,10 @@ def call(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
 
 
 def _is_call(made: Any, wanted: Any, tolerance: Mapping[str, float]) -> bool:
-    if made["name"] != wanted["name"]:
-        return False
     args: JsonObject = made["args"]
-    for name, value in wanted["args"].items():
-        if name not in args:
-            return False
-        same = is_close(args[name], value, tolerance[name]) if name in tolerance else args[name] == value
-        if not same:
-            return False
-    return True
+    return made["name"] == wanted["name"] and all(
+        name in args and is_close(args[name], value, tolerance.get(name, 0.0)) for name, value in wanted["args"].items()
+    )
 
 
 def is_close(value: Json, target: Json, tolerance: float) -> bool:

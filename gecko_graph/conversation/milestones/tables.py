@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from ...state import Json, JsonObject
-from ...values.digest import digest
 
 Table: TypeAlias = Sequence[JsonObject]
 Snapshot: TypeAlias = Mapping[str, Table]
@@ -66,22 +65,6 @@ def _as_rows(value: Json) -> Table:
     if isinstance(value, list):
         return [row if isinstance(row, dict) else {"value": row} for row in value]
     return [{"value": value}]
-
-
-def number_versions(trajectory: Sequence[Snapshot], name: str) -> list[int]:
-    """Return a version number from 0 for each snapshot; equal if a table has the same rows in any order.
-
-    Most messages change nothing, so that each version is compared once.
-    """
-    numbers: dict[str, int] = {}
-    found: list[int] = []
-    before: Table | None = None
-    for snapshot in trajectory:
-        rows = snapshot.get(name, ())
-        if rows is not before:
-            before, key = rows, ",".join(sorted(map(digest, rows)))
-        found.append(numbers.setdefault(key, len(numbers)))
-    return found
 
 
 def find_names(state: JsonObject, named: Sequence[str]) -> list[str]:

@@ -22,6 +22,7 @@ from ...values.digest import digest
 from ...values.mapping import Map, Work
 from .. import Scenario
 from ..tools import find_module, load_name
+from ..verdicts import read_appended
 from .run import describe_case, run_case
 
 PATTERN = "*.gecko.yaml"
@@ -95,23 +96,11 @@ def plan_cases(files: Sequence[Path], augmentations: Sequence[str], trials: int)
 
 
 def read_finished(file: Path | None) -> dict[str, JsonObject]:
-    """Return the finished conversations of a file by key, without a truncated last line.
-
-    Raises:
-        GeckoError: The file contains something else.
-    """
+    """Return the finished conversations of a file by key. Raises GeckoError if it contains something else."""
     if file is None or not file.exists():
         return {}
-    found: dict[str, JsonObject] = {}
-    lines = file.read_text(encoding="utf-8").splitlines()
-    for number, line in enumerate(lines, 1):
-        try:
-            entry = json.loads(line)
-            found[entry["key"]] = entry["record"]
-        except (ValueError, TypeError, KeyError):
-            if number < len(lines):
-                raise GeckoError(f"{file}: line {number} is not a finished conversation: choose another file") from None
-    return found
+    problem = "is not a finished conversation: choose another file"
+    return dict(read_appended(file, lambda entry: (entry["key"], entry["record"]), problem))
 
 
 @dataclass
