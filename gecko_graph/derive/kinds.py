@@ -62,7 +62,7 @@ def _decide(one: Operation, paths: Paths) -> Kind:
         return _of_item(one, found, paths)
     if found := paths.things.get(one.slot):
         return _of_all(one, found)
-    for rule in (_below_collection, _of_plural, _of_one):
+    for rule in (_below_collection, _of_plural, _part_of_item, _of_one):
         if kind := rule(one, paths):
             return kind
     return _of_nothing(one)
@@ -104,12 +104,14 @@ def _reading(one: Operation, found: Things, paths: Paths) -> Kind:
         return Kind("list", "GET of the items with a value that the path names", above, by=field)
     if one.result.fields and not (listed is not None and "array" in one.result.types):
         return Kind("read", "GET of an item by another key" if found.of else "GET of an item", found)
-    return Kind("view", "GET of an item whose answer has no fields")
+    return Kind("view" if listed or one.is_answered else "unknown", "GET of an item whose answer has no fields")
 
 
 def _of_all(one: Operation, found: Things) -> Kind:
     method = one.method
     if method == "get":
+        if one.result.mapped:
+            return Kind("list", "GET of a collection gives its items by their keys", found)
         if one.lists is not None:
             return Kind("list", "GET of a collection gives a list", found)
         return Kind("view", "GET of a collection gives no list of its items")
@@ -117,6 +119,9 @@ def _of_all(one: Operation, found: Things) -> Kind:
         return _making(one, found) or Kind("action", "POST of a collection shows no item, id or fields of one", found)
     if method in ("put", "patch") and found.key and found.key in one.body.fields:
         return Kind("update", f"{method.upper()} of a collection names the item in its body", found)
+    is_item = found.key is not None and one.result.holds(found.fields) is not None
+    if method == "put" and "post" not in found.at and is_item and _may_make(one):
+        return Kind("create", "PUT of a collection answers with its item, and there is no POST", found)
     if method == "delete" and not one.asked and "get" in found.at:
         return Kind("remove all", "DELETE of a whole collection", found)
     return Kind("action", f"{method.upper()} of a whole collection", found)
@@ -127,6 +132,9 @@ def _making(one: Operation, found: Things) -> Kind | None:
         return Kind("action", "POST of a collection makes several items at once", found)
     if one.result.holds(found.fields) is not None:
         return Kind("create", "POST of a collection answers with its item", found)
+    where = one.result.holds({found.key}) if found.key else None
+    if where is not None and found.key in one.result.at(where).fields:
+        return Kind("create", "POST of a collection answers with the id", found)
     if found.key and names_item(one, found):
         return Kind("create", "POST of a collection names the id", found)
     if one.body.holds(found.fields) is not None:
@@ -189,6 +197,18 @@ def _of_plural(one: Operation, paths: Paths) -> Kind | None:
     if one.method == "get" and one.lists is not None and found.shape.holds(one.lists.fields) is not None:
         return Kind("list", "GET of the plural of a collection", found)
     return _making(one, found) if one.method == "post" else None
+
+
+def _part_of_item(one: Operation, paths: Paths) -> Kind | None:
+    """Return the kind of a PUT or PATCH below an item that sends some of its fields and answers with the whole item."""
+    found = paths.things.get(one.slot[:-2])
+    if found is None or one.slot[-2] != VAR or one.method not in ("put", "patch") or "get" in paths.slots[one.slot]:
+        return None
+    sent, last = matching(one.body.fields, found.fields), plain(one.slot[-1])
+    is_part = one.result.holds(found.fields) is not None or last in map(plain, sent.values())
+    if is_part and sent and len(sent) == len(one.body.fields):
+        return Kind("update", f"{one.method.upper()} below an item sends fields of it", found)
+    return None
 
 
 def _of_one(one: Operation, paths: Paths) -> Kind | None:

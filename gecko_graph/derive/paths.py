@@ -45,6 +45,12 @@ class Operation:
         """Location and wire name of each argument."""
         return self.tool.binding.places if self.tool.binding else {}
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether a successful response has content, including bytes."""
+        responses = self.tool.binding.responses if self.tool.binding else {}
+        return any(each.get("media") for code, each in responses.items() if code.startswith("2"))
+
     @cached_property
     def result(self) -> SchemaShape:
         return SchemaShape.of(self.tool.result)
