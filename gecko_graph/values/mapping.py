@@ -10,14 +10,14 @@ import pickle
 import signal
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain, islice, product
-from multiprocessing import active_children, get_context, parent_process
+from multiprocessing import connection, get_context
+from queue import SimpleQueue
 from threading import RLock, Thread
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -30,8 +30,7 @@ Map: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 
 QUEUED, AHEAD = 2, 16
 """Items queued at a worker; most items per worker that are running or finished out of order."""
-_SHOWN = 200
-_OPEN = object()
+STILLBORN, _SHOWN = 20, 200
 _CANNOT_BEGIN = (
     """workers die before they begin: see what they print; processes() belongs below `if __name__ == "__main__":`"""
 )
@@ -88,7 +87,7 @@ def processes(count: int) -> Map:
 
     Processes are spawned. An item whose process died is repeated once, then `Work.lost` decides.
     """
-    return lambda work, items: _run(_Process, work, items, count)
+    return lambda work, items: _run(lambda packed: _Process(packed), work, items, count)
 
 
 def on_ray(address: str | None = None, count: int | None = None, **options: Any) -> Map:
@@ -118,17 +117,24 @@ def on_ray(address: str | None = None, count: int | None = None, **options: Any)
     return lambda work, items: _run(lambda packed: _Actor(ray, actor, packed), work, items, number)
 
 
+class Died(Exception):
+    """A worker died, possibly before it began."""
+
+    def __init__(self, *, has_begun: bool = True) -> None:
+        super().__init__()
+        self.has_begun = has_begun
+
+
 class _Done:
     """Work in another process: maps pickled items to pickled results."""
 
     def __init__(self, packed: bytes) -> None:
         self._packed, self._work = packed, None
 
-    def begin(self) -> int:
-        """Begin the work, and return the process id; an exception is raised again by each item."""
+    def begin(self) -> None:
+        """Begin the work; an exception is raised again by each item."""
         with suppress(Exception):
             self._read()
-        return os.getpid()
 
     def _read(self) -> Any:
         if self._work is None:
@@ -158,172 +164,198 @@ class _Raised:
 
 @dataclass(eq=False)
 class _Job:
-    """An item or a part of one; `line` are the jobs of the item."""
+    """An item or a part of one, with its position."""
 
+    at: int
+    part: int
     item: Any
-    line: list[_Job]
     is_again: bool = False
-    result: Any = _OPEN
 
 
-class _Worker(ABC):
-    """Another process, which does its jobs in order."""
-
-    most_stillborn: int
-    """Workers that may die in succession before they have begun."""
-    died: type[Exception]
-    begun: Future[int]
-
-    def __init__(self) -> None:
-        self.queue = deque[tuple[_Job, Future[bytes]]]()
-
-    def give(self, job: _Job) -> None:
-        self.queue.append((job, self.submit(pickle.dumps(job.item))))
-
-    @property
-    def has_begun(self) -> bool:
-        return self.begun.done() and self.begun.exception() is None
-
-    @abstractmethod
-    def submit(self, item: bytes) -> Future[bytes]: ...
-
-    @abstractmethod
-    def dismiss(self) -> None: ...
-
-
-class _Process(_Worker):
-    most_stillborn, died = 3, BrokenProcessPool
+class _Process:
+    """A process that does its jobs in order."""
 
     def __init__(self, packed: bytes) -> None:
-        super().__init__()
-        self._pool = ProcessPoolExecutor(1, get_context("spawn"), _start, (packed,))
-        self.begun = self._pool.submit(_begin)
+        context = get_context("spawn")
+        self.queue, self._has_begun = deque[_Job](), False
+        self._pipe, other = context.Pipe()
+        self._process = context.Process(target=_serve, args=(packed, other), daemon=True)
+        self._process.start()
+        other.close()
 
-    def submit(self, item: bytes) -> Future[bytes]:
+    def give(self, item: Any) -> None:
         try:
-            return self._pool.submit(_do, item)
-        except BrokenProcessPool as died:
-            broken = Future[bytes]()
-            broken.set_exception(died)
-            return broken
+            self._pipe.send_bytes(pickle.dumps(item))
+        except OSError:
+            return  # the process died; `take` reports it
+
+    def take(self) -> Any:
+        """Return the first result. Raises Died."""
+        try:
+            return pickle.loads(self._pipe.recv_bytes())
+        except (EOFError, OSError):
+            self._process.join(5)
+            if not self._has_begun and (self._process.exitcode or 0) > 0:
+                raise GeckoError(_CANNOT_BEGIN) from None
+            raise Died(has_begun=self._has_begun) from None
+
+    def _can_take(self) -> bool:
+        with suppress(EOFError, OSError):
+            if not self._has_begun:
+                self._pipe.recv_bytes()
+                self._has_begun = True
+                return False
+        return True
+
+    @staticmethod
+    def wait(workers: Sequence[_Process]) -> list[_Process]:
+        """Return the workers whose first job is done, or that died."""
+        known = {worker._pipe: worker for worker in workers}
+        return [known[pipe] for pipe in connection.wait([*known]) if known[pipe]._can_take()]  # type: ignore[index]
 
     def dismiss(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        for process in active_children() if self.has_begun else ():
-            if process.pid == self.begun.result():
-                process.kill()  # its job may take minutes
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
 
 
-_here: _Done
-"""The work of this process."""
-
-
-def _start(packed: bytes) -> None:
-    global _here
+def _serve(packed: bytes, pipe: connection.Connection) -> None:
+    """Do items until the first process ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends the others
-    Thread(target=_end_with_parent, daemon=True).start()
-    _here = _Done(packed)
+    items, done = SimpleQueue[bytes](), _Done(packed)
+
+    def read() -> None:  # reads continuously, else both processes might wait for each other
+        try:
+            while True:
+                items.put(pipe.recv_bytes())
+        except (EOFError, OSError):
+            os._exit(0)
+
+    Thread(target=read, daemon=True).start()
+    done.begin()
+    with suppress(OSError):  # the first process has ended
+        pipe.send_bytes(b"begun")
+        while True:
+            pipe.send_bytes(done.do(items.get()))
 
 
-def _end_with_parent() -> None:
-    if parent := parent_process():
-        parent.join()
-        os._exit(0)
-
-
-def _begin() -> int:
-    return _here.begin()
-
-
-def _do(item: bytes) -> bytes:
-    return _here.do(item)
-
-
-class _Actor(_Worker):
-    most_stillborn = 20
+class _Actor:
+    """A Ray actor that does its jobs in order."""
 
     def __init__(self, ray: Any, kind: Any, packed: bytes) -> None:
-        super().__init__()
-        self.died, self._ray, self._actor = ray.exceptions.RayError, ray, kind.remote(packed)
-        self.begun = self._actor.begin.remote().future()
+        self.queue, self._ray, self._has_begun = deque[_Job](), ray, False
+        self._actor = kind.remote(packed)
+        self._refs = deque[Any]([self._actor.begin.remote()])
 
-    def submit(self, item: bytes) -> Future[bytes]:
-        sent: Future[bytes] = self._actor.do.remote(item).future()
-        return sent
+    def give(self, item: Any) -> None:
+        self._refs.append(self._actor.do.remote(pickle.dumps(item)))
+
+    def take(self) -> Any:
+        """Return the first result. Raises Died."""
+        try:
+            return pickle.loads(self._ray.get(self._refs.popleft()))
+        except self._ray.exceptions.RayError:
+            raise Died(has_begun=self._has_begun) from None
+
+    def _can_take(self) -> bool:
+        with suppress(self._ray.exceptions.RayError):
+            if not self._has_begun:
+                self._ray.get(self._refs[0])
+                self._refs.popleft()
+                self._has_begun = True
+                return False
+        return True
+
+    @staticmethod
+    def wait(workers: Sequence[_Actor]) -> list[_Actor]:
+        """Return the workers whose first job is done, or that died."""
+        known = {worker._refs[0]: worker for worker in workers}
+        return [known[ref] for ref in workers[0]._ray.wait([*known])[0] if known[ref]._can_take()]
 
     def dismiss(self) -> None:
         self._ray.kill(self._actor)
 
 
-def _run(start: Callable[[bytes], _Worker], work: Any, items: Iterable[Any], count: int) -> Iterator[Any]:
+class _Order:
+    """Results by position, until their turn."""
+
+    def __init__(self, work: Any) -> None:
+        self._work, self._parts, self._done = work, dict[int, int](), dict[tuple[int, int], Any]()
+        self.turn = 0
+
+    def put(self, job: _Job, result: Any) -> None:
+        self._done[job.at, job.part] = result
+
+    def died(self, job: _Job) -> list[_Job]:
+        """Return the jobs to repeat after a worker died: the parts of its item; after the second time none."""
+        if not job.is_again:
+            parts = self._work.split(job.item)
+            self._parts[job.at] = len(parts)
+            return [_Job(job.at, number, part, is_again=True) for number, part in enumerate(parts)]
+        try:
+            self.put(job, self._work.lost(job.item))
+        except GeckoError as error:
+            self.put(job, _Raised(error))
+        return []
+
+    def ready(self) -> Iterator[Any]:
+        """Yield the results whose turn it is; raise the exceptions of the work."""
+        while all((self.turn, part) in self._done for part in range(self._parts.get(self.turn, 1))):
+            found = [self._done.pop((self.turn, part)) for part in range(self._parts.pop(self.turn, 1))]
+            self.turn += 1
+            for each in found:
+                if isinstance(each, _Raised):
+                    raise each.error
+            yield found[0] if len(found) == 1 else [*chain.from_iterable(found)]
+
+
+def _run(start: Callable[[bytes], Any], work: Any, items: Iterable[Any], count: int) -> Iterator[Any]:
     """Yield the results of workers in order; the number of running jobs is bounded."""
-    packed, jobs, workers = _pack(work), _Jobs(work, items, most=AHEAD * count), list[_Worker]()
+    packed, order, jobs = _pack(work), _Order(work), _Jobs(items)
+    workers = list[Any]()
     try:
         workers += (start(packed) for _ in range(count))
         while True:
             for number, worker in product(range(QUEUED), workers):
-                if len(worker.queue) == number and (job := jobs.next()):
-                    worker.give(job)
-            if not (busy := {worker.queue[0][1]: worker for worker in workers if worker.queue}):
+                if len(worker.queue) == number and (job := jobs.next(most=order.turn + AHEAD * count)):
+                    worker.queue.append(job)
+                    worker.give(job.item)
+            if not (busy := [worker for worker in workers if worker.queue]):
                 return
-            for done in wait(busy, return_when=FIRST_COMPLETED).done:
-                worker, (job, _) = busy[done], busy[done].queue.popleft()
+            for worker in busy[0].wait(busy):
+                job = worker.queue.popleft()
                 try:
-                    job.result = pickle.loads(done.result())
-                except worker.died:
-                    jobs.put_back(job, worker)
+                    order.put(job, worker.take())
+                except Died as died:
                     worker.dismiss()
+                    jobs.put_back(order.died(job) if died.has_begun else [job], worker.queue, died.has_begun)
                     workers[workers.index(worker)] = start(packed)
-            yield from jobs.ready()
+            yield from order.ready()
     finally:
         for worker in workers:
             worker.dismiss()
 
 
 class _Jobs:
-    """The jobs of all items; repeated ones come first, results in order."""
+    """The remaining jobs; repeated ones come first."""
 
-    def __init__(self, work: Any, items: Iterable[Any], *, most: int) -> None:
-        self._work, self._left, self._most = work, iter(items), most
-        self._lines, self._again, self._stillborn = deque[list[_Job]](), deque[_Job](), 0
+    def __init__(self, items: Iterable[Any]) -> None:
+        self._again, self._left, self._given, self._stillborn = deque[_Job](), enumerate(items), 0, 0
 
-    def next(self) -> _Job | None:
-        """Return a job; None if there is none, or the results of `most` items are waited for."""
+    def next(self, *, most: int) -> _Job | None:
+        """Return a job; None if there is none, or `most` items were given out."""
         if self._again:
             return self._again.popleft()
-        for item in islice(self._left, 1 if len(self._lines) < self._most else 0):
-            line = list[_Job]()
-            line.append(_Job(item, line))
-            self._lines.append(line)
-            return line[0]
-        return None
+        found = next(self._left, None) if self._given < most else None
+        self._given += 1 if found else 0
+        return _Job(found[0], 0, found[1]) if found else None
 
-    def put_back(self, job: _Job, worker: _Worker) -> None:
+    def put_back(self, first: Iterable[_Job], others: Iterable[_Job], has_begun: bool) -> None:
         """Put back the jobs of a dead worker. Raises GeckoError if workers repeatedly die before they begin."""
-        self._stillborn = 0 if worker.has_begun else self._stillborn + 1
-        if self._stillborn > worker.most_stillborn:
+        self._stillborn = 0 if has_begun else self._stillborn + 1
+        if self._stillborn > STILLBORN:
             raise GeckoError(_CANNOT_BEGIN)
-        self._again += [*(self._repeat(job) if worker.has_begun else [job]), *(each for each, _ in worker.queue)]
-
-    def _repeat(self, job: _Job) -> list[_Job]:
-        """Return the parts of an item as jobs; none if the worker has died twice."""
-        if not job.is_again:
-            job.line[:] = [_Job(part, job.line, is_again=True) for part in self._work.split(job.item)]
-            return [*job.line]
-        try:
-            job.result = self._work.lost(job.item)
-        except GeckoError as error:
-            job.result = _Raised(error)
-        return []
-
-    def ready(self) -> Iterator[Any]:
-        """Yield the results whose turn it is; raise the exceptions of the work."""
-        while self._lines and all(job.result is not _OPEN for job in self._lines[0]):
-            found = [job.result for job in self._lines.popleft()]
-            for each in found:
-                if isinstance(each, _Raised):
-                    raise each.error
-            yield found[0] if len(found) == 1 else [*chain.from_iterable(found)]
+        self._again += [*first, *others]
 
 
 def _pack(work: object) -> bytes:
