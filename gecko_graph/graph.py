@@ -37,7 +37,7 @@ from .context import GeckoContext
 from .derive.contracts import with_derived
 from .errors import GeckoError
 from .models.factory import Models, ModelsLike
-from .models.node import AskNode, NodeFunction, Router, refuse_unknown_keys
+from .models.node import AskNode, NodeFunction, Router, add_router, refuse_unknown_keys
 from .nodes.attempt import attempt_node, begin, next_attempt
 from .nodes.bootstrapper import bootstrapper
 from .nodes.checklist import checklist
@@ -145,10 +145,10 @@ def create_attempt(
     builder.add_node("state_updater", node(partial(state_updater, toolkit=toolkit)))
     builder.add_edge(START, "begin")
     builder.add_edge("begin", "planner")
-    builder.add_conditional_edges("planner", Router(after_planner))
-    builder.add_conditional_edges("validator", Router(after_validator))
+    add_router(builder, "planner", after_planner)
+    add_router(builder, "validator", after_validator)
     builder.add_edge("simulator", "state_updater")
-    builder.add_conditional_edges("state_updater", Router(after_state_updater))
+    add_router(builder, "state_updater", after_state_updater)
     return builder.compile(name="attempt")
 
 

@@ -19,6 +19,8 @@ from functools import partial
 from threading import Lock, Thread
 from typing import Any, NamedTuple
 
+from langchain_core.language_models import BaseChatModel
+from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.runnables.config import ContextThreadPoolExecutor
 from langgraph.errors import GraphBubbleUp
@@ -227,8 +229,12 @@ async def _invoke_until(deadline: float | None, call: ModelCall, config: Runnabl
 
 async def _invoke(call: ModelCall, config: RunnableConfig, driver: Driver) -> Any:
     runnable, options = _unbind(call.runnable)
+    messages = call.messages
+    if isinstance(messages, list) and (type(runnable).invoke, type(runnable).ainvoke) == _STOCK:
+        # the prompt value that LangChain would build, without validating a long conversation at each call
+        messages = ChatPromptValue.model_construct(messages=messages)
     try:
-        return await driver.do(runnable.invoke, runnable.ainvoke, call.messages, config, **options)
+        return await driver.do(runnable.invoke, runnable.ainvoke, messages, config, **options)
     except (GraphBubbleUp, Unkept):
         raise
     except Exception as error:  # noqa: BLE001 - the boundary to models: any exception becomes data
@@ -245,6 +251,9 @@ def _unbind(runnable: Runnable[Any, Any]) -> tuple[Runnable[Any, Any], dict[str,
     ):
         options, runnable = {**runnable.kwargs, **options}, runnable.bound
     return runnable, options
+
+
+_STOCK = (BaseChatModel.invoke, BaseChatModel.ainvoke)
 
 
 def _config(ask: ModelAsk, config: RunnableConfig | None) -> RunnableConfig:

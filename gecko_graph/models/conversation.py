@@ -52,6 +52,8 @@ def sanitize_message(message: AIMessage) -> AIMessage:
     A call whose arguments cannot be stored (an integer over 64 bits, a lone surrogate, NaN) becomes an invalid call,
     which the validator refuses.
     """
+    if _is_storable(message):
+        return message
     calls: list[ToolCall] = []
     broken: list[InvalidToolCall] = []
     for call in _all_calls(message):
@@ -82,6 +84,21 @@ def sanitize_message(message: AIMessage) -> AIMessage:
 
 def _all_calls(message: AIMessage) -> list[Any]:
     return [*(message.tool_calls or ()), *(message.invalid_tool_calls or ())]
+
+
+_CALL_KEYS = frozenset(tool_call(name="", args={}, id=None))
+
+
+def _is_storable(message: AIMessage) -> bool:
+    """Return whether a message is surely storable, by one cheap check: most messages are."""
+    calls, kept = message.tool_calls, [message.additional_kwargs, message.response_metadata]
+    if message.invalid_tool_calls or type(message.content) is not str or any(type(each) is not dict for each in kept):
+        return False
+    if any({*call} != _CALL_KEYS or (type(call["name"]), type(call["args"])) != (str, dict) for call in calls):
+        return False
+    texts = [message.id, message.name, *(call["id"] for call in calls)]
+    known = all(each is None or type(each) is str for each in texts)
+    return known and find_storage_problem([message.content, *texts, calls, *kept, message.usage_metadata]) is None
 
 
 def _as_json(args: Any) -> str | None:

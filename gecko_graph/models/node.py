@@ -16,6 +16,8 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.config import get_config
 from langgraph.constants import START
 from langgraph.errors import GraphInterrupt
+from langgraph.graph import StateGraph
+from langgraph.graph._branch import BranchSpec  # the type in `StateGraph.branches`
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
@@ -307,6 +309,30 @@ class Router(RunnableLambda[Any, Any]):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         return self.func(input)
+
+
+def add_router(builder: StateGraph[Any, Any, Any, Any], source: str, route: Callable[[Any], str]) -> None:
+    """Route by a function; its annotations give the keys that it reads and its targets.
+
+    For nodes that run at every call: to pass the state to a router, LangGraph copies all channels, which takes longer
+    than most nodes. If the node's update has all needed keys, the function gets the update instead.
+    """
+    builder.add_conditional_edges(source, Router(route))
+    builder.branches[source].update({name: _Branch(*each) for name, each in builder.branches[source].items()})
+
+
+class _Branch(BranchSpec):
+    """A branch that reads the state only if the node's update lacks needed keys, as after an edit from outside."""
+
+    def _route(self, input: Any, config: RunnableConfig, *, reader: Any, writer: Any) -> Any:
+        return super()._route(input, config, reader=self._needed(reader, input), writer=writer)
+
+    async def _aroute(self, input: Any, config: RunnableConfig, *, reader: Any, writer: Any) -> Any:
+        return await super()._aroute(input, config, reader=self._needed(reader, input), writer=writer)
+
+    def _needed(self, reader: Any, update: Any) -> Any:
+        needed: frozenset[str] = getattr(self.input_schema, "__required_keys__", frozenset())
+        return None if needed and isinstance(update, dict) and needed <= update.keys() else reader
 
 
 def silent(event: dict[str, Any]) -> None:

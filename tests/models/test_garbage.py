@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from unittest import mock
 
 import pytest
 from hypothesis import example, given, settings
@@ -15,6 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from gecko_graph import GeckoContext, Models, create_gecko
+from gecko_graph.models import conversation as planner_message
 from gecko_graph.models.answer import answer
 from gecko_graph.models.ask import PlannerAsk, QuestionId
 from gecko_graph.models.conversation import sanitize_message
@@ -108,6 +110,8 @@ def test_no_error_makes_a_run_raise():
 def test_a_mended_message_stays_as_it_is_and_can_be_written(said):
     kept = sanitize_message(said)
     assert sanitize_message(kept) is kept
+    with mock.patch.object(planner_message, "_is_storable", return_value=False):
+        assert sanitize_message(said) == kept  # the quick look finds no other faults than the thorough one
     told = {"content": kept.content, "calls": kept.tool_calls, "broken": kept.invalid_tool_calls, "id": kept.id}
     json.dumps(told, ensure_ascii=False, default=str).encode("utf-8")
     with warnings.catch_warnings(action="ignore"):  # pydantic's, of odd counts of tokens
