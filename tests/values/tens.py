@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 from dataclasses import dataclass
+from pathlib import Path
+from threading import Timer
 
 from gecko_graph.values.mapping import Work
 
@@ -41,3 +43,20 @@ class Lost(Tens):
 
     def lost(self, item):
         return Work.lost(self, item)
+
+
+@dataclass
+class Large(Work[int, bytes]):
+    """Gives 30 MB; each item's first process is killed some milliseconds later, in the midst of sending."""
+
+    folder: str
+
+    def begin(self):
+        return self.do
+
+    def do(self, after_ms):
+        tried = Path(self.folder) / str(after_ms)
+        if not tried.exists():
+            tried.touch()
+            Timer(after_ms / 1000, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        return bytes(30_000_000)

@@ -11,7 +11,7 @@ from gecko_graph import GeckoError
 from gecko_graph.values.mapping import AHEAD, processes, threads
 from tests import forked
 from tests.cli.command import ENVIRONMENT
-from tests.values.tens import Lost, Tens
+from tests.values.tens import Large, Lost, Tens
 
 
 @pytest.mark.parametrize("how", [map, threads(3), processes(2)], ids=["map", "threads", "processes"])
@@ -29,6 +29,11 @@ def test_a_dead_worker_loses_nothing_but_what_kills_it_twice(tmp_path):
     assert next(found) == [10]
     with pytest.raises(GeckoError, match=r"its worker died twice: \[7\]"):
         next(found)
+
+
+def test_a_worker_that_dies_while_it_sends_its_result_is_not_waited_for(tmp_path):
+    for after_ms in range(10, 70, 10):
+        assert [len(each) for each in processes(1)(Large(str(tmp_path)), [after_ms])] == [30_000_000]
 
 
 def test_what_is_under_way_is_bounded(tmp_path):
