@@ -113,7 +113,8 @@ def format_missed(missed: Missed) -> str:
         case "guard":
             return f"  {missed['place']} changed: wanted {wanted}, found {found}"
         case "order":
-            return f"  {missed['place']}: wanted {missed['wanted']}, found {found}"
+            reached = "not reached" if missed["found"] is None else f"reached at message {found}"
+            return f"  milestone {missed['place']}: expected {missed['wanted']}, {reached}"
         case "claim":
             why = "not decided" if missed.get("unsure") else missed.get("reason") or "not said"
             return f"  {missed['place']} {wanted}: {why}" + (f"; compared with {found}" if missed["found"] else "")

@@ -146,11 +146,11 @@ class Constraint:
         if self.kind == "guardrail":
             return explain_change(self.table, before, table)
         if then is None and self.reference is not None:
-            return [_miss("order", self.reference, "reached before", None)]
+            return [_miss("order", self.reference, "before this one", None)]
         found, among = self._select(table, before), self.kind in ("includes", "lacks")
         best = max(self.wanted(then), key=lambda rows: self._count(found or (), rows), default=None)
         if best is None:
-            return [_miss("order", str(self.reference), "a result with the value", None)]
+            return [_miss("order", str(self.reference), "to give the value", None)]
         if found is None:
             both: Json = {"added": subtract(table, before), "removed": subtract(before, table)}
             return [_miss("rows", _path(self.table), {self.kind: [*best]}, both)]

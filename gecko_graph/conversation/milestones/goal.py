@@ -148,7 +148,7 @@ def _explain_order(id_: str, at: int, all_: Sequence[Milestone], places: Mapping
     for other, place in places.items():
         late, early = place >= at and other in before[id_], place <= at and id_ in before[other]
         if late or early or place == at:
-            wanted = "reached before" if late else "reached after" if early else "a message of its own"
+            wanted = "before this one" if late else "after this one" if early else "at another message"
             yield {"part": "order", "place": other, "wanted": wanted, "found": place, "similarity": 0.0}
 
 
