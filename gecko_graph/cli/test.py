@@ -141,7 +141,7 @@ def build_table(name: str, groups: Sequence[Group]) -> Table:
     table.add_column(name, no_wrap=True)
     more = {"unknown": [one.unknown for one in groups], "user's fault": [one.at_fault for one in groups]}
     more = {column: counts for column, counts in more.items() if any(counts)}
-    for column in ("conversations", "similarity", "doing nothing", "passed", *more, "turns", "calls"):
+    for column in ("n", "similarity", "doing nothing", "passed", *more, "turns", "calls"):
         table.add_column(column, justify="right")
     for number, one in enumerate(groups):
         similarity = _format(one.similarity) + (f" ({one.scored} scored)" if one.scored != one.held else "")
