@@ -16,6 +16,7 @@ from .language.operators import splice
 from .language.sandbox import Fault
 from .language.syntax import StatePath, is_template
 from .language.template import Loop, Template
+from .language.things import look
 from .words import in_words
 
 OPERATIONS: dict[str, tuple[str, ...]] = {
@@ -144,7 +145,7 @@ class PatchBuilder:
             keys = tokens(operation["path"])
             above = tuple(keys[:-1])
             self.shown[above] = {"": [*(self.shown.get(above) or {}).get("", ()), keys[-1]]}
-            if not holds(self.state, keys):
+            if look(self.state, keys)[1] < len(keys):
                 return
             operation = {"op": "remove", "path": operation["path"]}
         elif self.grows and operation["op"] in ("add", "replace"):
@@ -167,15 +168,6 @@ class PatchBuilder:
                 found = {key: {}}
             found = found.get(key) if isinstance(found, dict) else None
         return {**operation, "op": "add"} if isinstance(found, dict) and last not in found else operation
-
-
-def holds(state: Json, keys: Sequence[str]) -> bool:
-    """Return whether a state has a value at this path of object keys."""
-    for key in keys:
-        if not isinstance(state, dict) or key not in state:
-            return False
-        state = state[key]
-    return True
 
 
 class Effect:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..errors import EvaluationFailed, NotKnown, NotRead, did_you_mean
-from ..state import RUNTIME, Json, JsonObject, Operation, Patch, Violation
+from ..state import Json, JsonObject, Operation, Patch, Violation
 from ..values.origins import Untrusted, is_doubtful
 from ..values.patch import tokens
 from ..values.places import as_text, pointer, scalars
@@ -16,6 +16,7 @@ from .language.examine import ANY
 from .language.expression import Expression, Location, Scope
 from .language.sandbox import OpenPart
 from .language.template import Template, strip_blanks
+from .language.things import marks_of
 from .lets import LazyLets, Lets, find_used_lets, load_lets
 
 BASE = frozenset(("args", "call", "before", "now", "state", "calls", "facts"))
@@ -386,11 +387,8 @@ def read_mount(at: Any, place: Location) -> tuple[str, ...]:
 
 def partly_shown(state: Json, at: tuple[str, ...] = ()) -> dict[str, list[JsonObject]]:
     """Return the partly shown collections below `at`, each with the common values of its parts."""
-    marks = subtree(state, (RUNTIME, SHOWN))
-    if not marks or not isinstance(marks, dict):
-        return {}
     above = pointer(at)
-    return {tokens(path)[-1]: parts for path, parts in marks.items() if path.rpartition("/")[0] == above}
+    return {tokens(path)[-1]: parts for path, parts in marks_of(state).items() if path.rpartition("/")[0] == above}
 
 
 def subtree(state: Json, at: tuple[str, ...]) -> Json:

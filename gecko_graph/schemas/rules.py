@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError, validators
@@ -42,7 +42,9 @@ def check(rules: Validator, value: Json, *, is_json: bool = False) -> Errors:
 
     `is_json`: the value is known to be JSON that a checkpoint can store.
     """
-    fits = _quick(rules).fits
+    quick = _quick(rules)
+    quick.uses += 1
+    fits = quick.test if quick.uses >= USES else None
     if fits and (is_json or find_non_json(value) is None) and fits(value):
         return iter(())
     return explain(rules, value)
@@ -263,20 +265,14 @@ def quick_test(rules: Any) -> Test | None:
 
 
 class _Quick:
-    """The quick test of compiled rules, created after some uses."""
+    """The quick test of compiled rules, created on demand, and their number of uses."""
 
     def __init__(self, rules: Any) -> None:
-        self._rules, self._uses = rules, 0
-        self._test: Test | None = None
+        self._rules, self.uses = rules, 0
 
-    @property
-    def fits(self) -> Test | None:
-        """The test; None if there is none, or none yet."""
-        if self._uses < USES:
-            self._uses += 1
-            if self._uses == USES:
-                self._test = quick_test(self._rules)
-        return self._test
+    @cached_property
+    def test(self) -> Test | None:
+        return quick_test(self._rules)
 
 
 @cache_by_identity(16_384)

@@ -94,7 +94,8 @@ def look(state: JsonObject, keys: Sequence[str]) -> tuple[Any, int, bool]:
 def marks_of(state: JsonObject, key: str = "shown") -> dict[str, Any]:
     """Return the runtime state's marks by place: known parts of collections, or `open` places."""
     runtime = state.get(RUNTIME)
-    return (runtime.get(key) if isinstance(runtime, dict) else None) or {}
+    found = runtime.get(key) if isinstance(runtime, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _marks(scope: Scope, key: str = "shown") -> dict[str, Any]:
