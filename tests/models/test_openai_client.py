@@ -233,6 +233,8 @@ async def test_a_planners_calls_and_broken_calls_come_through(server, plan_for, 
 
 class S(TypedDict):
     said: str
+    usage: dict
+    asked: dict
 
 
 def asking(ask_for, plan_for):
@@ -253,7 +255,6 @@ def graph_of(server, ask_for, plan_for):
         asking(ask_for, plan_for),
         models=Models(server(behave_both).chat()),
         default=GeckoContext(),
-        book=lambda update, state, accounts: update,
     )
     builder = StateGraph(S)
     builder.add_node("node", node)

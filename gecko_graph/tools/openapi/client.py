@@ -86,6 +86,12 @@ class HttpFunction:
     def __repr__(self) -> str:
         return f"<{self.__name__}: {self._where}>"
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HttpFunction) and (self._tool, self._base) == (other._tool, other._base)
+
+    def __hash__(self) -> int:
+        return hash((self._where, self._base))
+
     def __call__(self, /, **args: Any) -> Any:
         """Send the request and return the result; a `ToolMessage` with status `error` if it fails.
 
