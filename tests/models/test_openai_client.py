@@ -269,9 +269,8 @@ def check_parts(parts):
     assert {metadata["gecko_role"] for _, metadata in tokens} == {"planner"}
     assert all("gecko:planner" in metadata["tags"] for _, metadata in tokens)
     assert [part["data"] for part in parts if part["type"] == "custom"] == [{"type": "test"}]
-    assert [part["data"] for part in parts if part["type"] == "updates"] == [
-        {"node": {"said": "Hello there, friend 1"}}
-    ]
+    (update,) = [part["data"]["node"] for part in parts if part["type"] == "updates"]
+    assert (update["said"], update["asked"]) == ("Hello there, friend 1", {"planner": 1, "validator": 1})
 
 
 MODES = {"stream_mode": ["messages", "custom", "updates"], "version": "v2"}
