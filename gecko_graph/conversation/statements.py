@@ -24,6 +24,9 @@ _NOUNS = frozenset(map(stem, set_of("nouns")))
 _BEFORE_VERB, _LIGHT, _ARTICLES = map(set_of, ("before_verb", "light", "articles"))
 
 _OPEN = pattern("open")
+_MILD = pattern("mild")
+_ACT = pattern("act")
+"""The position of a verb: after a pronoun or auxiliary, first in an order, or before a figure."""
 _FUTURE = re.compile(r"\bwill\b|'ll\b|\bgoing to\b", re.I)
 _LIMITS = phrase(WORDS["phrases"]["limits"])
 _GUESS = phrase(WORDS["phrases"]["guess"])
@@ -42,6 +45,7 @@ _CLEAN = str.maketrans(
     {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "*": "", "`": "", "#": " ", "\u00a0": " "}
 )
 _DOTTED = re.compile(r"\b([ap])\.m\.?|\b(e)\.g\.|\b(i)\.e\.|\b(Mr|Mrs|Ms|Dr|No|St|approx)\.(?= )")
+_INITIAL = re.compile(r"\b([A-Z][a-z]+) [A-Z]\.(?= [A-Z][a-z])")
 _TRIED = re.compile(r"\btried to\b(?=[^.;!?]*\bbut\b)", re.I)
 _ASIDE = pattern("aside")
 _ITEM = re.compile(r"^[^\S\n]*(?:[-\u2022]|\d{1,2}[.)](?=\s))[^\S\n]*", re.M)
@@ -59,11 +63,14 @@ class SentenceClause:
         signs: Concept of `PREDICATES` to the signs of its words, inverted after a negation.
         excluded: The concepts that contradict them.
         negated: The words after a negation.
+        apart: The negated words up to the next predicate.
         negative: Whether it has a negation.
         mood: Whether it is stated, open or asked.
         future: Whether it is about the future.
+        mild: Whether it is open only due to what others can, may or will do.
         limited: Whether a word such as `only` or `almost` restricts it.
         names: The words that are names.
+        acts: The words in the position of a verb.
         tail: The text of following fragments without a verb.
     """
 
@@ -73,18 +80,21 @@ class SentenceClause:
     signs: Mapping[str, frozenset[int]] = field(hash=False)
     excluded: frozenset[str]
     negated: frozenset[str]
+    apart: frozenset[str]
     negative: bool
     mood: Mood
     future: bool
+    mild: bool
     limited: bool
     names: frozenset[str]
+    acts: frozenset[str]
     tail: str = ""
 
 
 def split_sentences(text: str) -> list[str]:
     """Return the sentences of a text, including list items, without Markdown."""
     text = _QUOTED.sub(lambda found: found[0].replace("?", ""), text[:LONGEST].translate(_CLEAN))
-    text = _ASIDE.sub("", _TRIED.sub("could not", text))
+    text = _ASIDE.sub("", _TRIED.sub("could not", _INITIAL.sub(r"\1", text)))
     plain = _DOTTED.sub(lambda found: next(filter(None, found.groups())) + ("m" if found[1] else ""), text)
     parts = (part.strip() for part in _SENTENCE.split(_ITEM.sub("", plain)))
     return [part for part in parts if any(map(str.isalnum, part))]
@@ -134,7 +144,7 @@ def _read_clause(part: str, number: int) -> SentenceClause:
     ]
     if not any(verbs) and _LIGHT & {*tokens}:
         verbs = [stem(word) in PREDICATES for word in tokens]
-    signs, words = _turned(tokens, verbs)
+    signs, words, apart = _turned(tokens, verbs)
     return SentenceClause(
         text=part,
         sentence=number,
@@ -142,11 +152,14 @@ def _read_clause(part: str, number: int) -> SentenceClause:
         signs={concept: frozenset(each) for concept, each in signs.items()},
         excluded=frozenset(contrary_of(name) for name, each in signs.items() if 1 in each),
         negated=frozenset(word for word, turned in words.items() if turned),
+        apart=frozenset(apart),
         negative=bool({"not", "nothing", "notall"} & {*tokens}),
         mood="open" if _OPEN.search(text) else "stated",
+        mild=not _OPEN.search(_MILD.sub(" ", text)),
         future=bool(_FUTURE.search(text)),
         limited=bool(_LIMITS.search(part)),
         names=names_of(part) & {*words},
+        acts=frozenset(topic_of(each.lower()) for found in _ACT.finditer(part) for each in found.groups() if each),
     )
 
 
@@ -154,18 +167,22 @@ _TEXTED = {"text", "texted", "texting", "replied", "answered", "messaged", "emai
 """Predicates that contain their object: who is texted is sent a text."""
 
 
-def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], dict[str, bool]]:
-    """Return the signs by concept, and the words with whether a negation precedes them."""
+def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], dict[str, bool], set[str]]:
+    """Return the signs by concept, the words with whether a negation precedes them, and the words that it negates.
+
+    A negation applies up to the next predicate: in `I have not sent it to Ann` to the sending, not to Ann.
+    """
     signs: dict[str, set[int]] = {}
     words: dict[str, bool] = {}
-    turn, anew = 1, True
+    apart: set[str] = set()
+    turn, taken, anew = 1, False, True
     last_verb = max((place for place, verb in enumerate(verbs) if verb), default=len(verbs))
     for place, (word, verb) in enumerate(zip(tokens, verbs, strict=True)):
         if word == "notall" or (word == "nothing" and place > last_verb):  # "I sent nothing"
             signs = {concept: {-sign for sign in each} for concept, each in signs.items()}
             words = {topic: not turned for topic, turned in words.items()}
         if word in ("not", "without", "nothing", "notall"):
-            turn, anew = -1 if anew else -turn, False
+            turn, taken, anew = -1 if anew else -turn, False, False
         elif word in _ANEW:
             anew = True
         elif verb and turn > 0 and _is_unsaid(tokens[place - 1] if place else "", word):
@@ -173,9 +190,11 @@ def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], 
         elif verb:
             concept, sign = PREDICATES[stem(word)]
             signs.setdefault(concept, set()).add(sign * turn)
+            taken = True
         if (not verb or word in _TEXTED) and (topic := topic_of(word.removeprefix("="))):
             words[topic] = turn < 0
-    return signs, words
+            apart |= {topic} if turn < 0 and not taken else set()
+    return signs, words, apart
 
 
 _ANEW = {"and", "i", "we", "you", "it", "they", "or"}
@@ -193,8 +212,13 @@ def _is_verb(before: str, word: str) -> bool:
     one = stem(word)
     if one not in PREDICATES or is_empty(word):
         return False
+    if word in _TIMED:
+        return before not in _ARTICLES
     noun = (one in _NOUNS and not word.endswith("ed")) or _NOMINAL.search(word)
     return not noun or before in _BEFORE_VERB or before[-3:] in ("'ve", "'ll")
+
+
+_TIMED = {"leaves", "lands", "ends", "rises", "returns", "runs"}
 
 
 def concepts_of(text: str) -> set[str]:
@@ -249,3 +273,10 @@ def _ends_of(text: str) -> tuple[set[str], set[str]]:
         re.findall(rf"\b(?:{each}) \W?([^\W\d]\w*)(?! \d)", text.lower()) for each in ("to|into|now called", "from")
     )
     return {*ends} - {"both", "the", "your", "my"}, {*starts}
+
+
+def nouns_of(text: str) -> set[str]:
+    """Return the words in the position of a noun: first, or after an article or preposition."""
+    tokens = [each[0].lower() for each in _WORD.finditer(text)]
+    behind = (not place or {*tokens[max(place - 3, 0) : place]} & _ARTICLES for place in range(len(tokens)))
+    return {topic_of(token) for token, noun in zip(tokens, behind, strict=True) if noun} - {""}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from ..english import PLACES, WORDS, pattern, phrase, set_of, topic_of
-from ..quantities import Figure, find_figures, has_numeral, is_same, may_say, spell_figures
+from ..quantities import Figure, find_figures, has_numeral, is_said, is_same, may_say, spell_figures
 from ..statements import SentenceClause, concepts_of, read_clauses, split_sentences
 from .comparison import BARE, Comparison
 
@@ -102,8 +102,9 @@ def _by_clauses(part: Comparison) -> _Read | None:
     turns = [(turn, each) for each in part.stated if (turn := part.turn_in(each))]
     if not turns:
         return None
-    turn, clause = next((pair for pair in turns if not part.missing(pair[1])), turns[0])
+    turn, clause = next((pair for pair in turns if part.is_full(pair[1])), turns[0])
     signs = [(name, sign * turn) for name, signs in part.part.signs.items() for sign in signs]
+    signs += [("done", turn)] if "done" not in part.part.signs else []
     others = [each for each in part.stated if any(-sign in each.signs.get(name, ()) for name, sign in signs)]
     others = [each for each in others if each is not clause]
     if any(other != turn for other, _ in turns) or any(map(part.is_near, others)):
@@ -155,6 +156,10 @@ def _find_alternative(part: Comparison, wanted: Figure) -> str:
 
 
 def _may_tell_figure(part: Comparison, clause: SentenceClause) -> bool:
+    if any(is_said(each, clause.text) for each in part.figures):
+        return True
+    if not part.strange(clause) and not part.new and all(each.kind != "number" for each in part.figures):
+        return True
     shared = part.words & {*clause.words} or not part.strange(clause)
     return bool(shared and (part.touches(clause) or not part.words or BARE.match(clause.text)))
 
@@ -197,6 +202,7 @@ _DIRECT = re.compile(r"\b(?:you|your|i|we|us|please|shall|should)\b", re.I)
 _WHICH = pattern("which")
 _WHETHER = re.compile(r"\W*whether\b", re.I)
 _CONSENT = pattern("consent")
+_RHETORICAL = re.compile(r"^\W*(?:(?:did|didn't|do|don't) (?:you|i) (?:remember|know|see|say)|remember|guess)\b", re.I)
 
 
 def judge_question(claim: str, answer: str, asked: str) -> ClaimVerdict:
@@ -208,6 +214,7 @@ def judge_question(claim: str, answer: str, asked: str) -> ClaimVerdict:
         return ClaimVerdict("broken", asking[0], "it only offers more help")
     last = split_sentences(answer)[-1]
     direct = [each for each in asking if (each is asking[-1] and each == last) or _DIRECT.search(each)]
+    direct = [each for each in direct if not _RHETORICAL.match(each)]
     if found := next(
         (each for each in direct if _asks_which(claim, each, answer, asked) or _asks_for(claim, each, asked)), None
     ):
@@ -247,7 +254,11 @@ def _asks_for(claim: str, sentence: str, asked: str) -> bool:
     slot, plain, own = _slot_of(claim), _SLOT_WORDS.sub(" ", sentence), _SLOT_WORDS.sub(" ", claim)
     said, wanted, known = _topics(plain), _topics(own), _topics(asked)
     if slot:
-        strange = any(not _is_among(word, wanted | known) for word in said)
+        others = concepts_of(plain) - concepts_of(asked)
+        verbal = (concepts_of(own) & others or wanted <= known | said) and not others - concepts_of(claim)
+        open_ = slot in _OPEN_SLOTS or verbal or not concepts_of(own)
+        acts = {word for each in read_clauses(sentence) for word in each.acts if open_}  # any verb is accepted
+        strange = any(not _is_among(word, wanted | known) for word in said - acts)
         missing = any(not _is_among(word, said) for word in wanted)
         named = {*re.findall(r"\w+", f"{claim} {asked}".lower())}
         counted = {*re.findall(r"how (?:many|much) (\w+)", sentence.lower())} - named

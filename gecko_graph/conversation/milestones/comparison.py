@@ -8,21 +8,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
-from ..english import IMPLIED, KIN, PLACES, PREDICATES, topic_of
+from ..english import IMPLIED, KIN, PLACES, PREDICATES, WORDS, pattern, phrase, topic_of
 from ..quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures, word_before
-from ..statements import SentenceClause, has_happened, is_crossed, read_clauses
+from ..statements import SentenceClause, has_happened, is_crossed, nouns_of, read_clauses
 
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
 _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
+_OTHERS = re.compile(r"(?:and |but )?(?:the|your|all|my) (?:other|rest|remaining)", re.I)
+_LEFT = re.compile(r"\b(?:left|remain\w*)\b", re.I)
 _WAS = re.compile(r"\b(?:was|were|had)\b", re.I)
+_ALREADY = re.compile(r"\balready\b(?<!have already)(?<!'ve already)", re.I)
 _NOW = re.compile(r"\b(?:now|new|is (?:set|scheduled|planned) (?:for|to|at))\b", re.I)
+STILL = phrase(WORDS["phrases"]["still"])
+_PRONOUN = pattern("pronoun")
 _SUBJECT = re.compile(r"(?:the|an?|any) ([a-z]+) (?:is|was|were|are|has|have|can|may|could|will|[a-z]+s)\b", re.I)
+_SEVERAL = re.compile(r"\b(?:and|but|or|both|not|other|except)\b", re.I)
 BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
 _NOTHING = re.compile(r"\bnothing\b", re.I)
 _NONE = re.compile(r"\b(?:none of|no|all)\b", re.I)
+_THERE = re.compile(r"there (?:is|are|was|were)\b", re.I)
+_IT = re.compile(r"\b(?:it|its|them|they|that|this)\b", re.I)
+WITHOUT = re.compile(r"\bwithout\b", re.I)
 _OWNED = re.compile(r"(\w+)'s (\w+)")
+_DEED = re.compile(r"\b(?:i|we)(?:'ve| have)? ([a-z]+ed)\b", re.I)
 _FIRST = re.compile(r"^[A-Z][a-z]+\b")
+_PAIR = re.compile(r"(\w+) (?=([A-Z][a-z]+))")
 _UNTIL = re.compile(r"\b(?:until|till)\b", re.I)
 _CARRIERS = ("done", "grant", "ship", "send")
 """Predicates that stand for the verb of a noun: the transfer went through."""
@@ -48,9 +60,16 @@ class Comparison:
         self.clauses, self.requests = read_clauses(answer), read_clauses(asked)
         self.known = {word for each in self.requests for word in each.words}
         self.kin = {*part.signs, *(each for name in part.signs for each in KIN.get(name, ()))}
-        self.event = bool(_PAST.search(part.text))
+        self.event = bool(_PAST.search(part.text) or _DEED.match(part.text))
         moods = ("stated", "open") if _MODAL.search(part.text) else ("stated",)
-        self.stated = [each for each in self.clauses if each.mood in moods and not (each.future and self.event)]
+        told = [each for each in self.clauses if each.mood in moods and not (each.future and self.event)]
+        told = [
+            each
+            for each in self.clauses
+            if each in told or (each.mild and not self.event and self.words & {*each.words})
+        ]
+        others = bool(_OTHERS.match(part.text) or _LEFT.search(part.text))
+        self.stated = [each for each in told if others or not _OTHERS.match(each.text)]
         self._titles = _find_titles(part, self.figures)
 
     def turn_in(self, clause: SentenceClause) -> int:
@@ -64,19 +83,22 @@ class Comparison:
         if self._is_none(clause):
             return -1
         other = bool(clause.signs.keys() - self.kin) and not self.part.signs  # "the train is full" for its seats
-        whole = (not self.missing(clause) or (self._is_carried(clause) and not other)) and self._has_figures(clause)
+        whole = (self.is_full(clause) or (self._is_carried(clause) and not other)) and self._has_figures(clause)
         return self.turn_of(clause) if whole and self._has_names(clause) else 0
 
     def _is_none(self, clause: SentenceClause) -> bool:
         """Return whether a clause denies of all things what the part states of some."""
         counted = any(each.kind == "number" for each in self.figures) and not self.part.negative
-        of_them = not self.missing(clause) - self.known
+        of_them = self.is_full(clause) or (self.words and not self.missing(clause) - self.known)
         return bool(counted and of_them and _NONE.search(clause.text)) and self.turn_of(clause) < 0
 
     def turn_of(self, clause: SentenceClause) -> int:
         """Return 1 if a clause has the part's polarity, -1 for the opposite, 0 if that is unclear."""
         part = self.part
-        if any(-1 in signs for name, signs in clause.signs.items() if name not in self.kin) and not clause.negative:
+        named = self.part.signs.keys() & {PREDICATES[word][0] for word in clause.words if word in PREDICATES}
+        own = self.kin | {PREDICATES[word][0] for word in part.words if word in PREDICATES}
+        own |= {*_CARRIERS} if named else set()
+        if any(-1 in signs for name, signs in clause.signs.items() if name not in own) and not clause.negative:
             return 0
         turns = {self._turn_by(name, signs, clause) for name, signs in part.signs.items()}
         turns = turns or {self._turn_by_negation(clause)}
@@ -86,11 +108,13 @@ class Comparison:
             return 0  # "nothing on her calendar" means that she is free
         if turn > 0 and is_noun and all(1 in signs for signs in part.signs.values()):
             return 0  # "your refund hasn't been issued": it is unclear which word is negated
-        was = _WAS.search(clause.text) and not (part.signs or _WAS.search(part.text))
-        return 0 if turn > 0 and (was or has_happened(part, clause)) else turn
+        apart = (part.apart ^ clause.apart) & self.words & {*clause.words}
+        late = apart or has_happened(part, clause) or self._is_of_before(clause)
+        return 0 if turn > 0 and late else turn
 
     def _turn_by(self, name: str, signs: frozenset[int], clause: SentenceClause) -> int:
         said = clause.signs.get(name) or frozenset([-1] if name in clause.excluded else ())
+        said = said or frozenset([-1] if clause.negated & self.words and WITHOUT.search(clause.text) else ())
         named = any(PREDICATES.get(word, ("",))[0] == name for word in clause.words)
         said = said or next((clause.signs[each] for each in KIN.get(name, ()) if each in clause.signs), frozenset())
         carried = [clause.signs[each] for each in _CARRIERS if each in clause.signs]
@@ -102,6 +126,10 @@ class Comparison:
             return int(name != "open")  # "valid until" means that it expires then
         if said:
             return (1 if signs == said else -1) if len(said) == len(signs) == 1 else 0
+        if clause.negative and _THERE.match(clause.text) and self.part.negated & clause.negated & self.words:
+            return 1
+        if clause.negative:
+            return -1 if name == "know" and clause.text.lower().startswith("there") and not clause.signs else 0
         told = any(is_said(each, clause.text) for each in self.figures) or self.part.names & {*clause.words}
         given = (self.figures and not self.new) or any(is_given(each, self.asked) for each in find_figures(clause.text))
         now = not clause.signs and _NOW.search(clause.text)
@@ -113,7 +141,22 @@ class Comparison:
             return 0
         return 1 if turned == self.part.negative else -1
 
+    def _is_of_before(self, clause: SentenceClause) -> bool:
+        """Return whether a clause is about an earlier, an unchanged, or an existing state."""
+        part = self.part
+        was = _WAS.search(clause.text) and not (part.signs or _WAS.search(part.text))
+        still = STILL.search(clause.text) and not STILL.search(part.text) and (self.event or not part.signs)
+        return bool(was or still or (self.event and _ALREADY.search(clause.text)))
+
     # words
+    def is_full(self, clause: SentenceClause) -> bool:
+        """Return whether a clause has all words of the part, and a word that is more than generic."""
+        said = [each for each in self.figures if is_said(each, clause.text)]
+        told = [each for each in said if each.kind != "number" or len(each.text) > 2]
+        alike = bool(told and self.part.signs.keys() & clause.signs.keys()) or len(told) == len(self.figures) > 1
+        both = BARE.match(clause.text) and BARE.match(self.part.text) and self.part.signs.keys() <= clause.signs.keys()
+        return bool(alike or self.words or both) and not self.missing(clause)
+
     def is_near(self, clause: SentenceClause) -> bool:
         """Return whether a clause may be about the part's things: it shares a word with it, or has no own words."""
         words = {*clause.words}
@@ -125,19 +168,39 @@ class Comparison:
         """Return whether a clause shares a word or a predicate with the part."""
         return bool(self.words & {*clause.words} or self.part.signs.keys() & clause.signs.keys())
 
+    def agrees(self, clause: SentenceClause) -> bool:
+        """Return whether a clause has a predicate of the part with the same sign."""
+        return any(signs == clause.signs.get(name) for name, signs in self.part.signs.items())
+
     def missing(self, clause: SentenceClause) -> set[str]:
         """Return the part's words that a clause neither contains nor implies."""
+        done = {word for word in self.words if PREDICATES.get(word, ("",))[0] in clause.signs}  # "ordered": order
+        done = set() if self.strange(clause) & nouns_of(clause.text) else done
         told = {word for each in self.figures if is_said(each, clause.text) for word in IMPLIED.get(each.kind, ())}
-        return self.words - {*clause.words} - told
+        return self.words - {*clause.words} - done - told - self._modifiers(clause)
 
     def strange(self, clause: SentenceClause) -> set[str]:
         """Return the words of a clause that are neither in the part nor in the request."""
         return {word for word in clause.words if word not in self.words and word not in PLACES} - self.known
 
+    def _modifiers(self, clause: SentenceClause) -> set[str]:
+        """Return words that only qualify the next word, if that occurs without another qualifier."""
+        found = set()
+        for word, head in pairwise(self.part.words):
+            if word in clause.words or head not in clause.words or {word, head} & self.part.names:
+                continue
+            place = clause.words.index(head)
+            before = clause.words[place - 1] if place else ""
+            plain = before in self.words | self.known | {""} or not _is_followed(before, head, clause.text)
+            if plain and _is_followed(word, head, self.part.text):
+                found.add(word)
+        return found - self.known
+
     def _inherited(self, clause: SentenceClause) -> set[str]:
         """Return the words of the previous clause if this one continues it."""
         before = self.clauses[place - 1] if (place := self.clauses.index(clause)) else None
-        return {*before.words} if before and (not clause.words or before.text.endswith(":")) else set()
+        goes_on = _PRONOUN.match(clause.text) or not clause.words
+        return {*before.words} if before and (goes_on or before.text.endswith(":")) else set()
 
     def _is_carried(self, clause: SentenceClause) -> bool:
         """Return whether the omitted words of a clause are known, and it adds none."""
@@ -148,21 +211,32 @@ class Comparison:
         titles = self._titles if figures or self.part.names & {*clause.words} else set()
         missing = self.missing(clause) - inherited - titles - self._subject_of(clause)
         added = {word for word in clause.words if word not in self.words and word not in PLACES}
+        added -= {topic_of(each.lower()) for each in _DEED.findall(clause.text)} if self.agrees(clause) else set()
         known = self.known & clause.names if missing else self.known
         if added - inherited - known or self._stands_elsewhere(missing, clause):
             return False
         if missing - self.known:  # a bare answer: "It's $12"
-            bare = BARE.match(clause.text) and not clause.signs.keys() - self.kin - {"know", "exist"}
+            bare = BARE.match(clause.text) and not self._foreign_signs(clause)
             return bool(bare) and any(each.kind != "number" and each in self.new for each in figures)
+        if missing and any(not is_said(each, self.part.text) for each in self._foreign_figures(clause)):
+            return False
         named = {word for word in clause.words if PREDICATES.get(word, ("",))[0] in self.part.signs}
-        shared = self.words & {*clause.words} or not missing or named == {*clause.words}
+        shared = self.words & {*clause.words} or not missing or named == {*clause.words} or _IT.search(clause.text)
         return bool(figures or (shared and self.touches(clause)))
 
     def _stands_elsewhere(self, words: set[str], clause: SentenceClause) -> bool:
+        """Return whether another stated clause contains one of the words."""
         place = self.clauses.index(clause)
         before = self.clauses[place - 1] if place and self._inherited(clause) else None
         others = [each for each in self.stated if each not in (clause, before)]
+        if len(self.requests) == 1:
+            others = [each for each in others if self.kin & each.signs.keys()]
         return any(words & {*each.words} for each in others if each.signs or find_figures(each.text))
+
+    def _foreign_figures(self, clause: SentenceClause) -> list[Figure]:
+        own = (any(is_same(each, other) for other in self.figures) for each in find_figures(clause.text))
+        pairs = zip(find_figures(clause.text), own, strict=True)
+        return [each for each, mine in pairs if not mine and not is_given(each, self.asked)]
 
     def _subject_of(self, clause: SentenceClause) -> set[str]:
         """Return the part's subject if a clause names it as the user did in a short request."""
@@ -171,7 +245,7 @@ class Comparison:
             return set()
         if self.part.signs.keys() - clause.signs.keys() and not _NOW.search(clause.text):
             return set()
-        if len(self.requests) != 1:
+        if len(self.requests) != 1 or _SEVERAL.search(self.asked):
             return set()
         named = {*clause.words} & self.known or self._is_of_request(clause)
         return {topic_of(found[1].lower())} if named else set()
@@ -207,7 +281,11 @@ class Comparison:
         named = clause.names | {topic_of(each.lower()) for each in _FIRST.findall(clause.text)}
         if (asked | self.part.names) - {*clause.words} and named & self.strange(clause):
             return True
-        return bool(self.part.names - {*clause.words} and clause.names & asked - self.words)
+        if self.part.names - {*clause.words} and clause.names & asked - self.words:
+            return True
+        known = f"{self.asked} {self.part.text}"
+        others = [pair for pair in _PAIR.findall(clause.text) if pair[1] not in known and topic_of(pair[1].lower())]
+        return any(re.search(rf"\b{word}\.? [A-Z]", self.asked) for word, _ in others)
 
     def _has_figures(self, clause: SentenceClause) -> bool:
         """Return whether a clause has the part's figures in order, and no others instead."""
@@ -216,7 +294,7 @@ class Comparison:
         for wanted in self.figures:
             said = self.is_said(wanted, text)
             whole = clause.text if self.is_said(wanted, clause.text) else text
-            around = self.answer if not said else sentence if self.missing(clause) else whole
+            around = self.answer if not said else whole if self.is_full(clause) else sentence
             given = wanted not in self.new and len(self.requests) < 2 and not rivals_of(wanted, text, [self.part.text])
             if self.rivals(wanted, around) or not (said or given):
                 return False
@@ -249,7 +327,21 @@ class Comparison:
     def is_counted_as(self, wanted: Figure, rival: Figure, clause: SentenceClause) -> bool:
         """Return whether two numbers count the same things, or number the same kind: `hall 2`."""
         before = {word_before(wanted, self.part.text), word_before(rival, clause.text)}
+        whole = all(each[:5] in wanted.labels for each in self.missing(clause))
+        if whole and self.turn_of(clause) > 0 and self.words & {*clause.words}:
+            return True
         return bool(wanted.labels & rival.labels) or (len(before) == 1 and "" not in before)
+
+    def _foreign_signs(self, clause: SentenceClause) -> set[str]:
+        """Return the predicates of a clause that the part lacks; only negative ones if the clause has all its words."""
+        foreign = clause.signs.keys() - self.kin - {"know", "exist"}
+        if self.event or not self.words or self.missing(clause):
+            return foreign
+        return {name for name in foreign if -1 in clause.signs[name]}
+
+
+def _is_followed(word: str, head: str, text: str) -> bool:
+    return bool(re.search(rf"\b{re.escape(word)}\w* {re.escape(head)}", text, re.I))
 
 
 def _find_titles(part: SentenceClause, figures: Sequence[Figure]) -> set[str]:

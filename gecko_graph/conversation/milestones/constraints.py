@@ -86,6 +86,10 @@ class Fill:
     column: str
 
 
+def _listed(value: Json) -> list[JsonObject]:
+    return value if isinstance(value, list) else [value]
+
+
 @dataclass(frozen=True, slots=True)
 class Constraint:
     """A condition on one table of a snapshot.
@@ -130,7 +134,7 @@ class Constraint:
         return max(compared, default=0.0)
 
     def _is_asked(self, made: JsonObject) -> bool:
-        rows = (each for row in self.rows for name in ("calls", "attempts") for each in row.get(name, ()))
+        rows = (each for row in self.rows for name in ("calls", "attempts") for each in _listed(row.get(name, [])))
         return call([made], [*(self.permits or rows)], self.tolerance.get("calls", {})) == 1.0
 
     def _is_permitted(self, now: Snapshot, before: Table) -> bool:
@@ -220,8 +224,11 @@ def _fill(row: JsonObject, values: JsonObject, column: str) -> Sequence[JsonObje
     if column == "claims":
         claims = [{kind: _fill_text(text, values) for kind, text in claim.items()} for claim in row["claims"]]
         return [{**row, "claims": claims}]
-    pairs = ((call, args) for call in row[column] for args in ({**call["args"], **values}, {**values, **call["args"]}))
-    return [{**row, column: [{**call, "args": args}]} for call, args in pairs]
+    calls = _listed(row[column])
+    filled = (
+        args for call in calls for args in ((call, {**call["args"], **values}), (call, {**values, **call["args"]}))
+    )
+    return [{**row, column: {**call, "args": args}} for call, args in filled]
 
 
 def _fill_text(text: str, values: JsonObject) -> str:
@@ -245,10 +252,9 @@ def _name_calls(calls: Sequence[JsonObject]) -> str:
     return " or ".join(dict.fromkeys(str(each["name"]) for each in calls))
 
 
-def _explain_call(
-    made: Sequence[JsonObject], wanted: Sequence[JsonObject], tolerance: Mapping[str, float]
-) -> Iterator[Missed]:
+def _explain_call(made: Sequence[JsonObject], target: Json, tolerance: Mapping[str, float]) -> Iterator[Missed]:
     """Yield the differing arguments of the nearest call; or that there is no call of the tool."""
+    wanted = _listed(target)
     pairs = [(mine, one) for one in wanted for mine in made if mine["name"] == one["name"]]
     if not pairs:
         asked: Json = [{"name": each["name"], "args": each["args"]} for each in wanted]
@@ -327,7 +333,7 @@ class Milestone:
     def tools(self) -> frozenset[str]:
         """Names of the tools whose calls it requires."""
         rows = (row for each in self.constraints if each.table == MESSAGE for row in each.rows)
-        return frozenset(str(call["name"]) for row in rows for call in row.get("calls", ()))
+        return frozenset(str(call["name"]) for row in rows for call in _listed(row.get("calls") or []))
 
     def compare(self, trajectory: Sequence[Snapshot], index: int, places: Mapping[str, int]) -> float:
         """Return the geometric mean of its constraints' similarities; 0 for a broken guardrail.
