@@ -23,6 +23,8 @@ _CHANGING = re.compile(
 _MAKING = re.compile(r"\b(add|creat|insert|put|set|link|assign|attach|associat|register|upload|grant)\w*\b", re.I)
 """A first sentence: of a PUT that changes a thing which is there, or that makes one."""
 
+_SEVERAL = re.compile(r"batch|bulk|import|many|multiple", re.IGNORECASE)
+
 STATEFUL: frozenset[Word] = frozenset(
     ("list", "count", "read", "create", "update", "replace", "upsert", "remove", "remove all",
      "read one", "update one", "remove one")
@@ -58,11 +60,14 @@ def find_kinds(paths: Paths) -> dict[str, Kind]:
 
 
 def _decide(one: Operation, paths: Paths) -> Kind:
+    if one.is_head:
+        item = paths.things.get(one.slot[:-1]) if one.slot[-1:] == (VAR,) else None
+        return Kind("read" if item else "view", "HEAD answers without content", item)
     if (found := paths.things.get(one.slot[:-1])) and one.slot[-1:] == (VAR,):
         return _of_item(one, found, paths)
     if found := paths.things.get(one.slot):
         return _of_all(one, found)
-    for rule in (_below_collection, _of_plural, _part_of_item, _of_one):
+    for rule in (_below_collection, _of_plural, _part_of_item, _of_one, _of_several):
         if kind := rule(one, paths):
             return kind
     return _of_nothing(one)
@@ -74,12 +79,12 @@ def _of_item(one: Operation, found: Things, paths: Paths) -> Kind:
         return _reading(one, found, paths)
     if method == "delete":
         return Kind("remove", "DELETE of an item", found)
-    if method == "patch":
+    if method == "patch" and one.body.types != {"array"}:
         return Kind("update", "PATCH of an item merges", found)
     if method == "put":
         if not ({"post", "put"} & of.at.keys()) and _may_make(one):
             return Kind("upsert", "PUT of an item, and nothing else makes one", found)
-        whole = bool(one.body.required & of.fields.keys())
+        whole = bool(one.item_sent(of.fields).required & of.fields.keys())
         return Kind("replace" if whole else "update", "PUT of an item", found)
     if method == "post" and "patch" not in found.each and _shares(one, of):
         return Kind("update", "POST of an item with its fields, and no PATCH", found)
@@ -231,6 +236,16 @@ def _of_one(one: Operation, paths: Paths) -> Kind | None:
     if one in changing:
         return Kind("update one", f"{one.method.upper()} of one thing that GET reads")
     return Kind("remove one", "DELETE of one thing that is set at the same path") if one.method == "delete" else None
+
+
+def _of_several(one: Operation, paths: Paths) -> Kind | None:
+    """Return the kind of a write such as `/pets/batch`, which may make, change or remove several items."""
+    found, last = paths.things.get(one.slot[:-1]), one.slot[-1] if one.slot else ""
+    sends_many = any("array" in each.types for each in (one.body, *one.body.fields.values()))
+    if found is None or one.method == "get" or _LOOKING.match(last):
+        return None
+    is_several = sends_many or _SEVERAL.search(last) is not None
+    return Kind("action", "a write below a collection may change several of its items", found) if is_several else None
 
 
 def _changes(one: Operation, fields: Mapping[str, SchemaShape]) -> bool:

@@ -52,6 +52,19 @@ class Operation:
         responses = self.tool.binding.responses if self.tool.binding else {}
         return any(each.get("media") for code, each in responses.items() if code.startswith("2"))
 
+    @property
+    def is_merge_patch(self) -> bool:
+        return self.tool.binding is not None and "merge-patch" in self.tool.binding.body.get("media", "")
+
+    @property
+    def is_head(self) -> bool:
+        return self.method == "head"
+
+    @property
+    def is_restoring(self) -> bool:
+        """Whether it may bring a removed thing back."""
+        return self.method != "get" and re.match("restore|undelete|recover", "".join(self.slot[-1:]), re.I) is not None
+
     @cached_property
     def result(self) -> SchemaShape:
         return SchemaShape.of(self.tool.result)
@@ -88,6 +101,10 @@ class Operation:
         shape.required = frozenset(wire for wire, name in self.sent.items() if name in self.parameters.required)
         shape.types = frozenset({"object"})
         return shape
+
+    def item_sent(self, fields: Mapping[str, SchemaShape]) -> SchemaShape:
+        """Return the shape of the item in the body: the body itself, or a member that wraps it."""
+        return self.body.at(self.body.holds(fields) or ())
 
     @cached_property
     def lists(self) -> SchemaShape | None:

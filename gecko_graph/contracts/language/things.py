@@ -19,6 +19,7 @@ OPEN = "open"
 """Key of the runtime state: places that a write of unknown effect may have changed, with the write."""
 
 _ORDER = re.compile(r"([-+]?)([\w.]+?)(?:[:\s_]+(asc|desc)(?:ending)?)?", re.IGNORECASE)
+_BY_CREATION = re.compile(r"-?(creat|insert|new|old|latest|recent|asc|desc|id\b)[\w:\s-]*", re.IGNORECASE)
 _TESTS = {
     **dict.fromkeys(("eq", "equals", "is", "in", "any", "oneof"), ""),
     **dict.fromkeys(("ne", "not", "notin", "nin", "notany"), "not"),
@@ -63,7 +64,7 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
         scope.take_items(len(held))
         found = [_keyed(each, name, key) for name, each in held.items() if isinstance(each, dict)]
         for name, value in wanted.items():
-            found = [each for each in found if _fits(scope, each, blank, name, value)]
+            found = _having(scope, found, blank, name, value)
         return found
 
     def new_number(scope: Scope, path: Any) -> int:
@@ -153,15 +154,28 @@ def _merge(scope: Scope, *parts: Any) -> JsonObject:
     for each in (an_object(one, "merge") for one in (objects if deep else parts)):
         scope.take_items(len(each))
         pairs = ((name, found.get(name), each.get(name)) for name in deep)
-        inner = {name: {**old, **new} for name, old, new in pairs if isinstance(old, dict) and isinstance(new, dict)}
+        inner = {name: _merge_all(old, new) for name, old, new in pairs if isinstance(new, dict)}
         found = {**found, **each, **inner}
     return found
+
+
+def _merge_all(old: Json, new: Json) -> Json:
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return new
+    return {**old, **{name: _merge_all(old.get(name), each) for name, each in new.items()}}
 
 
 def _clock(scope: Scope, otherwise: Any) -> str:
     """Return the state's clock, or a text if it has none."""
     now = scope.values.get("now", otherwise)
     return a_text(otherwise if type(now) is Missing else now, "clock")
+
+
+def _having(scope: Scope, items: list[Any], blank: JsonObject, name: str, wanted: Json) -> list[Any]:
+    found = [each for each in items if _fits(scope, each, blank, name, wanted)]
+    if isinstance(wanted, str) and "," in wanted and items and not found:
+        scope.doubts.append(f"{name} may be several values")
+    return found
 
 
 def _fits(scope: Scope, known: JsonObject, blank: JsonObject, name: str, wanted: Json) -> bool:
@@ -210,6 +224,8 @@ def _page(
     """
     found, size = a_list(items, "page"), limit if type(limit) is int and limit > 0 else None
     first = offset if type(offset) is int and offset > 0 else 0
+    if number == 0:
+        scope.doubts.append("pages are counted from 1")
     if type(number) is int and number > 1 and size is not None:
         first = (number - 1) * size
     if isinstance(after, list) and after[1] is not None:
@@ -224,15 +240,20 @@ def _page(
 def _ordered(scope: Scope, items: Any, by: Any, direction: Any = None) -> list[Json]:
     """Return things in a requested order: `-price`, `price:desc`, a name and a direction, or a list of these."""
     found = a_list(items, "ordered")
+    if isinstance(by, str) and "," in by:  # `name,desc`, or several
+        by = re.sub(r",\s*(asc|desc)\b", r" \1", by, flags=re.IGNORECASE).split(",")
     if isinstance(by, list):  # the first has priority
         return reduce(lambda things, one: _ordered(scope, things, one, direction), reversed(by), found)
     named = _ORDER.fullmatch(a_text(by, "ordered")) if by is not None else None
     sign, field, way = named.groups() if named else ("", "", None)
-    is_down = sign == "-" or str(way or require(direction) or "").lower().startswith(("desc", "-1"))
+    way = way or require(direction) or (field if field.lower() == "desc" else "")
+    is_down = sign == "-" or str(way).lower().startswith(("desc", "-1"))
     scope.take_items(len(found))
     word, members = field.lower(), (each for each in found if isinstance(each, dict) and field)
     names = {name for each in members for name in each if name.lower() == word}
     if not names:  # in the order of creation
+        if by and len(found) > 1 and not _BY_CREATION.fullmatch(by):
+            scope.doubts.append("its order is not understood")
         return found[::-1] if is_down else found
     name = field if field in names else min(names)
     have = [each for each in found if isinstance(each, dict) and each.get(name) is not None]
