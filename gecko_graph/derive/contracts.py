@@ -151,6 +151,7 @@ class _ContractWriter:
         self.key, self.depth = self.things.key or "", self.things.slot.count(VAR)
         self.shelf, self.id = _place(self.things.root, one.variables[: self.depth]), ""
         self.let: JsonObject = {}
+        self.by = {kind.by: arg(one.variables[-1])} if kind.by else {}
         self.requires = [*self._above()]
         self.where = one.result.holds(self.things.fields) if self.things.fields else None
         if kind.word == "remove" and YES & {plain(name) for name in {*one.result.fields} - {*self.things.fields}}:
@@ -231,21 +232,20 @@ class _ContractWriter:
         return sent_fields(one, fields, found), [*found.values()], f", {deep!r}" if deep else ""
 
     def _defaults(self) -> JsonObject:
-        sent = self.one.item_sent(self.things.fields).fields
+        sent = self.one.body.at(self.one.body.holds(self.things.fields) or ()).fields
         found = {field: sent[wire].first("default") for wire, field in matching(sent, self.things.fields).items()}
         return {field: each for field, each in found.items() if each is not None}
 
     def _base(self) -> str:
         """Return an expression of the members of a thing that its path gives, with its key."""
         by = {plain(name): name for name in self.things.fields}
-        given = {by.get(plain(wire)): arg(name) for wire, name in self.one.wires[: self.depth]}
-        known = [f"{name!r}: {arg}" for name, arg in given.items() if name and name != self.key]
+        given = {by.get(plain(wire)): arg(name) for wire, name in self.one.wires[: self.depth]} | self.by
+        known = [f"{name!r}: {arg}" for name, arg in given.items() if name not in (None, self.key)]
         return f"{{{', '.join([*known, f'{self.key!r}: {self.id}'])}}}"
 
     def _filter(self) -> Asked:
         """Define `found`, the things that a call lists."""
-        by = {self.kind.by: arg(self.one.variables[-1])} if self.kind.by else {}
-        asked = Asked(self.one, self.things, self.shelf, self.named, by)
+        asked = Asked(self.one, self.things, self.shelf, self.named, self.by)
         self.let["found"] = _text(asked.found)
         return asked
 
@@ -272,7 +272,7 @@ class _ContractWriter:
         self._find()
         thing = f"at(result, {[*(self.where or ())]!r}"  # some services answer null for a missing thing
         seen = {"op": "add", "path": "{{ place }}", "value": _text(f"{thing})"), "when": f"{thing}, None) is not None"}
-        return {"returns": self._thing(), "observes": [seen]} if self.result.fields or self.one.is_head else None
+        return {"returns": self._thing(), "observes": [seen]}
 
     def _create(self) -> JsonObject:
         named, prefix = names_item(self.one, self.things), f"{self.things.singular[:4].lower()}_"
@@ -332,7 +332,7 @@ class _ContractWriter:
         self._find()
         sent, names, deep = self._sent()
         old = "at(state, place, {})"
-        if self.kind.word == "replace":
+        if self.kind.word in ("replace", "upsert"):
             old = f"{{k: v for k, v in {old}.items() if k not in {names!r}}}, {self._defaults()!r}"
         base = self._base() if self.kind.word == "upsert" else f"{{{self.key!r}: {self.id}}}"
         same = "" if self.things.is_renamed else f", {{{self.key!r}: at(state, place + [{self.key!r}], {self.id})}}"

@@ -60,13 +60,14 @@ def find_kinds(paths: Paths) -> dict[str, Kind]:
 
 
 def _decide(one: Operation, paths: Paths) -> Kind:
-    if one.is_head:
+    if one.method == "head":
         item = paths.things.get(one.slot[:-1]) if one.slot[-1:] == (VAR,) else None
         return Kind("read" if item else "view", "HEAD answers without content", item)
     if (found := paths.things.get(one.slot[:-1])) and one.slot[-1:] == (VAR,):
         return _of_item(one, found, paths)
     if found := paths.things.get(one.slot):
-        return _of_all(one, found)
+        flat, by = paths.flat(found)
+        return replace(_of_all(one, flat), by=by) if by else _of_all(one, found)
     for rule in (_below_collection, _of_plural, _part_of_item, _of_one, _of_several):
         if kind := rule(one, paths):
             return kind
@@ -82,9 +83,11 @@ def _of_item(one: Operation, found: Things, paths: Paths) -> Kind:
     if method == "patch" and one.body.types != {"array"}:
         return Kind("update", "PATCH of an item merges", found)
     if method == "put":
-        if not ({"post", "put"} & of.at.keys()) and _may_make(one):
-            return Kind("upsert", "PUT of an item, and nothing else makes one", found)
-        whole = bool(one.item_sent(of.fields).required & of.fields.keys())
+        responses = one.tool.binding.responses if one.tool.binding else {}
+        is_new = "201" in responses and "404" not in responses
+        if _may_make(one) and (is_new or not {"post", "put"} & of.at.keys()):
+            return Kind("upsert", "PUT of an item may make it", found)
+        whole = bool(one.body.at(one.body.holds(of.fields) or ()).required & of.fields.keys())
         return Kind("replace" if whole else "update", "PUT of an item", found)
     if method == "post" and "patch" not in found.each and _shares(one, of):
         return Kind("update", "POST of an item with its fields, and no PATCH", found)
@@ -242,10 +245,9 @@ def _of_several(one: Operation, paths: Paths) -> Kind | None:
     """Return the kind of a write such as `/pets/batch`, which may make, change or remove several items."""
     found, last = paths.things.get(one.slot[:-1]), one.slot[-1] if one.slot else ""
     sends_many = any("array" in each.types for each in (one.body, *one.body.fields.values()))
-    if found is None or one.method == "get" or _LOOKING.match(last):
-        return None
-    is_several = sends_many or _SEVERAL.search(last) is not None
-    return Kind("action", "a write below a collection may change several of its items", found) if is_several else None
+    if found and one.method != "get" and not _LOOKING.match(last) and (sends_many or _SEVERAL.search(last)):
+        return Kind("action", "a write below a collection may change several of its items", found)
+    return None
 
 
 def _changes(one: Operation, fields: Mapping[str, SchemaShape]) -> bool:

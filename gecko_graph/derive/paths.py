@@ -57,10 +57,6 @@ class Operation:
         return self.tool.binding is not None and "merge-patch" in self.tool.binding.body.get("media", "")
 
     @property
-    def is_head(self) -> bool:
-        return self.method == "head"
-
-    @property
     def is_restoring(self) -> bool:
         """Whether it may bring a removed thing back."""
         return self.method != "get" and re.match("restore|undelete|recover", "".join(self.slot[-1:]), re.I) is not None
@@ -101,10 +97,6 @@ class Operation:
         shape.required = frozenset(wire for wire, name in self.sent.items() if name in self.parameters.required)
         shape.types = frozenset({"object"})
         return shape
-
-    def item_sent(self, fields: Mapping[str, SchemaShape]) -> SchemaShape:
-        """Return the shape of the item in the body: the body itself, or a member that wraps it."""
-        return self.body.at(self.body.holds(fields) or ())
 
     @cached_property
     def lists(self) -> SchemaShape | None:
@@ -220,6 +212,14 @@ class Paths:
         item = (*things.slot, VAR)
         below = ((slot, one) for slot, one in self.things.items() if slot[: len(item)] == item)
         return [one for slot, one in below if slot.count(VAR) == item.count(VAR)]
+
+    def flat(self, found: Things) -> tuple[Things, str | None]:
+        """Return the collection `/tasks` with the items of `/projects/{id}/tasks`, and the member of their project."""
+        parent, each = self.things.get(found.slot[:-2]), self.things.get(found.slot[-1:])
+        if not parent or not each or found.each or "post" in each.at or each.shape.holds(found.fields) != ():
+            return found, None
+        names = {plain(parent.variable), f"{plain(parent.singular)}id"} - {plain(each.key or "")}
+        return next(((each, field) for field in each.fields if plain(field) in names), (found, None))
 
     def above(self, slot: Slot) -> Iterator[tuple[Things, int]]:
         """Yield the collections above a path, each with the number of variables up to its item."""

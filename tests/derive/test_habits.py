@@ -99,3 +99,45 @@ def test_filters_with_two_underscores_are_filters(living):
     for name in ("Ada", "Bo"):
         ok(call("make", name=name))
     assert [each["name"] for each in ok(call("list", name__icontains="AD"))] == ["Ada"]
+
+
+def test_a_put_that_documents_201_makes_a_thing_and_replaces_it(living):
+    put = op("put", body=thing(["name"], **GUEST_IN["properties"]), gives=GUEST, errors=())
+    put["responses"]["201"] = put["responses"]["200"]
+    made = guests(put_id=put)
+    made["paths"]["/guests/{id}"]["parameters"][0]["schema"] = WHOLE
+    call = living(made)
+    assert ok(call("put", id=7, name="A", address={"city": "Ulm"}))["name"] == "A"
+    assert ok(call("put", id=7, name="B")) == {"id": 7, "name": "B", "beds": 1}
+    assert len(ok(call("list"))) == 1
+
+
+@pytest.mark.parametrize("variable", ["hotelId", "id"])
+def test_things_made_below_a_parent_are_those_of_the_flat_collection(living, variable):
+    room = thing(["id"], id=WHOLE, hotelId=TEXT, name=TEXT)
+    hotel = thing(["id"], id=TEXT, name=TEXT)
+    there = {
+        "/hotels": {"get": op("hotels", gives=many(hotel)), "post": op("build", body=thing(name=TEXT), gives=hotel)},
+        f"/hotels/{{{variable}}}": {"get": op("hotel", gives=hotel)},
+        f"/hotels/{{{variable}}}/rooms": {
+            "get": op("hotel_rooms", gives=many(room)),
+            "post": op("furnish", body=thing(name=TEXT), gives=room),
+        },
+        "/rooms": {"get": op("rooms", gives=many(room), query=[("hotelId", "string")])},
+        "/rooms/{id}": {
+            "get": op("room", gives=room),
+            "patch": op("rename", body=thing(name=TEXT), gives=room),
+            "delete": op("close", status="204"),
+        },
+    }
+    call = living(document(there))
+    one, other = (ok(call("build", name=name))["id"] for name in "ab")
+    first = ok(call("furnish", **{variable: one}, name="x"))
+    ok(call("furnish", **{variable: other}, name="y"))
+    assert first == {"id": 1, "hotelId": one, "name": "x"} == ok(call("room", id="1"))
+    ok(call("rename", id="1", name="z"))
+    assert [each["name"] for each in ok(call("hotel_rooms", **{variable: one}))] == ["z"]
+    assert [each["name"] for each in ok(call("rooms", hotelId=other))] == ["y"]
+    ok(call("close", id="1"))
+    assert ok(call("hotel_rooms", **{variable: one})) == []
+    assert missing(call("furnish", **{variable: "none"}, name="x"))

@@ -64,7 +64,7 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
         scope.take_items(len(held))
         found = [_keyed(each, name, key) for name, each in held.items() if isinstance(each, dict)]
         for name, value in wanted.items():
-            found = _having(scope, found, blank, name, value)
+            found = [each for each in found if _fits(scope, each, blank, name, value)]
         return found
 
     def new_number(scope: Scope, path: Any) -> int:
@@ -153,8 +153,7 @@ def _merge(scope: Scope, *parts: Any) -> JsonObject:
     found: JsonObject = {}
     for each in (an_object(one, "merge") for one in (objects if deep else parts)):
         scope.take_items(len(each))
-        pairs = ((name, found.get(name), each.get(name)) for name in deep)
-        inner = {name: _merge_all(old, new) for name, old, new in pairs if isinstance(new, dict)}
+        inner = {name: _merge_all(found.get(name), each[name]) for name in deep if name in each}
         found = {**found, **each, **inner}
     return found
 
@@ -171,13 +170,6 @@ def _clock(scope: Scope, otherwise: Any) -> str:
     return a_text(otherwise if type(now) is Missing else now, "clock")
 
 
-def _having(scope: Scope, items: list[Any], blank: JsonObject, name: str, wanted: Json) -> list[Any]:
-    found = [each for each in items if _fits(scope, each, blank, name, wanted)]
-    if isinstance(wanted, str) and "," in wanted and items and not found:
-        scope.doubts.append(f"{name} may be several values")
-    return found
-
-
 def _fits(scope: Scope, known: JsonObject, blank: JsonObject, name: str, wanted: Json) -> bool:
     """Return whether a thing has a value, or one of several; `~name` searches a text, "" all of its texts."""
     item = known if name in known else {**blank, **known}
@@ -187,6 +179,8 @@ def _fits(scope: Scope, known: JsonObject, blank: JsonObject, name: str, wanted:
     if isinstance(wanted, dict):
         return _meets(scope, item, name, wanted)
     there = item.get(name)
+    if isinstance(wanted, str) and there != wanted and re.search(r"\w,\w", wanted):
+        scope.doubts.append(f"{name} may be several values")
     if type(there) is str is type(wanted):
         return there == wanted
     held = {_plain(each) for each in (there if isinstance(there, list) else [there])}
