@@ -84,8 +84,7 @@ def _of_item(one: Operation, found: Things, paths: Paths) -> Kind:
         return Kind("update", "PATCH of an item merges", found)
     if method == "put":
         responses = one.tool.binding.responses if one.tool.binding else {}
-        is_new = "201" in responses and "404" not in responses
-        if _may_make(one) and (is_new or not {"post", "put"} & of.at.keys()):
+        if _may_make(one) and (responses.keys() & {"201", "404"} == {"201"} or not {"post", "put"} & of.at.keys()):
             return Kind("upsert", "PUT of an item may make it", found)
         whole = bool(one.body.at(one.body.holds(of.fields) or ()).required & of.fields.keys())
         return Kind("replace" if whole else "update", "PUT of an item", found)
@@ -169,11 +168,10 @@ def _below_collection(one: Operation, paths: Paths) -> Kind | None:
     if one.lists is None or not one.lists.fields or not found.fields:
         return None
     is_alike = found.shape.holds(one.lists.fields) == ()
-    words = plain(last)
-    if words in LISTING and (one.method == "get" or is_alike):
+    if plain(last) in LISTING and (one.method == "get" or is_alike):
         return Kind("list", "searches a collection", found)
     filters = {plain(name) for name in found.fields} & {plain(name) for name in one.asked}
-    if one.method == "get" and is_alike and (filters or words.startswith(("find", "search", "list", "by"))):
+    if one.method == "get" and is_alike and (filters or plain(last).startswith(("find", "search", "list", "by"))):
         return Kind("list", "GET below a collection gives a list of its items", found)
     return None
 
@@ -244,7 +242,9 @@ def _of_one(one: Operation, paths: Paths) -> Kind | None:
 def _of_several(one: Operation, paths: Paths) -> Kind | None:
     """Return the kind of a write such as `/pets/batch`, which may make, change or remove several items."""
     found, last = paths.things.get(one.slot[:-1]), one.slot[-1] if one.slot else ""
-    sends_many = any("array" in each.types for each in (one.body, *one.body.fields.values()))
+    names = ("ids", "items", *map(plain, one.slot[-2:-1]))
+    lists = [name for name, each in one.body.fields.items() if "array" in each.types and plain(name).endswith(names)]
+    sends_many = lists or "array" in one.body.types
     if found and one.method != "get" and not _LOOKING.match(last) and (sends_many or _SEVERAL.search(last)):
         return Kind("action", "a write below a collection may change several of its items", found)
     return None

@@ -58,7 +58,6 @@ class Operation:
 
     @property
     def is_restoring(self) -> bool:
-        """Whether it may bring a removed thing back."""
         return self.method != "get" and re.match("restore|undelete|recover", "".join(self.slot[-1:]), re.I) is not None
 
     @cached_property

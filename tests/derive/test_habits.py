@@ -56,6 +56,13 @@ def test_after_a_write_of_several_things_all_are_in_doubt_and_so_are_missing_one
     assert "" in blanks(lost)
 
 
+def test_a_list_in_the_body_of_another_write_leaves_no_doubt(living):
+    call = living(guests(post_login=op("login", body=thing(scopes=many(TEXT)), gives=thing(token=TEXT))))
+    ok(call("make", name="A"))
+    call("login", scopes=["all"])
+    assert not blanks(call("read", id="1"))
+
+
 def test_head_tells_whether_a_thing_is_there_and_changes_nothing(living):
     call = living(guests(head_id=op("look", status="200")))
     ok(call("make", name="A"))
