@@ -16,14 +16,13 @@ Word = Literal[
 ]  # fmt: skip
 
 _LOOKING = re.compile(r"(get|list|search|find|query|count|fetch|read|check|validate|preview|simulate)(?![a-z])", re.I)
+_SEVERAL = re.compile(r"batch|bulk|import|many|multiple", re.IGNORECASE)
 
 _CHANGING = re.compile(
     r"\W*((partially|bulk) )?(updat|mutat|modif|edit|chang|renam|restor|replac)\w*(?!.*\b(creat|insert))", re.IGNORECASE
 )
 _MAKING = re.compile(r"\b(add|creat|insert|put|set|link|assign|attach|associat|register|upload|grant)\w*\b", re.I)
 """A first sentence: of a PUT that changes a thing which is there, or that makes one."""
-
-_SEVERAL = re.compile(r"batch|bulk|import|many|multiple", re.IGNORECASE)
 
 STATEFUL: frozenset[Word] = frozenset(
     ("list", "count", "read", "create", "update", "replace", "upsert", "remove", "remove all",
@@ -54,7 +53,8 @@ def find_kinds(paths: Paths) -> dict[str, Kind]:
         things = kind.things
         is_change = kind.word in ("remove", "update", "replace")
         if things and is_change and not (things.is_made or things.of or id(things) in shown):
-            kinds[name] = one, Kind("unknown", f"{one.method.upper()} of an item that no operation makes or shows")
+            word: Word = "action" if VAR in one.slot[:-1] else "unknown"  # it may change the item above it
+            kinds[name] = one, Kind(word, f"{one.method.upper()} of an item that no operation makes or shows")
     by_name = {True: " (by the tool's name)", False: ""}
     return {name: replace(kind, why=kind.why + by_name[one.by_name]) for name, (one, kind) in kinds.items()}
 
@@ -68,10 +68,10 @@ def _decide(one: Operation, paths: Paths) -> Kind:
     if found := paths.things.get(one.slot):
         flat, by = paths.flat(found)
         return replace(_of_all(one, flat), by=by) if by else _of_all(one, found)
-    for rule in (_below_collection, _of_plural, _part_of_item, _of_one, _of_several):
+    for rule in (_below_collection, _of_plural, _part_of_item, _of_one):
         if kind := rule(one, paths):
             return kind
-    return _of_nothing(one)
+    return _of_several(one, paths) or _of_nothing(one)
 
 
 def _of_item(one: Operation, found: Things, paths: Paths) -> Kind:

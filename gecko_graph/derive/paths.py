@@ -52,14 +52,6 @@ class Operation:
         responses = self.tool.binding.responses if self.tool.binding else {}
         return any(each.get("media") for code, each in responses.items() if code.startswith("2"))
 
-    @property
-    def is_merge_patch(self) -> bool:
-        return self.tool.binding is not None and "merge-patch" in self.tool.binding.body.get("media", "")
-
-    @property
-    def is_restoring(self) -> bool:
-        return self.method != "get" and re.match("restore|undelete|recover", "".join(self.slot[-1:]), re.I) is not None
-
     @cached_property
     def result(self) -> SchemaShape:
         return SchemaShape.of(self.tool.result)
@@ -74,6 +66,14 @@ class Operation:
         if self.by_name:
             return {name: name for name in self.parameters.fields if name not in self.variables}
         return {wire: name for name, (place, wire) in self.places.items() if place == "body"}
+
+    @property
+    def is_merge_patch(self) -> bool:
+        return self.tool.binding is not None and "merge-patch" in self.tool.binding.body.get("media", "")
+
+    @property
+    def is_restoring(self) -> bool:
+        return self.method != "get" and re.match("restore|undelete|recover", "".join(self.slot[-1:]), re.I) is not None
 
     @property
     def wires(self) -> list[tuple[str, str]]:

@@ -148,3 +148,12 @@ def test_things_made_below_a_parent_are_those_of_the_flat_collection(living, var
     ok(call("close", id="1"))
     assert ok(call("hotel_rooms", **{variable: one})) == []
     assert missing(call("furnish", **{variable: "none"}, name="x"))
+
+
+def test_a_write_of_what_nothing_shows_leaves_the_thing_above_in_doubt(living):
+    made = guests()
+    made["paths"] |= document({"/guests/{id}/keys/{key}": {"delete": op("lock", status="204")}})["paths"]
+    call = living(made)
+    ok(call("make", name="A"))
+    call("lock", id="1", key="k")
+    assert "lock may have changed it" in call("read", id="1")["filled"]["places"][""]
