@@ -47,6 +47,7 @@ class Refusal(NamedTuple):
     reason: str = ""
     """Why the call is refused, if its error is unknown; then `error` is this text, or a neutral sentence."""
     http: Mapping[str, Json] = MappingProxyType({})
+    blanks: Mapping[str, str] = MappingProxyType({})
 
 
 class ContractAnswer(NamedTuple):
@@ -227,7 +228,7 @@ class ContractRun:
         unclear = [*self.unclear]
         others = [clause.violation(self.explain(clause)) for clause in found]
         self.unclear = unclear
-        return Refusal(error, patch, [first.violation(error), *others], reason, first.answers)
+        return Refusal(error, patch, [first.violation(error), *others], reason, first.answers, self._doubted())
 
     def failed(self, clauses: Iterable[Clause]) -> Iterator[Clause]:
         """Yield the failed requirements; those that cannot be evaluated go to `unclear`."""
@@ -298,7 +299,7 @@ class ContractRun:
         self._begin(self._before)
         patch = self._change(self._parts.effects)
         result, is_open = self._parts.returns.fill_known(self._scope)
-        blanks = dict.fromkeys(self._scope.doubts and [""], "; ".join(dict.fromkeys(self._scope.doubts)))
+        blanks = self._doubted()
         if self._parts.returns.has_blanks:
             result, places = strip_blanks(result)
             blanks |= dict.fromkeys(map(pointer, places), "nothing is known of it")
@@ -307,6 +308,9 @@ class ContractRun:
             raise NotKnown(next(iter(holes.values())))
         http = {**self._parts.http, "headers": self._parts.headers.fill(self._scope)} if self._parts.http else {}
         return ContractAnswer(result, patch, holes, blanks, http)
+
+    def _doubted(self) -> dict[str, str]:
+        return dict.fromkeys(self._scope.doubts and [""], "; ".join(dict.fromkeys(self._scope.doubts)))
 
     def violations(self, result: Json, after: Json) -> list[Violation]:
         """Return all violated postconditions of `ensures` (ToolGate, section 3.2), after a call with a rung's result.

@@ -16,9 +16,9 @@ PAGE = frozenset(("page", "pagenumber"))
 AFTER = frozenset(("after", "startingafter"))
 CURSOR = frozenset(("cursor", "pagetoken", "token", "nexttoken", "continuationtoken"))
 ORDER = frozenset(("sort", "sortby", "orderby", "order", "ordering"))
-WAY = frozenset(("direction", "sortdirection", "sortorder", "orderdirection"))
+WAY = frozenset(("direction", "dir", "sortdirection", "sortdir", "sortorder", "orderdirection", "orderdir"))
 SEARCH = frozenset(("q", "query", "search", "text", "keyword", "keywords", "term"))
-FREE = frozenset(("fields", "expand", "include", "pretty", "format", "view", "select")) | CURSOR
+FREE = frozenset(("fields", "expand", "include", "pretty", "format", "view", "select", "token"))
 """Names of query parameters in lower case without separators; those of `FREE` change only how a thing is shown."""
 
 _FILTERS = frozenset(("filter", "filters", "where", "criteria", "conditions"))
@@ -30,7 +30,7 @@ _CREATED = re.compile(r"creat|insert", re.IGNORECASE)
 
 
 def arg(name: str) -> str:
-    return f"args[{name!r}]"
+    return f"at(args, [{name!r}], None)" if "__" in name else f"args[{name!r}]"  # no name with `__` is allowed
 
 
 def sent_fields(one: Operation, fields: Mapping[str, SchemaShape], sent: Mapping[str, str]) -> str:
@@ -92,13 +92,14 @@ class Asked:
 
     def of(self, names: frozenset[str]) -> str:
         """Return the argument with one of these names, as an expression."""
-        found = next((name for wire, name in self.one.asked.items() if plain(wire) in names), None)
+        found = next((name for wire, name in self.one.asked.items() if _word(self.one, wire) in names), None)
         return arg(found) if found else "None"
 
     def shown(self, key: str, *, is_newest_first: bool) -> str:
         """Return the expression of the requested page of `found`, in its order."""
         number, after = self.of(PAGE), f"[{key!r}, {self.of(AFTER)}]"
-        if any(0 in (each.first("default"), each.first("minimum")) for each in shapes(self.one, PAGE)):
+        is_spring = "totalElements" in self.one.result.fields
+        if is_spring or any(0 in (each.first("default"), each.first("minimum")) for each in shapes(self.one, PAGE)):
             number = f"({number} or 0) + 1"
         pages = ", ".join([self.of(LIMIT), self.of(OFFSET), number, after])
         return f"page_of(ordered_by(found, {self._order(is_newest_first)}), {pages}, {self._has_order(key)})"
@@ -135,8 +136,9 @@ class Asked:
             if not field and (part := by.get(_CONTAINS.sub("", word))):
                 pairs[f"~{part}"] = arg(name)
                 continue
-            if word in SEARCH or (field and word not in pages):
-                pairs[self._filter_of(name, "" if word in SEARCH else field or "")] = arg(name)
+            by_what = self._filter_of(name, "" if word in SEARCH else field or "")
+            if (word in SEARCH or (field and word not in pages)) and by_what not in pairs:
+                pairs[by_what] = arg(name)
             elif word not in pages | PAGE | AFTER | ORDER | WAY | FREE:
                 unread.append(name)
         return pairs, unread
@@ -163,7 +165,13 @@ class Asked:
 
 
 def shapes(one: Operation, names: frozenset[str]) -> list[SchemaShape]:
-    return [one.parameters.fields[name] for wire, name in one.asked.items() if plain(wire) in names]
+    return [one.parameters.fields[name] for wire, name in one.asked.items() if _word(one, wire) in names]
+
+
+def _word(one: Operation, wire: str) -> str:
+    """Return a parameter's plain name; `order` beside `sort` or `sort_by` is a direction."""
+    is_way = plain(wire) == "order" and any(plain(each) in ORDER - {"order"} for each in one.asked)
+    return "direction" if is_way else plain(wire)
 
 
 def default_order(one: Operation) -> tuple[Json, Json]:

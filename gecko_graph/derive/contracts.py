@@ -151,9 +151,10 @@ class _ContractWriter:
         self.key, self.depth = self.things.key or "", self.things.slot.count(VAR)
         self.shelf, self.id = _place(self.things.root, one.variables[: self.depth]), ""
         self.let: JsonObject = {}
+        self.by = {kind.by: arg(one.variables[-1])} if kind.by else {}
         self.requires = [*self._above()]
         self.where = one.result.holds(self.things.fields) if self.things.fields else None
-        if any(plain(name) in YES for name in one.result.fields.keys() - self.things.fields.keys()):
+        if kind.word == "remove" and YES & {plain(name) for name in {*one.result.fields} - {*self.things.fields}}:
             self.where = None  # the result confirms the removal and is not the removed thing
 
     @property
@@ -164,8 +165,7 @@ class _ContractWriter:
 
     def write(self) -> JsonObject | None:
         """Return the contract without its evidence; None if there is none."""
-        write = getattr(self, f"_{self.kind.word.replace(' ', '_')}", None)
-        written = write() if write else None
+        written: JsonObject | None = getattr(self, f"_{self.kind.word.replace(' ', '_')}", lambda: None)()
         parts = {"let": self.let, "requires": self.requires, **(written or {})}
         return written and {key: each for key, each in parts.items() if each not in ({}, [])}
 
@@ -179,7 +179,7 @@ class _ContractWriter:
 
     def _above(self) -> Iterator[JsonObject]:
         """Yield the requirement that the things above in the path exist, as far as operations create them."""
-        for above, depth in self.paths.above(self.one.slot):
+        for above, depth in self.paths.above(self.one.slot[:-2] if self.one.is_restoring else self.one.slot):
             if above.is_made and not above.of and above not in (self.things, self.kind.things):
                 yield _exists(_place(above.root, self.one.variables[:depth]), above)
 
@@ -223,29 +223,29 @@ class _ContractWriter:
         if where or "" in one.sent:
             way = [one.sent[""], *where] if "" in one.sent else [one.sent[where[0]], *where[1:]]
             names = [*one.body.at(where).fields]
-            return f"(at(args, {way!r}, {{}}) or {{}})", names, ", ['attributes']" if "attributes" in names else ""
+            deep = names if one.is_merge_patch else ["attributes"] * ("attributes" in names)
+            return f"(at(args, {way!r}, {{}}) or {{}})", names, f", {deep!r}" if deep else ""
         pairs = matching(one.body.fields, fields).items()
         found = {one.sent[wire]: field for wire, field in pairs if one.body.fields[wire].may_be(fields[field])}
         about = {field: str(one.parameters.fields[arg].first("description")) for arg, field in found.items()}
-        deep = [field for field, text in about.items() if _MERGES.search(text)]
+        deep = [field for field, text in about.items() if one.is_merge_patch or _MERGES.search(text)]
         return sent_fields(one, fields, found), [*found.values()], f", {deep!r}" if deep else ""
 
     def _defaults(self) -> JsonObject:
-        pairs = matching(self.one.body.fields, self.things.fields).items()
-        found = {field: self.one.body.fields[wire].first("default") for wire, field in pairs}
+        sent = self.one.body.at(self.one.body.holds(self.things.fields) or ()).fields
+        found = {field: sent[wire].first("default") for wire, field in matching(sent, self.things.fields).items()}
         return {field: each for field, each in found.items() if each is not None}
 
     def _base(self) -> str:
         """Return an expression of the members of a thing that its path gives, with its key."""
         by = {plain(name): name for name in self.things.fields}
-        given = {by.get(plain(wire)): arg(name) for wire, name in self.one.wires[: self.depth]}
-        known = [f"{name!r}: {arg}" for name, arg in given.items() if name and name != self.key]
+        given = {by.get(plain(wire)): arg(name) for wire, name in self.one.wires[: self.depth]} | self.by
+        known = [f"{name!r}: {arg}" for name, arg in given.items() if name not in (None, self.key)]
         return f"{{{', '.join([*known, f'{self.key!r}: {self.id}'])}}}"
 
     def _filter(self) -> Asked:
         """Define `found`, the things that a call lists."""
-        by = {self.kind.by: arg(self.one.variables[-1])} if self.kind.by else {}
-        asked = Asked(self.one, self.things, self.shelf, self.named, by)
+        asked = Asked(self.one, self.things, self.shelf, self.named, self.by)
         self.let["found"] = _text(asked.found)
         return asked
 
@@ -272,7 +272,7 @@ class _ContractWriter:
         self._find()
         thing = f"at(result, {[*(self.where or ())]!r}"  # some services answer null for a missing thing
         seen = {"op": "add", "path": "{{ place }}", "value": _text(f"{thing})"), "when": f"{thing}, None) is not None"}
-        return {"returns": self._thing(), "observes": [seen]} if self.result.fields else None
+        return {"returns": self._thing(), "observes": [seen]}
 
     def _create(self) -> JsonObject:
         named, prefix = names_item(self.one, self.things), f"{self.things.singular[:4].lower()}_"
@@ -332,7 +332,7 @@ class _ContractWriter:
         self._find()
         sent, names, deep = self._sent()
         old = "at(state, place, {})"
-        if self.kind.word == "replace":
+        if self.kind.word in ("replace", "upsert"):
             old = f"{{k: v for k, v in {old}.items() if k not in {names!r}}}, {self._defaults()!r}"
         base = self._base() if self.kind.word == "upsert" else f"{{{self.key!r}: {self.id}}}"
         same = "" if self.things.is_renamed else f", {{{self.key!r}: at(state, place + [{self.key!r}], {self.id})}}"
@@ -390,9 +390,9 @@ class _ContractWriter:
         above = [(one, depth) for one, depth in self.paths.above(self.one.slot) if not one.of]
         places = [_place(one.root, self.one.variables[:depth]) for one, depth in above]
         shown: Json = {"cases": [{"pass": "the document does not say what it does"}]}
-        if self.kind.things and self.kind.things.slot == self.one.slot:
+        if self.kind.things and self.depth == len(self.one.variables):
             places.append(_place(self.kind.things.root, self.one.variables))
-        elif above and (where := self.result.holds(above[-1][0].fields)) is not None:
+        elif above and not self.one.is_restoring and (where := self.result.holds(above[-1][0].fields)) is not None:
             self.where, self.things, self.key = where, above[-1][0], above[-1][0].key or ""
         if self.key and self.where is not None and self.key in self.result.at(self.where).fields and above:
             shown = self._thing(f"thing_at({places[-1]}, {self.named})")  # known so far; open from now on

@@ -16,6 +16,7 @@ Word = Literal[
 ]  # fmt: skip
 
 _LOOKING = re.compile(r"(get|list|search|find|query|count|fetch|read|check|validate|preview|simulate)(?![a-z])", re.I)
+_SEVERAL = re.compile(r"batch|bulk|import|many|multiple", re.IGNORECASE)
 
 _CHANGING = re.compile(
     r"\W*((partially|bulk) )?(updat|mutat|modif|edit|chang|renam|restor|replac)\w*(?!.*\b(creat|insert))", re.IGNORECASE
@@ -52,20 +53,25 @@ def find_kinds(paths: Paths) -> dict[str, Kind]:
         things = kind.things
         is_change = kind.word in ("remove", "update", "replace")
         if things and is_change and not (things.is_made or things.of or id(things) in shown):
-            kinds[name] = one, Kind("unknown", f"{one.method.upper()} of an item that no operation makes or shows")
+            word: Word = "action" if VAR in one.slot[:-1] else "unknown"  # it may change the item above it
+            kinds[name] = one, Kind(word, f"{one.method.upper()} of an item that no operation makes or shows")
     by_name = {True: " (by the tool's name)", False: ""}
     return {name: replace(kind, why=kind.why + by_name[one.by_name]) for name, (one, kind) in kinds.items()}
 
 
 def _decide(one: Operation, paths: Paths) -> Kind:
+    if one.method == "head":
+        item = paths.things.get(one.slot[:-1]) if one.slot[-1:] == (VAR,) else None
+        return Kind("read" if item else "view", "HEAD answers without content", item)
     if (found := paths.things.get(one.slot[:-1])) and one.slot[-1:] == (VAR,):
         return _of_item(one, found, paths)
     if found := paths.things.get(one.slot):
-        return _of_all(one, found)
+        flat, by = paths.flat(found)
+        return replace(_of_all(one, flat), by=by) if by else _of_all(one, found)
     for rule in (_below_collection, _of_plural, _part_of_item, _of_one):
         if kind := rule(one, paths):
             return kind
-    return _of_nothing(one)
+    return _of_several(one, paths) or _of_nothing(one)
 
 
 def _of_item(one: Operation, found: Things, paths: Paths) -> Kind:
@@ -74,12 +80,13 @@ def _of_item(one: Operation, found: Things, paths: Paths) -> Kind:
         return _reading(one, found, paths)
     if method == "delete":
         return Kind("remove", "DELETE of an item", found)
-    if method == "patch":
+    if method == "patch" and one.body.types != {"array"}:
         return Kind("update", "PATCH of an item merges", found)
     if method == "put":
-        if not ({"post", "put"} & of.at.keys()) and _may_make(one):
-            return Kind("upsert", "PUT of an item, and nothing else makes one", found)
-        whole = bool(one.body.required & of.fields.keys())
+        responses = one.tool.binding.responses if one.tool.binding else {}
+        if _may_make(one) and (responses.keys() & {"201", "404"} == {"201"} or not {"post", "put"} & of.at.keys()):
+            return Kind("upsert", "PUT of an item may make it", found)
+        whole = bool(one.body.at(one.body.holds(of.fields) or ()).required & of.fields.keys())
         return Kind("replace" if whole else "update", "PUT of an item", found)
     if method == "post" and "patch" not in found.each and _shares(one, of):
         return Kind("update", "POST of an item with its fields, and no PATCH", found)
@@ -161,11 +168,10 @@ def _below_collection(one: Operation, paths: Paths) -> Kind | None:
     if one.lists is None or not one.lists.fields or not found.fields:
         return None
     is_alike = found.shape.holds(one.lists.fields) == ()
-    words = plain(last)
-    if words in LISTING and (one.method == "get" or is_alike):
+    if plain(last) in LISTING and (one.method == "get" or is_alike):
         return Kind("list", "searches a collection", found)
     filters = {plain(name) for name in found.fields} & {plain(name) for name in one.asked}
-    if one.method == "get" and is_alike and (filters or words.startswith(("find", "search", "list", "by"))):
+    if one.method == "get" and is_alike and (filters or plain(last).startswith(("find", "search", "list", "by"))):
         return Kind("list", "GET below a collection gives a list of its items", found)
     return None
 
@@ -231,6 +237,17 @@ def _of_one(one: Operation, paths: Paths) -> Kind | None:
     if one in changing:
         return Kind("update one", f"{one.method.upper()} of one thing that GET reads")
     return Kind("remove one", "DELETE of one thing that is set at the same path") if one.method == "delete" else None
+
+
+def _of_several(one: Operation, paths: Paths) -> Kind | None:
+    """Return the kind of a write such as `/pets/batch`, which may make, change or remove several items."""
+    found, last = paths.things.get(one.slot[:-1]), one.slot[-1] if one.slot else ""
+    names = ("ids", "items", *map(plain, one.slot[-2:-1]))
+    lists = [name for name, each in one.body.fields.items() if "array" in each.types and plain(name).endswith(names)]
+    sends_many = lists or "array" in one.body.types
+    if found and one.method != "get" and not _LOOKING.match(last) and (sends_many or _SEVERAL.search(last)):
+        return Kind("action", "a write below a collection may change several of its items", found)
+    return None
 
 
 def _changes(one: Operation, fields: Mapping[str, SchemaShape]) -> bool:

@@ -67,6 +67,14 @@ class Operation:
         return {wire: name for name, (place, wire) in self.places.items() if place == "body"}
 
     @property
+    def is_merge_patch(self) -> bool:
+        return self.tool.binding is not None and "merge-patch" in self.tool.binding.body.get("media", "")
+
+    @property
+    def is_restoring(self) -> bool:
+        return self.method != "get" and re.match("restore|undelete|recover", "".join(self.slot[-1:]), re.I) is not None
+
+    @property
     def wires(self) -> list[tuple[str, str]]:
         """The wire name and the argument of each variable of the path."""
         return [(self.places.get(name, ("", name))[1], name) for name in self.variables]
@@ -202,6 +210,14 @@ class Paths:
         item = (*things.slot, VAR)
         below = ((slot, one) for slot, one in self.things.items() if slot[: len(item)] == item)
         return [one for slot, one in below if slot.count(VAR) == item.count(VAR)]
+
+    def flat(self, found: Things) -> tuple[Things, str | None]:
+        """Return the collection `/tasks` with the items of `/projects/{id}/tasks`, and the member of their project."""
+        parent, each = self.things.get(found.slot[:-2]), self.things.get(found.slot[-1:])
+        if not parent or not each or found.each or "post" in each.at or each.shape.holds(found.fields) != ():
+            return found, None
+        names = {plain(parent.variable), f"{plain(parent.singular)}id"} - {plain(each.key or "")}
+        return next(((each, field) for field in each.fields if plain(field) in names), (found, None))
 
     def above(self, slot: Slot) -> Iterator[tuple[Things, int]]:
         """Yield the collections above a path, each with the number of variables up to its item."""

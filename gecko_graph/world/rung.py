@@ -294,7 +294,7 @@ def evidence_mark(run: ContractRun, said: Refusal | ContractAnswer | None = None
     more: JsonObject = {} if run.status == "written" else {"evidence": run.status}
     if said is not None and said.http:
         more["http"] = dict(said.http)
-    if isinstance(said, ContractAnswer) and said.blanks:
+    if said is not None and said.blanks:
         by = "derived" if run.status == "derived" else "contract"
         more["filled"] = {"rung": by, "invented": True, "places": dict(said.blanks)}
     return more

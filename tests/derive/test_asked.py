@@ -186,3 +186,38 @@ def test_things_that_the_document_leaves_open_are_named_by_the_id_of_the_path() 
     call(world, "change", id=made["id"], data={"b": 2})
     assert call(world, "read", id=made["id"])["data"] == {"id": made["id"], "a": 1, "b": 2}
     assert call(world, "list")["data"] == [{"id": made["id"], "a": 1, "b": 2}]
+
+
+WORD = {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("query", "asked", "found"),
+    [
+        (["sort", "order"], {"sort": "pages", "order": "desc"}, ["Dune", "Ulysses", "Emma"]),
+        (["order", "sort_by"], {"sort_by": "pages", "order": "asc"}, ["Emma", "Ulysses", "Dune"]),
+        (["sort", "dir"], {"sort": "pages", "dir": "desc"}, ["Dune", "Ulysses", "Emma"]),
+        (["sort"], {"sort": "pages,desc"}, ["Dune", "Ulysses", "Emma"]),
+        (["sort"], {"sort": "-pages,title"}, ["Dune", "Ulysses", "Emma"]),
+        (["sort"], {"sort": "desc"}, ["Ulysses", "Dune", "Emma"]),
+    ],
+)
+def test_an_order_and_its_direction(query: list[str], asked: JsonObject, found: list[str]) -> None:
+    assert titles(books(document(query=dict.fromkeys(query, WORD))), "list", **asked) == found
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"sort": "author.name"},
+        {"sort": "desc(pages)"},
+        {"sort": "title", "cursor": "abc"},
+        {"sort": "title", "page": 0, "limit": 1},
+        {"title": "Emma,Dune"},
+        {"title": "Emma", "titles": "Dune"},
+    ],
+)
+def test_an_order_page_or_filter_that_is_not_understood_is_not_dropped_in_silence(asked: JsonObject) -> None:
+    query = dict.fromkeys(("sort", "cursor", "title", "titles"), WORD) | {"page": {}, "limit": {}}
+    outcome: Any = books(document(query=query)).call({"name": "list", "args": asked})["outcome"]
+    assert "" in outcome["filled"]["places"]

@@ -21,6 +21,7 @@ OPEN = "open"
 """Key of the runtime state: places that a write of unknown effect may have changed, with the write."""
 
 _ORDER = re.compile(r"([-+]?)([\w.]+?)(?:[:\s_]+(asc|desc)(?:ending)?)?", re.IGNORECASE)
+_BY_CREATION = re.compile(r"-?(creat|insert|new|old|latest|recent|asc|desc|id\b)[\w:\s-]*", re.IGNORECASE)
 _TESTS = {
     **dict.fromkeys(("eq", "equals", "is", "in", "any", "oneof"), ""),
     **dict.fromkeys(("ne", "not", "notin", "nin", "notany"), "not"),
@@ -145,10 +146,15 @@ def _merge(scope: Scope, *parts: Any) -> JsonObject:
     found: JsonObject = {}
     for each in (an_object(one, "merge") for one in (objects if deep else parts)):
         scope.take_items(len(each))
-        pairs = ((name, found.get(name), each.get(name)) for name in deep)
-        inner = {name: {**old, **new} for name, old, new in pairs if isinstance(old, dict) and isinstance(new, dict)}
+        inner = {name: _merge_all(found.get(name), each[name]) for name in deep if name in each}
         found = {**found, **each, **inner}
     return found
+
+
+def _merge_all(old: Json, new: Json) -> Json:
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return new
+    return {**old, **{name: _merge_all(old.get(name), each) for name, each in new.items()}}
 
 
 def _clock(scope: Scope, otherwise: Any) -> str:
@@ -166,6 +172,8 @@ def _fits(scope: Scope, known: JsonObject, blank: JsonObject, name: str, wanted:
     if isinstance(wanted, dict):
         return _meets(scope, item, name, wanted)
     there = item.get(name)
+    if isinstance(wanted, str) and there != wanted and re.search(r"\w,\w", wanted):
+        scope.doubts.append(f"{name} may be several values")
     if type(there) is str is type(wanted):
         return there == wanted
     held = {_plain(each) for each in (there if isinstance(there, list) else [there])}
@@ -203,6 +211,8 @@ def _page(
     """
     found, size = a_list(items, "page"), limit if type(limit) is int and limit > 0 else None
     first = offset if type(offset) is int and offset > 0 else 0
+    if number == 0:
+        scope.doubts.append("pages are counted from 1")
     if type(number) is int and number > 1 and size is not None:
         first = (number - 1) * size
     if isinstance(after, list) and after[1] is not None:
@@ -217,15 +227,20 @@ def _page(
 def _ordered(scope: Scope, items: Any, by: Any, direction: Any = None) -> list[Json]:
     """Return things in a requested order: `-price`, `price:desc`, a name and a direction, or a list of these."""
     found = a_list(items, "ordered")
+    if isinstance(by, str) and "," in by:  # `name,desc`, or several
+        by = re.sub(r",\s*(asc|desc)\b", r" \1", by, flags=re.IGNORECASE).split(",")
     if isinstance(by, list):  # the first has priority
         return reduce(lambda things, one: _ordered(scope, things, one, direction), reversed(by), found)
     named = _ORDER.fullmatch(a_text(by, "ordered")) if by is not None else None
     sign, field, way = named.groups() if named else ("", "", None)
-    is_down = sign == "-" or str(way or require(direction) or "").lower().startswith(("desc", "-1"))
+    way = way or require(direction) or (field if field.lower() == "desc" else "")
+    is_down = sign == "-" or str(way).lower().startswith(("desc", "-1"))
     scope.take_items(len(found))
     word, members = field.lower(), (each for each in found if isinstance(each, dict) and field)
     names = {name for each in members for name in each if name.lower() == word}
     if not names:  # in the order of creation
+        if by and len(found) > 1 and not _BY_CREATION.fullmatch(by):
+            scope.doubts.append("its order is not understood")
         return found[::-1] if is_down else found
     name = field if field in names else min(names)
     have = [each for each in found if isinstance(each, dict) and each.get(name) is not None]

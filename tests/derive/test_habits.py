@@ -1,0 +1,159 @@
+"""Habits of services: merge patches, lists of changes, batches, HEAD, restoring, envelopes, defaults in a wrapper."""
+
+import pytest
+
+from .documents import TEXT, WHOLE, document, many, op, thing
+from .test_living import blanks, missing, ok
+
+ADDRESS = thing(city=TEXT, geo=thing(lat=WHOLE, lng=WHOLE))
+GUEST = thing(["id"], id=WHOLE, name=TEXT, address=ADDRESS, beds={"type": "integer", "default": 1})
+GUEST_IN = thing(name=TEXT, address=ADDRESS, beds={"type": "integer", "default": 1})
+CHANGES = many(thing(["op", "path"], op=TEXT, path=TEXT, value={}))
+
+
+def guests(gives=GUEST, body=GUEST_IN, **more):
+    """Return a document of guests; `more` holds operations by `method_path`, with `_` for the collection itself."""
+    there = {
+        "/guests": {"get": op("list", gives=many(GUEST)), "post": op("make", body=body, gives=gives)},
+        "/guests/{id}": {"get": op("read", gives=gives), "delete": op("remove", status="204")},
+    }
+    for name, operation in more.items():
+        method, _, path = name.partition("_")
+        there.setdefault(f"/guests/{path}".replace("id", "{id}").replace("__", "/"), {})[method] = operation
+    return document(there)
+
+
+def patching(media, body):
+    operation = op("change", gives=GUEST)
+    return operation | {"requestBody": {"required": True, "content": {f"application/{media}": {"schema": body}}}}
+
+
+def test_a_merge_patch_merges_objects_at_any_depth(living):
+    call = living(guests(patch_id=patching("merge-patch+json", GUEST_IN)))
+    ok(call("make", name="A", address={"city": "Ulm", "geo": {"lat": 1, "lng": 2}}))
+    changed = ok(call("change", id="1", address={"geo": {"lat": 3}}))
+    assert changed["address"] == {"city": "Ulm", "geo": {"lat": 3, "lng": 2}}
+    assert ok(call("read", id="1")) == changed
+
+
+def test_a_list_of_changes_leaves_the_thing_in_doubt(living):
+    call = living(guests(patch_id=patching("json-patch+json", CHANGES)))
+    ok(call("make", name="A"))
+    changed = call("change", id="1", body=[{"op": "replace", "path": "/name", "value": "B"}])
+    assert "" in blanks(changed)
+    assert "" in blanks(call("read", id="1"))
+
+
+@pytest.mark.parametrize(("path", "body"), [("batch", many(GUEST_IN)), ("purge", thing(ids=many(WHOLE)))])
+def test_after_a_write_of_several_things_all_are_in_doubt_and_so_are_missing_ones(living, path, body):
+    call = living(guests(**{f"post_{path}": op("several", body=body, status="204")}))
+    ok(call("make", name="A"))
+    call("several", **({"body": [{"name": "B"}]} if path == "batch" else {"ids": [1]}))
+    for read in (call("list"), call("read", id="1")):
+        assert "several may have changed it" in read["filled"]["places"][""]
+    lost = call("read", id="2")
+    assert missing(lost)
+    assert "" in blanks(lost)
+
+
+def test_a_list_in_the_body_of_another_write_leaves_no_doubt(living):
+    call = living(guests(post_login=op("login", body=thing(scopes=many(TEXT)), gives=thing(token=TEXT))))
+    ok(call("make", name="A"))
+    call("login", scopes=["all"])
+    assert not blanks(call("read", id="1"))
+
+
+def test_head_tells_whether_a_thing_is_there_and_changes_nothing(living):
+    call = living(guests(head_id=op("look", status="200")))
+    ok(call("make", name="A"))
+    assert ok(call("look", id="1")) is None
+    assert missing(call("look", id="2"))
+    assert not blanks(call("read", id="1"))
+
+
+def test_what_was_removed_may_be_restored(living):
+    call = living(guests(post_id__restore=op("restore", gives=GUEST)))
+    ok(call("make", name="A"))
+    ok(call("remove", id="1"))
+    assert not blanks(call("read", id="1"))
+    assert call("restore", id="1")["rung"] == "schema"
+    lost = call("read", id="1")
+    assert missing(lost)
+    assert "" in blanks(lost)
+
+
+def test_an_envelope_that_reports_success_holds_the_thing(living):
+    envelope = thing(["success", "data"], success={"type": "boolean"}, data=GUEST)
+    call = living(guests(gives=envelope))
+    made = ok(call("make", name="A"))
+    assert made["data"] == {"id": 1, "name": "A", "beds": 1}
+    assert ok(call("read", id="1"))["data"] == made["data"]
+
+
+def test_a_wrapped_body_has_defaults_and_a_put_of_it_replaces(living):
+    inside = thing(["name"], **GUEST_IN["properties"])
+    wrapped = thing(["guest"], guest=inside)
+    given = thing(guest=GUEST)
+    call = living(guests(gives=given, body=wrapped, put_id=op("put", body=wrapped, gives=given)))
+    assert ok(call("make", guest={"name": "A", "beds": 3}))["guest"]["beds"] == 3
+    assert ok(call("put", id="1", guest={"name": "B"}))["guest"] == {"id": 1, "name": "B", "beds": 1}
+
+
+def test_filters_with_two_underscores_are_filters(living):
+    made = guests()
+    made["paths"]["/guests"]["get"] = op("list", gives=many(GUEST), query=[("name__icontains", "string")])
+    call = living(made)
+    for name in ("Ada", "Bo"):
+        ok(call("make", name=name))
+    assert [each["name"] for each in ok(call("list", name__icontains="AD"))] == ["Ada"]
+
+
+def test_a_put_that_documents_201_makes_a_thing_and_replaces_it(living):
+    put = op("put", body=thing(["name"], **GUEST_IN["properties"]), gives=GUEST, errors=())
+    put["responses"]["201"] = put["responses"]["200"]
+    made = guests(put_id=put)
+    made["paths"]["/guests/{id}"]["parameters"][0]["schema"] = WHOLE
+    call = living(made)
+    assert ok(call("put", id=7, name="A", address={"city": "Ulm"}))["name"] == "A"
+    assert ok(call("put", id=7, name="B")) == {"id": 7, "name": "B", "beds": 1}
+    assert len(ok(call("list"))) == 1
+
+
+@pytest.mark.parametrize("variable", ["hotelId", "id"])
+def test_things_made_below_a_parent_are_those_of_the_flat_collection(living, variable):
+    room = thing(["id"], id=WHOLE, hotelId=TEXT, name=TEXT)
+    hotel = thing(["id"], id=TEXT, name=TEXT)
+    there = {
+        "/hotels": {"get": op("hotels", gives=many(hotel)), "post": op("build", body=thing(name=TEXT), gives=hotel)},
+        f"/hotels/{{{variable}}}": {"get": op("hotel", gives=hotel)},
+        f"/hotels/{{{variable}}}/rooms": {
+            "get": op("hotel_rooms", gives=many(room)),
+            "post": op("furnish", body=thing(name=TEXT), gives=room),
+        },
+        "/rooms": {"get": op("rooms", gives=many(room), query=[("hotelId", "string")])},
+        "/rooms/{id}": {
+            "get": op("room", gives=room),
+            "patch": op("rename", body=thing(name=TEXT), gives=room),
+            "delete": op("close", status="204"),
+        },
+    }
+    call = living(document(there))
+    one, other = (ok(call("build", name=name))["id"] for name in "ab")
+    first = ok(call("furnish", **{variable: one}, name="x"))
+    ok(call("furnish", **{variable: other}, name="y"))
+    assert first == {"id": 1, "hotelId": one, "name": "x"} == ok(call("room", id="1"))
+    ok(call("rename", id="1", name="z"))
+    assert [each["name"] for each in ok(call("hotel_rooms", **{variable: one}))] == ["z"]
+    assert [each["name"] for each in ok(call("rooms", hotelId=other))] == ["y"]
+    ok(call("close", id="1"))
+    assert ok(call("hotel_rooms", **{variable: one})) == []
+    assert missing(call("furnish", **{variable: "none"}, name="x"))
+
+
+def test_a_write_of_what_nothing_shows_leaves_the_thing_above_in_doubt(living):
+    made = guests()
+    made["paths"] |= document({"/guests/{id}/keys/{key}": {"delete": op("lock", status="204")}})["paths"]
+    call = living(made)
+    ok(call("make", name="A"))
+    call("lock", id="1", key="k")
+    assert "lock may have changed it" in call("read", id="1")["filled"]["places"][""]
