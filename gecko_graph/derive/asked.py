@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from ..state import Json, JsonObject
 from .blanks import blanks_of
+from .expressions import arg
 from .paths import Operation, Things, names_item
 from .shapes import SchemaShape, plain, singular
 
@@ -27,10 +28,6 @@ _CONTAINS = re.compile(r"(i?contains|i?like)$")
 _NEWEST = re.compile(r"-created\w*|created\w*[ :_]desc(ending)?", re.IGNORECASE)
 _WAY = re.compile(r"[:\s_]+(asc|desc)\w*$", re.IGNORECASE)
 _CREATED = re.compile(r"creat|insert", re.IGNORECASE)
-
-
-def arg(name: str) -> str:
-    return f"at(args, [{name!r}], None)" if "__" in name else f"args[{name!r}]"  # no name with `__` is allowed
 
 
 def sent_fields(one: Operation, fields: Mapping[str, SchemaShape], sent: Mapping[str, str]) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..contracts.derived import DerivedContract
 from ..state import Json, JsonObject
 from ..tools import Toolkit
-from .asked import Asked, arg, is_newest_first, sent_fields
+from .asked import Asked, is_newest_first, sent_fields
 from .blanks import YES, around, as_key, blank_of, blanks_of, new_key, with_blanks
-from .kinds import STATEFUL, Kind, counter_of, find_kinds
+from .expressions import arg, exists, opening, place_of, template
+from .kinds import STATEFUL, Kind, counter_of, find_hindrance, find_kinds
 from .paths import VAR, Operation, Paths, Things, either_of, name_of, names_item
 from .shapes import SchemaShape, matching, plain, singular
 
@@ -79,7 +80,7 @@ def derive_contracts(toolkit: Toolkit, state: JsonObject | None = None) -> Deriv
     paths.is_newest_first = any(map(is_newest_first, paths.operations))
     for one in paths.operations:
         kind, name = kinds[one.tool.name], one.tool.name
-        if why := _find_hindrance(kind, shaped):
+        if why := find_hindrance(kind, shaped):
             left[name] = why
         elif data := (writer := _ContractWriter(paths, one, kind)).write():
             evidence = {"status": "derived", "kind": kind.word, "why": kind.why}
@@ -113,35 +114,6 @@ def _find_roots(toolkit: Toolkit, state: JsonObject | None) -> dict[str, bool]:
     return found
 
 
-def _find_hindrance(kind: Kind, shaped: Mapping[str, bool]) -> str:
-    """Return why no contract can be derived for an operation of known kind; "" if one can."""
-    things = kind.things.of or kind.things if kind.things else None
-    if things is None or kind.word == "action":
-        return ""
-    if not shaped.get(things.root, True):
-        return f"the state keeps {things.root} in another form than objects by key"
-    return "" if things.key else "no member of an item identifies it"
-
-
-def _text(expression: str) -> str:
-    return f"{{{{ {expression} }}}}"
-
-
-def _place(root: str, names: Iterable[str]) -> str:
-    return f"[{', '.join([repr(root), *map(arg, names)])}]"
-
-
-def _opening(place: str, by: Operation) -> JsonObject:
-    """Return the effect that marks a place as changed in an unknown way by an operation."""
-    path = ["runtime_state", "open", _text(f"pointer_to({place})")]
-    return {"op": "add", "path": path, "value": _text(repr(by.tool.name))}
-
-
-def _exists(place: str, things: Things) -> JsonObject:
-    refusal = {"id": f"{things.singular} exists", "error": f"{things.singular} not found", "status": 404}
-    return {"check": f"exists_at({place})", **refusal}
-
-
 class _ContractWriter:
     """Writes the contract of one operation; each kind has a method of its name."""
 
@@ -149,7 +121,7 @@ class _ContractWriter:
         self.paths, self.one, self.kind, self.result = paths, one, kind, one.result
         self.things: Things = (kind.things.of or kind.things) if kind.things else Things((), "", _NOTHING)
         self.key, self.depth = self.things.key or "", self.things.slot.count(VAR)
-        self.shelf, self.id = _place(self.things.root, one.variables[: self.depth]), ""
+        self.shelf, self.id = place_of(self.things.root, one.variables[: self.depth]), ""
         self.let: JsonObject = {}
         self.by = {kind.by: arg(one.variables[-1])} if kind.by else {}
         self.requires = [*self._above()]
@@ -166,6 +138,8 @@ class _ContractWriter:
     def write(self) -> JsonObject | None:
         """Return the contract without its evidence; None if there is none."""
         written: JsonObject | None = getattr(self, f"_{self.kind.word.replace(' ', '_')}", lambda: None)()
+        if written and "effects" in written and self.kind.word not in ("remove all", "update one", "remove one"):
+            written["effects"] = [*written["effects"], *self._open_embedded()]
         parts = {"let": self.let, "requires": self.requires, **(written or {})}
         return written and {key: each for key, each in parts.items() if each not in ({}, [])}
 
@@ -177,11 +151,20 @@ class _ContractWriter:
             return {**found, "thing": [*self.where], **({"key": [*self.where, self.key]} if is_new else {})}
         return {**found, "key": [name]} if is_new and name else found
 
+    def _open_embedded(self) -> Iterator[JsonObject]:
+        """Yield effects that open the thing above if it shows these things, and the things below that were sent."""
+        for above, depth in self.paths.above(self.things.slot):
+            if (name := self.things.slot[-1]) in above.fields and len(above.slot) + 2 == len(self.things.slot):
+                yield opening(f"{place_of(above.root, self.one.variables[:depth])} + [{name!r}]", self.one)
+        for each in self.paths.below(self.things) if self.kind.word != "remove" else ():
+            if (sent := self.one.sent.get(each.slot[-1])) is not None:
+                yield opening(self._below(each), self.one) | {"when": f"{arg(sent)} is not None"}
+
     def _above(self) -> Iterator[JsonObject]:
         """Yield the requirement that the things above in the path exist, as far as operations create them."""
         for above, depth in self.paths.above(self.one.slot[:-2] if self.one.is_restoring else self.one.slot):
             if above.is_made and not above.of and above not in (self.things, self.kind.things):
-                yield _exists(_place(above.root, self.one.variables[:depth]), above)
+                yield exists(place_of(above.root, self.one.variables[:depth]), above)
 
     def _find(self) -> None:
         """Define `place`, the path of the call's thing, and require that it exists."""
@@ -189,11 +172,11 @@ class _ContractWriter:
         named = self.one.variables[self.depth] if is_in_path else self.one.sent[names_item(self.one, self.things) or ""]
         name, theirs = arg(named), by.key if by and by.of else None
         if other := theirs or either_of(named, self.things):  # another identifying member than the key
-            self.let["found"] = _text(f"things_at({self.shelf}, {self.named}, {{{other!r}: {name}}}, {{}})")
+            self.let["found"] = template(f"things_at({self.shelf}, {self.named}, {{{other!r}: {name}}}, {{}})")
             is_id = "" if theirs else f"{name} if {name} in at(state, {self.shelf}, {{}}) else "
             name = f"{is_id}at(found, [0, {self.key!r}], '')"
-        self.id, self.let["place"] = name, _text(f"[{self.shelf}, {name}]")
-        self.requires.append(_exists("place", self.things))
+        self.id, self.let["place"] = name, template(f"[{self.shelf}, {name}]")
+        self.requires.append(exists("place", self.things))
 
     # results and sent values ----------------------------------------------------------------------------------------
 
@@ -202,11 +185,11 @@ class _ContractWriter:
         if self.where is not None or (self.kind.word == "read" and self.result.fields):
             blank = blanks_of(self.result.at(self.where or ()))
             value = value or f"thing_at(place, {self.named})"
-            return around(self.result, self.where or (), with_blanks(_text(value), blank))
+            return around(self.result, self.where or (), with_blanks(template(value), blank))
         if not (self.result.types or self.result.fields):
             return None
         if (named := self._key_in_result) and self.id:
-            return with_blanks({as_key(named): _text(self.id)}, blanks_of(self.result))
+            return with_blanks({as_key(named): template(self.id)}, blanks_of(self.result))
         return with_blanks({}, blank_of(self.result))
 
     @property
@@ -246,7 +229,7 @@ class _ContractWriter:
     def _filter(self) -> Asked:
         """Define `found`, the things that a call lists."""
         asked = Asked(self.one, self.things, self.shelf, self.named, self.by)
-        self.let["found"] = _text(asked.found)
+        self.let["found"] = template(asked.found)
         return asked
 
     def _list(self) -> JsonObject | None:
@@ -255,13 +238,13 @@ class _ContractWriter:
         asked = self._filter()
         shown = asked.shown(self.key, is_newest_first=self.paths.is_newest_first)
         if self.result.listed is None:  # an object of things by their keys
-            return {"returns": _text(f"{{str(each[{self.key!r}]): each for each in {shown}}}")}
+            return {"returns": template(f"{{str(each[{self.key!r}]): each for each in {shown}}}")}
         where = self.result.listed[0]
         each = with_blanks("{{ each }}", blanks_of(self.one.lists))
         result = around(self.result, where, {"for_each": shown, "as": "each", "value": each}, "{{ len(found) }}")
-        place = _text(f"[{self.shelf}, each[{self.key!r}]]")
+        place = template(f"[{self.shelf}, each[{self.key!r}]]")
         items = f"at(result, {[*where]!r})"
-        seen = {"for_each": items, "as": "each", "of": _text(self.shelf), "part": asked.part(items)}
+        seen = {"for_each": items, "as": "each", "of": template(self.shelf), "part": asked.part(items)}
         return {"returns": result, "observes": [{**seen, "op": "add", "path": place, "value": "{{ each }}"}]}
 
     def _count(self) -> JsonObject:
@@ -271,25 +254,32 @@ class _ContractWriter:
     def _read(self) -> JsonObject | None:
         self._find()
         thing = f"at(result, {[*(self.where or ())]!r}"  # some services answer null for a missing thing
-        seen = {"op": "add", "path": "{{ place }}", "value": _text(f"{thing})"), "when": f"{thing}, None) is not None"}
+        seen = {
+            "op": "add",
+            "path": "{{ place }}",
+            "value": template(f"{thing})"),
+            "when": f"{thing}, None) is not None",
+        }
         return {"returns": self._thing(), "observes": [seen]}
 
     def _create(self) -> JsonObject:
         named, prefix = names_item(self.one, self.things), f"{self.things.singular[:4].lower()}_"
-        new, effects = _text(new_key(self.things.key_shapes, prefix, self.shelf)), list[JsonObject]()
+        new, effects = template(new_key(self.things.key_shapes, prefix, self.shelf)), list[JsonObject]()
         if "new_number" in new:
-            place = ["runtime_state", "serial", _text(f"pointer_to({self.shelf})")]
+            place = ["runtime_state", "serial", template(f"pointer_to({self.shelf})")]
             effects = [{"op": "add", "path": place, "value": "{{ id }}"}]
-        self.id, self.let = "id", {"id": new, "place": _text(f"[{self.shelf}, id]")}
+        self.id, self.let = "id", {"id": new, "place": template(f"[{self.shelf}, id]")}
         if named:
             given = f"at(args, {[self.one.sent[''], named] if '' in self.one.sent else [self.one.sent[named]]!r}, None)"
-            own = {"when": f"{given} not in [None, '', 0]", "value": _text(given)}
+            own = {"when": f"{given} not in [None, '', 0]", "value": template(given)}
             self.let["id"] = {"cases": [own, {"value": new}]}
         self._require_new(named)
         there = ", at(state, place, {})" if isinstance(self.let["id"], dict) else ""
         known = f"{self._defaults()!r}, {self._base()}, {self._sent()[0]}, {{{self.key!r}: id}}{there}"
-        self.let["made"] = _text(f"merged({known})")
-        below = [{"op": "add", "path": self._below(each), "value": {}} for each in self.paths.below(self.things)]
+        self.let["made"] = template(f"merged({known})")
+        below = [
+            {"op": "add", "path": template(self._below(each)), "value": {}} for each in self.paths.below(self.things)
+        ]
         effects = [{"op": "add", "path": "{{ place }}", "value": "{{ made }}"}, *below, *effects]
         return {"effects": effects, "returns": self._thing()}
 
@@ -310,12 +300,12 @@ class _ContractWriter:
             self.requires.append({"check": f"{may}not exists_at(place, False)", **exists})
         elif wire in self.one.sent:
             filters = f"{{{field!r}: {arg(self.one.sent[wire])}}}"
-            self.let["same"] = _text(f"things_at({self.shelf}, {self.named}, {filters}, {{}})")
+            self.let["same"] = template(f"things_at({self.shelf}, {self.named}, {filters}, {{}})")
             if is_refused:
                 self.requires.append({"check": f"{may}same == []", **exists})
             if may or not is_refused:
                 doubts = [] if may or _AGAIN.search(self.one.tool.description) else ["its name may have to be new"]
-                first = _text(f"in_doubt(same[0][{self.key!r}], {doubts!r})")
+                first = template(f"in_doubt(same[0][{self.key!r}], {doubts!r})")
                 known = {"when": f"{self._allows_existing or True} and same != []", "value": first}
                 self.let["id"] = {"cases": [known, {"value": self.let["id"]}]}
 
@@ -326,7 +316,7 @@ class _ContractWriter:
         return f"{arg(found)} not in [None, False, 'raise', 'error', 'fail']" if found else ""
 
     def _below(self, each: Things) -> str:
-        return _text(f"[{', '.join([repr(each.root), *map(arg, self.one.variables[: self.depth]), self.id])}]")
+        return f"[{', '.join([repr(each.root), *map(arg, self.one.variables[: self.depth]), self.id])}]"
 
     def _update(self) -> JsonObject:
         self._find()
@@ -336,7 +326,7 @@ class _ContractWriter:
             old = f"{{k: v for k, v in {old}.items() if k not in {names!r}}}, {self._defaults()!r}"
         base = self._base() if self.kind.word == "upsert" else f"{{{self.key!r}: {self.id}}}"
         same = "" if self.things.is_renamed else f", {{{self.key!r}: at(state, place + [{self.key!r}], {self.id})}}"
-        merged = _text(f"merged({base}, {old}, {sent}{same}{deep})")
+        merged = template(f"merged({base}, {old}, {sent}{same}{deep})")
         return {"effects": [{"op": "add", "path": "{{ place }}", "value": merged}], "returns": self._thing()}
 
     _replace = _update
@@ -348,8 +338,11 @@ class _ContractWriter:
 
     def _remove(self) -> JsonObject:
         self._find()
-        self.let["old"] = _text(f"thing_at(place, {self.named})")
-        paths = ["{{ place }}", *map(self._below, self.paths.below(self.things)), _opening("place", self.one)["path"]]
+        self.let["old"] = template(f"thing_at(place, {self.named})")
+        below = self.paths.below(self.things)
+        opened = ["place", *(f"place + [{each.slot[-1]!r}]" for each in below if each.slot[-1] in self.things.fields)]
+        paths = ["{{ place }}", *(template(self._below(each)) for each in below)]
+        paths += (opening(each, self.one)["path"] for each in opened)
         effects = [{"op": "gone", "path": path} for path in paths]
         return {"effects": [*effects, *self._mark_references()], "returns": self._thing("old")}
 
@@ -362,14 +355,14 @@ class _ContractWriter:
                 if plain(field) in names and field != other.key:
                     each = {"for_each": f"at(state, [{other.root!r}], {{}}).items()", "as": ["name", "each"]}
                     each["when"] = f"str(each.get({field!r})) == str({self.id})"
-                    yield each | _opening(f"[{other.root!r}, name]", self.one)
+                    yield each | opening(f"[{other.root!r}, name]", self.one)
 
     def _remove_all(self) -> JsonObject:
-        return {"effects": [{"op": "add", "path": _text(self.shelf), "value": {}}], "returns": self._thing("{}")}
+        return {"effects": [{"op": "add", "path": template(self.shelf), "value": {}}], "returns": self._thing("{}")}
 
     def _read_one(self) -> JsonObject:
         shape = self.paths.slots[self.one.slot]["get"].result
-        self.let = {"place": _text(_place(name_of(self.one.slot), self.one.variables))}
+        self.let = {"place": template(place_of(name_of(self.one.slot), self.one.variables))}
         self.things, known = Things((), "", shape), with_blanks("{{ thing_at(place, {}) }}", blanks_of(shape))
         if self.kind.word == "read one":
             self.requires.append({"check": "exists_at(place)", "pass": "nothing has set it"})
@@ -378,7 +371,7 @@ class _ContractWriter:
         has_result = bool(self.result.types or self.result.fields)
         shown = known if is_same else with_blanks({}, blank_of(self.result)) if has_result else None
         sent, _, deep = self._sent()
-        value = _text(f"merged(at(state, place, {{}}), {sent}{deep})")
+        value = template(f"merged(at(state, place, {{}}), {sent}{deep})")
         changed = {"op": "add", "path": "{{ place }}", "value": value}
         gone = {"op": "gone", "path": "{{ place }}"}
         return {"effects": [gone if self.kind.word == "remove one" else changed], "returns": shown}
@@ -388,13 +381,13 @@ class _ContractWriter:
     def _action(self) -> JsonObject | None:
         """Return a contract for a write of unknown effect: its thing, and all above it, may have changed."""
         above = [(one, depth) for one, depth in self.paths.above(self.one.slot) if not one.of]
-        places = [_place(one.root, self.one.variables[:depth]) for one, depth in above]
+        places = [place_of(one.root, self.one.variables[:depth]) for one, depth in above]
         shown: Json = {"cases": [{"pass": "the document does not say what it does"}]}
         if self.kind.things and self.depth == len(self.one.variables):
-            places.append(_place(self.kind.things.root, self.one.variables))
+            places.append(place_of(self.kind.things.root, self.one.variables))
         elif above and not self.one.is_restoring and (where := self.result.holds(above[-1][0].fields)) is not None:
             self.where, self.things, self.key = where, above[-1][0], above[-1][0].key or ""
         if self.key and self.where is not None and self.key in self.result.at(self.where).fields and above:
             shown = self._thing(f"thing_at({places[-1]}, {self.named})")  # known so far; open from now on
-        self.let, opened = {}, [_opening(place, self.one) for place in places]
+        self.let, opened = {}, [opening(place, self.one) for place in places]
         return {"effects": opened, "returns": shown} if opened else None

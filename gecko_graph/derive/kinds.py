@@ -135,7 +135,8 @@ def _of_all(one: Operation, found: Things) -> Kind:
 
 
 def _making(one: Operation, found: Things) -> Kind | None:
-    if one.lists is not None and found.shape.holds(one.lists.fields) == ():
+    is_item = one.result.holds(found.fields) == ()  # an order with its `items` is no list
+    if not is_item and one.lists is not None and found.shape.holds(one.lists.fields) == ():
         return Kind("action", "POST of a collection makes several items at once", found)
     if one.result.holds(found.fields) is not None:
         return Kind("create", "POST of a collection answers with its item", found)
@@ -263,3 +264,13 @@ def _of_nothing(one: Operation) -> Kind:
     if one.method == "post" and one.slot and _LOOKING.match(one.slot[-1]) and one.result.types:
         return Kind("view", "POST whose path says that it only looks")
     return Kind("action", f"{method} of no collection, item or single thing")
+
+
+def find_hindrance(kind: Kind, shaped: Mapping[str, bool]) -> str:
+    """Return why no contract can be derived for an operation of known kind; "" if one can."""
+    things = kind.things.of or kind.things if kind.things else None
+    if things is None or kind.word == "action":
+        return ""
+    if not shaped.get(things.root, True):
+        return f"the state keeps {things.root} in another form than objects by key"
+    return "" if things.key else "no member of an item identifies it"

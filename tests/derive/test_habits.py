@@ -157,3 +157,36 @@ def test_a_write_of_what_nothing_shows_leaves_the_thing_above_in_doubt(living):
     ok(call("make", name="A"))
     call("lock", id="1", key="k")
     assert "lock may have changed it" in call("read", id="1")["filled"]["places"][""]
+
+
+LINE = thing(id=WHOLE, sku=TEXT)
+ORDER = thing(["id"], id=WHOLE, name=TEXT, lines=many(LINE))
+ORDERS = document(
+    {
+        "/orders": {
+            "get": op("list", gives=many(ORDER)),
+            "post": op("make", body=thing(name=TEXT, lines=many(thing(sku=TEXT))), gives=ORDER),
+        },
+        "/orders/{id}": {"get": op("read", gives=ORDER), "delete": op("drop", status="204")},
+        "/orders/{id}/lines": {
+            "get": op("lines", gives=many(LINE)), "post": op("add", body=thing(sku=TEXT), gives=LINE),
+        },
+        "/orders/{id}/lines/{line}": {"get": op("line", gives=LINE), "delete": op("take", status="204")},
+    }
+)  # fmt: skip
+
+
+def test_a_thing_that_shows_the_things_below_it_is_in_doubt_after_their_changes(living):
+    call = living(ORDERS)
+    assert ok(call("make", name="A")) == {"id": 1, "name": "A"}
+    assert not blanks(call("read", id="1"))
+    ok(call("add", id="1", sku="x"))
+    assert "" in blanks(call("read", id="1"))
+    assert not blanks(call("lines", id="1"))
+    assert ok(call("lines", id="1")) == [{"id": 1, "sku": "x"}]
+    ok(call("make", name="B", lines=[{"sku": "y"}]))
+    assert not blanks(call("read", id="2"))
+    assert "" in blanks(call("lines", id="2"))
+    call("drop", id="1")
+    assert [each["name"] for each in ok(call("list"))] == ["B"]
+    assert not blanks(call("list"))

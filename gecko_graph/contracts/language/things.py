@@ -43,7 +43,7 @@ def _has(scope: Scope, path: Any, unknown: Any = UNSET) -> Any:
 
 def _thing(scope: Scope, path: Any, key: Any) -> Any:
     keys, value, depth, is_known = _find(scope, path)
-    _doubt(scope, pointer(keys))
+    _doubt(scope, pointer(keys), is_all=True)
     is_there = depth == len(keys)
     if not (is_there or is_known or scope.assumes):
         _refuse(keys)
