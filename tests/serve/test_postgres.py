@@ -239,6 +239,7 @@ async def test_a_connection_that_ends_at_any_moment_of_a_call(address, monkeypat
 
 async def test_a_caller_that_is_cancelled_ends_the_claims_and_holds_up_nobody(address):
     store = Postgres(address, identity="x")
+    await store.count()  # opens the connection, which may take long on a loaded machine
     began = time.monotonic()
     slow = [asyncio.ensure_future(store._ask(("SELECT pg_sleep(%s)", 9))) for _ in range(2)]
     await asyncio.sleep(0.2)
