@@ -226,9 +226,9 @@ class ContractRun:
         except EvaluationFailed as failure:
             self._note(failure)
         unclear = [*self.unclear]
-        others = [clause.violation(self.explain(clause)) for clause in found]
+        broken = [first.violation(error), *(clause.violation(self.explain(clause)) for clause in found)]
         self.unclear = unclear
-        return Refusal(error, patch, [first.violation(error), *others], reason, first.answers, self._doubted())
+        return Refusal(error, patch, broken, reason, first.answers, self._doubted())
 
     def failed(self, clauses: Iterable[Clause]) -> Iterator[Clause]:
         """Yield the failed requirements; those that cannot be evaluated go to `unclear`."""
@@ -299,10 +299,8 @@ class ContractRun:
         self._begin(self._before)
         patch = self._change(self._parts.effects)
         result, is_open = self._parts.returns.fill_known(self._scope)
-        blanks = self._doubted()
-        if self._parts.returns.has_blanks:
-            result, places = strip_blanks(result)
-            blanks |= dict.fromkeys(map(pointer, places), "nothing is known of it")
+        result, places = strip_blanks(result) if self._parts.returns.has_blanks else (result, ())
+        blanks = self._doubted() | dict.fromkeys(map(pointer, places), "nothing is known of it")
         holes = find_holes(result) if is_open else {}
         if holes and not self._parts.changes and not any(type(each) is not OpenPart for _, each in scalars(result)):
             raise NotKnown(next(iter(holes.values())))
