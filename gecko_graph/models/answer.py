@@ -11,9 +11,9 @@ import asyncio
 import inspect
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from contextvars import ContextVar, copy_context
 from functools import partial
 from threading import Lock, Thread
@@ -43,27 +43,17 @@ class WaitingLine:
         self._mutex = Lock()
         self._tickets: deque[_Ticket] = deque()
 
-    @contextmanager
-    def turn(self) -> Iterator[None]:
+    def turn(self) -> _Turn:
         """Wait for the turn, and hold it. Raises GeckoError instead of a deadlock."""
-        ticket = self._enter(blocking=True)
-        try:
-            ticket.result()
-            held = _HELD.set((*_HELD.get(), self))
-            try:
-                yield
-            finally:
-                _HELD.reset(held)
-        finally:
-            self._leave(ticket)
+        return _Turn(self)
 
     @asynccontextmanager
     async def aturn(self) -> AsyncIterator[None]:
         """Wait for the turn without blocking the event loop."""
         ticket = self._enter(blocking=False)
         try:
-            if not ticket.done():
-                await asyncio.wrap_future(ticket)
+            if ticket.turn:
+                await asyncio.wrap_future(ticket.turn)
             held = _HELD.set((*_HELD.get(), self))
             try:
                 yield
@@ -81,13 +71,12 @@ class WaitingLine:
                 raise GeckoError(
                     "this call would block the event loop that an earlier call needs: await world.acall(...) instead"
                 )
+            ticket.turn = Future() if self._tickets else None
             self._tickets.append(ticket)
-            if self._tickets[0] is ticket:
-                ticket.wake()
         return ticket
 
     def _leave(self, ticket: _Ticket) -> None:
-        if ticket.cancel():  # it stopped waiting before its turn
+        if ticket.turn and ticket.turn.cancel():  # it stopped waiting before its turn
             return
         with self._mutex:
             self._tickets.popleft()
@@ -95,20 +84,48 @@ class WaitingLine:
                 self._tickets.popleft()
 
 
-class _Ticket(Future[None]):
-    """One caller's place in the line, done at the caller's turn."""
+class _Turn:
+    """One holder's turn; a class, as a generator costs more, and each call of a world holds one."""
+
+    __slots__ = ("_held", "_line", "_ticket")
+
+    def __init__(self, line: WaitingLine) -> None:
+        self._line = line
+
+    def __enter__(self) -> None:
+        self._ticket = self._line._enter(blocking=True)
+        try:
+            if self._ticket.turn:
+                self._ticket.turn.result()
+            self._held = _HELD.set((*_HELD.get(), self._line))
+        except BaseException:
+            self._line._leave(self._ticket)
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            _HELD.reset(self._held)
+        finally:
+            self._line._leave(self._ticket)
+
+
+class _Ticket:
+    """One caller's place in the line; `turn` completes at the caller's turn, and is None for the first one."""
+
+    __slots__ = ("loop", "turn")
 
     def __init__(self) -> None:
-        super().__init__()
+        self.turn: Future[None] | None = None
         try:
             self.loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         except RuntimeError:
             self.loop = None
 
     def wake(self) -> bool:
-        if not self.set_running_or_notify_cancel():
+        """Wake the waiting caller; return False if it no longer waits."""
+        if self.turn is None or not self.turn.set_running_or_notify_cancel():
             return False
-        self.set_result(None)
+        self.turn.set_result(None)
         return True
 
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ..context import GeckoContext
@@ -198,7 +197,14 @@ def find_reality(before: JsonObject, steps: Iterable[Step], toolkit: Toolkit) ->
 
 def untrusted_of(state: AttemptState) -> Untrusted:
     """Return a function that finds the supposed places of an attempt's state, once."""
-    return cache(lambda: find_untrusted(state["before"], state.get("supposed") or [], state.get("steps") or []))
+    found: list[Sequence[str]] = []
+
+    def look() -> Sequence[str]:
+        if not found:
+            found.append(find_untrusted(state["before"], state.get("supposed") or [], state.get("steps") or []))
+        return found[0]
+
+    return look
 
 
 def runs_for_real(tool: ToolSpec, context: GeckoContext) -> bool:
