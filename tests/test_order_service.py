@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gecko_graph import Toolkit, World
 from gecko_graph.errors import InDoubt
-from gecko_graph.scenario.case import service_module
+from gecko_graph.scenario.examples import service_module
 from gecko_graph.schemas.complaints import find_faults as schema_faults
 from gecko_graph.tools.real import as_answer
 

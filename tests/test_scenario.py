@@ -92,6 +92,7 @@ WRONG = [
         "'value'",
         {"turns": turn(replies={"state_updater": [{"patch": [{"op": "add", "path": "/x"}]}]})},
     ),
+    ("milestones and solution", "only a conversation", {"solution": [{"name": "put", "args": {}}]}),
     ("limits.max_retry", "did you mean max_retries?", {"limits": {"max_retry": 1}}),
     ("limits.max_retries", "greater than or equal to 0", {"limits": {"max_retries": -1}}),
 ]
@@ -162,3 +163,19 @@ def test_tools_of_a_module_in_the_scenarios_folder(tmp_path, monkeypatch):
     (tmp_path / "looking_tools.py").write_text(MODULE)
     with pytest.raises(ScenarioError, match="is hidden by"):
         Scenario.from_dict(case, folder="cases")
+
+
+def test_a_solution_names_known_tools_and_tools_of_ones_own_take_the_files_place():
+    read = Scenario.from_dict(case())
+    data = {
+        "version": 1,
+        "name": "s",
+        "tools": "elsewhere.yaml",
+        "state": {"box": []},
+        "user": {"goal": "Put it away."},
+    }
+    solved = Scenario.from_dict({**data, "solution": [{"name": "put", "args": {"item": "pen"}}]}, tools=read.tools)
+    assert (solved.tools, solved.solution) == (read.tools, ({"name": "put", "args": {"item": "pen"}},))
+    assert solved.content["tools"] == "elsewhere.yaml"
+    with pytest.raises(ScenarioError, match=r"solution\[0\]: unknown tool 'puts' \(did you mean put\?\)"):
+        Scenario.from_dict({**data, "solution": [{"name": "puts"}]}, tools=read.tools)

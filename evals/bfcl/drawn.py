@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from gecko_graph.conversation.scenario import made_calls
 from gecko_graph.models.node import NODE_STATE
-from gecko_graph.scenario.case import made_calls
 from gecko_graph.state import Json, JsonObject
 from gecko_graph.values.difference import json_equal
 from gecko_graph.values.patch import apply_patch

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from gecko_graph import Scenario, Toolkit, World
 from gecko_graph.state import JsonObject
 from gecko_graph.training.checks import KNOBS
-from gecko_graph.training.env import GeckoEnv
+from gecko_graph.training.env import GeckoEnv, words_of
 from gecko_graph.training.near import cut, near_misses, play
-from gecko_graph.training.tasks import A_SEQUENCE, Task, accepts, find_free, make_tasks, sequence_of
+from gecko_graph.training.tasks import A_SEQUENCE, CHAINED, accepts, find_free, make_tasks, sequence_of
 from gecko_graph.training.walks import CHAIN, Move, Start
 from gecko_graph.values.documents import read_document
 
@@ -51,7 +51,7 @@ class Looked(NamedTuple):
     idle: int
 
 
-def look(task: Task, seed: int) -> Looked:
+def look(task: Scenario, seed: int) -> Looked:
     """Play a task's solution, and near-misses from another seed than the task's."""
     start = Start(World(task.tools, state=task.state, context=KNOBS))
     moves = [Move(at, each["name"], each["args"]) for at, each in enumerate(task.solution)]
@@ -59,7 +59,7 @@ def look(task: Task, seed: int) -> Looked:
     env.reset(0)
     for call in task.solution:
         env.step([call])
-    solved, free = env.step(answer="Done.").reward == 1.0, find_free(task.milestones)
+    solved, free = env.step(answer="Done.").reward == 1.0, find_free(task.content["milestones"])
     end, (kept, pairs) = play(start, moves), cut(start, moves, free)
     idle = [each for each in moves if each not in kept and not task.tools.is_read(each.name)]
     misses = near_misses(start, moves, pairs, Random(seed))
@@ -68,21 +68,19 @@ def look(task: Task, seed: int) -> Looked:
     return Looked(solved, len(others), accepted, len(idle))
 
 
-def tell(name: str, made: Sequence[Task], seconds: float, wanted: int) -> Iterator[Told]:
+def tell(name: str, made: Sequence[Scenario], seconds: float, wanted: int) -> Iterator[Told]:
     """Yield the checks of a toolkit's tasks."""
     found = [look(task, at) for at, task in enumerate(made)]
     most = max(Counter(map(sequence_of, made)).values(), default=0)
-    deep, chains = sum(task.chain >= CHAIN for task in made), Counter(task.chain for task in made)
+    deep, words = sum(CHAINED in task.categories for task in made), {words_of(task) for task in made}
     yield Told(f"{name}: {len(made)} tasks, {seconds / max(1, len(made)):.2f} CPU s each", len(made) == wanted)
     yield Told(f"{name}: {sum(each.solved for each in found)} solutions accepted", all(each.solved for each in found))
     misses, accepted = sum(each.misses for each in found), sum(each.accepted for each in found)
     yield Told(f"{name}: {misses} near-misses with another end, {accepted} accepted", not accepted)
     yield Told(f"{name}: {sum(each.idle for each in found)} writes without use", not any(each.idle for each in found))
-    yield Told(
-        f"{name}: {len({task.words for task in made})} different", len({task.words for task in made}) == len(made)
-    )
+    yield Told(f"{name}: {len(words)} different", len(words) == len(made))
     yield Told(f"{name}: at most {most} of a sequence", most <= A_SEQUENCE)
-    yield Told(f"{name}: {deep} with a chain of {CHAIN}: {dict(sorted(chains.items()))}", deep * 2 >= len(made))
+    yield Told(f"{name}: {deep} with a chain of {CHAIN}", deep * 2 >= len(made))
 
 
 def measure(given: Given) -> Iterator[Told]:

@@ -11,8 +11,9 @@ from typing import Any
 
 import uvicorn
 
-from gecko_graph import Toolkit
-from gecko_graph.training.tasks import Task, nemo_rows, read_tasks
+from gecko_graph import Scenario, Toolkit
+from gecko_graph.training.env import words_of
+from gecko_graph.training.tasks import nemo_rows, read_tasks
 
 RUNNING: list[tuple[uvicorn.Server, asyncio.Future[None]]] = []
 
@@ -27,13 +28,13 @@ async def serve(app: Any) -> str:
     return f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
-def named_calls(task: Task) -> list[dict[str, Any]]:
+def named_calls(task: Scenario) -> list[dict[str, Any]]:
     """Return the solution's calls under the tool names that a policy sees."""
     names = dict(zip(task.tools.names, (each["function"]["name"] for each in task.tools.as_openai()), strict=True))
     return [{"name": names[call["name"]], "args": call["args"]} for call in task.solution]
 
 
-async def check_openenv(folder: str, tasks: list[Task]) -> None:
+async def check_openenv(folder: str, tasks: list[Scenario]) -> None:
     from openenv.core.generic_client import GenericEnvClient
     from openenv_server import build
 
@@ -42,7 +43,7 @@ async def check_openenv(folder: str, tasks: list[Task]) -> None:
         async with GenericEnvClient(base_url=address) as env, GenericEnvClient(base_url=address) as idle:
             for each in (env, idle):
                 begun = await each.reset(task=task.name)
-                assert begun.observation["messages"][0]["content"] == task.words
+                assert begun.observation["messages"][0]["content"] == words_of(task)
                 assert begun.observation["tools"]
             for call in named_calls(task):
                 seen = await env.step({"tool_name": call["name"], "arguments": call["args"]})
@@ -78,14 +79,14 @@ def stub_model(plays: dict[str, list[dict[str, Any]]]) -> Any:
     return app
 
 
-async def check_nemo_gym(folder: str, tasks: list[Task]) -> None:
+async def check_nemo_gym(folder: str, tasks: list[Scenario]) -> None:
     from nemo_gym.config_types import BaseServerConfig
     from nemo_gym.server_utils import GlobalAIOHTTPAsyncClientConfig, ServerClient, set_global_aiohttp_client
     from nemo_gym_server import GeckoConfig, GeckoServer
     from omegaconf import OmegaConf
     from responses_api_agents.simple_agent.app import SimpleAgent, SimpleAgentConfig, SimpleAgentRunRequest
 
-    plays = {task.words: [*named_calls(task)] for task in tasks}
+    plays = {words_of(task): [*named_calls(task)] for task in tasks}
     session = set_global_aiohttp_client(GlobalAIOHTTPAsyncClientConfig())
     known = OmegaConf.create({})
     client = ServerClient(head_server_config=BaseServerConfig(host="127.0.0.1", port=1), global_config_dict=known)
@@ -122,7 +123,7 @@ async def check_nemo_gym(folder: str, tasks: list[Task]) -> None:
     await session.close()
 
 
-async def check(wire: str, folder: str, tasks: list[Task]) -> None:
+async def check(wire: str, folder: str, tasks: list[Scenario]) -> None:
     await {"openenv": check_openenv, "nemo-gym": check_nemo_gym}[wire](folder, tasks)
     for server, running in RUNNING:
         server.should_exit = True

@@ -16,15 +16,15 @@ from rich.text import Text
 from ..display.words import clean, counted
 from ..errors import GeckoError
 from ..scenario import read_toolkit
-from ..scenario.tools import is_in_module
 from ..state import RoleUsage
 from ..tools import Toolkit
+from ..tools.reading import is_in_module
 from ..training.dialogues import MEASURED, make_dialogues
 from ..training.files import Unwritten, read_rows, write_rows
 from ..training.formats import FORMATS
 from ..training.loop import LoopConfig, create_loop
 from ..training.shards import name_of
-from ..training.tasks import NEMO_GYM, SAMPLES, nemo_rows, save_tasks
+from ..training.tasks import CHAINED, NEMO_GYM, SAMPLES, TOOLS, nemo_rows, save_tasks
 from ..training.tool_writer import write_tools
 from ..training.verify import Summary, verify_samples
 from ..training.walks import CHAIN
@@ -35,7 +35,6 @@ from .inputs import build_models, check_files, check_needs, choose, find_map, pr
 
 STATUSES = ("keep", "fix", "open", "drop")
 BAD_SHOWN, LOST_SHOWN = 20, 5
-TOOLS = "tools.openapi.yaml"
 
 
 def verify(options: Options) -> int:
@@ -117,7 +116,7 @@ def tasks(options: Options) -> int:
     _write_tools(toolkit, named, folder)
     if options.to == "nemo-gym":
         write_rows(folder / NEMO_GYM, nemo_rows(made))
-    deep = sum(each.chain >= CHAIN for each in made)
+    deep = sum(CHAINED in each.categories for each in made)
     summary = f"{counted(len(made), 'task')}, {deep} with {CHAIN} or more consecutive dependent calls"
     calls = Counter(call["name"] for each in made for call in each.solution)
     lines = [f"{name}: {counted(count, 'call')}" for name, count in calls.most_common()]

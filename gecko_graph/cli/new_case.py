@@ -19,7 +19,7 @@ from ..conversation.graph import create_conversation
 from ..conversation.milestones.format import explain
 from ..conversation.milestones.measures import check_installed
 from ..conversation.result import CaseResult, describe_messages
-from ..conversation.user import Case, UserEntry
+from ..conversation.user import UserEntry
 from ..display.words import clean
 from ..errors import GeckoError
 from ..models.factory import Models
@@ -29,9 +29,9 @@ from ..scenario.cases.batch import PATTERN, load_agent
 from ..scenario.cases.draft import CaseDraft, draft_case
 from ..scenario.cases.run import run_case
 from ..scenario.recorder import check_target
-from ..scenario.tools import is_in_module
 from ..state import Json
 from ..tools import Toolkit
+from ..tools.reading import is_in_module
 from ..world.world import World
 from .inputs import read_state, screen, write_text
 from .person import Person
@@ -81,7 +81,7 @@ def _hold(options: Options, toolkit: Toolkit, agent: Any, models: Models, consol
     played: Any = (
         None if spec else models.chat(options.user_model) if options.user_model else Person.at(console, "new-case")
     )
-    held = Case(tools=toolkit, state=state, user=spec or UserEntry(goal=goal or "-"))
+    held = Scenario(name="draft", tools=toolkit, state=state, user=spec or UserEntry(goal=goal or "-"))
     return goal, create_conversation(agent, scenario=held, user=played).invoke({})
 
 

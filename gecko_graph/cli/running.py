@@ -18,13 +18,13 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from rich.console import Console
 from rich.text import Text
 
+from ..conversation.scenario import Turn
 from ..display.words import clean, prose
 from ..errors import GeckoError
 from ..graph import Gecko
 from ..models.usage import PromptLog
 from ..scenario import Recorder, Scenario, examples, order_service, shipped
-from ..scenario.case import Turn
-from ..scenario.play import identify, read_verdicts, unanswered
+from ..scenario.play import compose_agent, identify, read_verdicts, unanswered
 from ..tools.problems import find_size_problems
 from ..values.documents import format_document
 from ..values.notes import notes_of
@@ -56,7 +56,7 @@ def demo(options: Options) -> int:
     with ExitStack() as stack:
         service = stack.enter_context(order_service()) if name == "order" else None
         played = replace(scenario, tools=service.toolkit()) if service else scenario
-        gecko = played.gecko(checkpointer=saver, acts=bool(service))
+        gecko = compose_agent(played, checkpointer=saver) if service else played.gecko(checkpointer=saver)
         outputs = run_turns(played, gecko, console, thread=name, yes=options.yes)
         code = _compare(outputs[-1], service, console) if service else exit_code(outputs)
     if options.html:
@@ -102,8 +102,12 @@ def run(options: Options) -> int:
         opened = saved.open_saver(options.save, new=not options.resume)
     with opened as saver:
         listen = recorder.listen if recorder else None
-        gecko = scenario.gecko(model=build_models(options), checkpointer=saver, listen=listen, acts=acts)
-        gecko = gecko.with_config(metadata=saved.describe_command(options)) if acts else gecko
+        models, command = build_models(options), saved.describe_command(options) if acts else {}
+        gecko = (
+            compose_agent(scenario, model=models, checkpointer=saver).with_config(metadata=command)
+            if acts
+            else scenario.gecko(model=models, checkpointer=saver, listen=listen)
+        )
         gecko = gecko.with_config(callbacks=[PromptLog(options.log)]) if options.log else gecko
         earlier: list[str] = []
         if options.resume:

@@ -34,10 +34,11 @@ from .channels import ConversationInput, ConversationOutput, ConversationState, 
 from .faults import build_faults
 from .milestones.measures import check_installed
 from .milestones.tables import find_names
+from .scenario import Scenario
 from .score import score
 from .tools import open_world
 from .tools import tools as answer_calls
-from .user import Case, UserEntry, UserLike, read_user
+from .user import UserEntry, UserLike, read_user
 from .user import user as write_line
 
 Conversation: TypeAlias = CompiledStateGraph[ConversationState, GeckoContext, ConversationInput, ConversationOutput]
@@ -55,7 +56,7 @@ def create_conversation(  # noqa: PLR0913 - independent keyword options
     toolkit: Toolkit | None = None,
     *,
     user: UserLike | None = None,
-    scenario: Case | None = None,
+    scenario: Scenario | None = None,
     model: ModelsLike = None,
     checkpointer: Checkpointer = None,
     context: GeckoContext | None = None,
@@ -87,9 +88,9 @@ def create_conversation(  # noqa: PLR0913 - independent keyword options
         GeckoError: There is no toolkit; agent, user or a model is invalid; or milestones cannot be scored without the
             extra `milestones`.
     """
-    if scenario is not None and not isinstance(scenario, Case):
+    if scenario is not None and not isinstance(scenario, Scenario):
         raise GeckoError(f"scenario: expected Scenario.load(path), got {type(scenario).__name__}")
-    case = scenario or Case(tools=cast("Toolkit", toolkit))
+    case = scenario or Scenario(name=name, tools=cast("Toolkit", toolkit))
     spec, played_by = read_user(user, case.user)
     tools = case.tools if toolkit is None else toolkit
     knobs = check_setup(tools, context or case.limits)
@@ -106,7 +107,7 @@ def create_conversation(  # noqa: PLR0913 - independent keyword options
     return refuse_unknown_keys(graph.compile(checkpointer=checkpointer, name=name))
 
 
-def _build_world(case: Case, tools: Toolkit, roles: Models, knobs: GeckoContext) -> World:
+def _build_world(case: Scenario, tools: Toolkit, roles: Models, knobs: GeckoContext) -> World:
     """Return the world, with a case's faults first on its ladder, and without a default model."""
     needed = [tool for tool in tools if tool.name in (case.needs or tools.names)]
     faults = build_faults(case.faults, needed, seed=knobs.seed)
@@ -142,7 +143,7 @@ def _build_others(
     node: Callable[..., Runnable[Any, Any]],
     world: World,
     spec: UserEntry,
-    case: Case,
+    case: Scenario,
     *,
     prompts: Prompts,
     timeout_s: float,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Self, TypeAlias
 
@@ -12,7 +11,6 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langchain_core.runnables import Runnable
 from pydantic import Field, model_validator
 
-from ..context import GeckoContext
 from ..errors import GeckoError
 from ..models.ask import AnyAsk, PlannerAsk, QuestionId, Reply
 from ..models.conversation import merge_neighbours
@@ -22,12 +20,8 @@ from ..models.node import NodeScope
 from ..models.prompts import Prompts
 from ..nodes.checks import judge_by_rule
 from ..state import VERSION, Json, JsonObject, Step
-from ..tools import Toolkit
 from .channels import ConversationState, Leak, address, read_envelope, select_view
-from .faults import Fault
 from .milestones.entry import Check, Entry, read_entry
-from .milestones.goal import Goal
-from .milestones.measures import Verdicts
 
 LONGEST_LINE = 4_000
 LONGEST_DATE = len("2026-11-22")
@@ -89,31 +83,6 @@ class UserEntry(Entry):
 
 
 UserLike: TypeAlias = ModelLike | Mapping[str, Any] | Sequence[Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """A scenario's settings of a conversation.
-
-    Args:
-        tools: The tools of agent and user.
-        state: The start state of the task.
-        limits: Knobs of the world's answers.
-        user: The simulated user; None if the file has turns.
-        goal: Milestones and minefields.
-        needs: Names of the tools that the task needs; the others may distract (`augment.py`).
-        faults: Faults of these tools (`faults.py`).
-        verdicts: The verdicts of the role `claim_judge` by `claim_key`: verdict, sentence, reason.
-    """
-
-    tools: Toolkit
-    state: JsonObject = field(default_factory=dict)
-    limits: GeckoContext = field(default_factory=GeckoContext)
-    user: UserEntry | None = None
-    goal: Goal = field(default_factory=Goal)
-    needs: tuple[str, ...] = ()
-    faults: tuple[Fault, ...] = ()
-    verdicts: Verdicts = field(default_factory=dict)
 
 
 def read_user(user: UserLike | None, scenario: UserEntry | None) -> tuple[UserEntry, ModelLike | None]:

@@ -1,11 +1,12 @@
-"""Scenarios: files that each describe one case. Reading, running, recording, and the shipped examples."""
+"""Run, record and test scenarios (`conversation/scenario.py`), and the shipped examples."""
 
 from __future__ import annotations
 
-from .case import Scenario, Turn, examples, order_service, shipped
+from ..conversation.scenario import Scenario, Turn
+from ..tools.reading import read_toolkit
+from .examples import examples, order_service, shipped
 from .play import play, run_scenario
 from .recorder import Recorder, record
-from .tools import read_toolkit
 
 __all__ = [
     "Recorder", "Scenario", "Turn", "examples", "order_service", "play", "read_toolkit", "record", "run_scenario",

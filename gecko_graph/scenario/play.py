@@ -12,6 +12,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Checkpointer, Command, Durability, StateSnapshot
 
+from ..agent.graph import create_gecko_agent
+from ..conversation.scenario import Scenario
 from ..errors import ScenarioError
 from ..events import Reader, stream_options
 from ..graph import Gecko
@@ -21,7 +23,6 @@ from ..tools import Toolkit
 from ..values.digest import digest
 from ..values.notes import notes_of, tell
 from ..world.turn import human_turns, task_of
-from .case import Scenario
 
 OnEvent: TypeAlias = Callable[[dict[str, Any]], None]
 OnTurn: TypeAlias = Callable[[str], None]
@@ -56,6 +57,15 @@ def run_scenario(
     saver = checkpointer or InMemorySaver()
     gecko = scenario.gecko(model=model, checkpointer=saver)
     return list(play(scenario, gecko, thread_id=thread_id or scenario.name, on_event=on_event))
+
+
+def compose_agent(scenario: Scenario, *, model: ModelsLike = None, checkpointer: Checkpointer = None) -> Gecko:
+    """Return the agent of a scenario, which rehearses, asks about its calls and then makes them.
+
+    Arguments and errors are those of `Scenario.gecko`.
+    """
+    models, knobs = scenario.bind(model)
+    return create_gecko_agent(scenario.tools, model=models, context=knobs, checkpointer=checkpointer, derive=False)
 
 
 def play(

@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
+from ..conversation.scenario import Scenario, Turn
 from ..errors import ScenarioError, ToolkitError
 from ..masking import mask
 from ..models.ask import Dialogue, ModelAsk, Reply
@@ -21,11 +22,10 @@ from ..models.formatting import text_of
 from ..models.recorded import call_prefix, planner_message
 from ..models.reply import raw_text
 from ..state import ROLES, VERSION, Json, JsonObject, Role
+from ..tools.reading import read_toolkit
 from ..values.documents import format_document, parse_document
 from ..values.places import map_texts
-from .case import Scenario, Turn
 from .play import OnEvent, play, unanswered
-from .tools import read_toolkit
 
 NO_REPLY = "(no reply)"
 """Recorded if a model did not reply; it is invalid as a reply."""

@@ -18,8 +18,8 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ..conversation.scenario import Scenario
 from ..conversation.score import find_status
-from ..conversation.user import Case
 from ..errors import GeckoError
 from ..state import Json, JsonObject
 from ..tools.real import Answer
@@ -51,7 +51,7 @@ class Server:
 
     sessions: Sessions
     operations: HttpOperations
-    case: Case | None = None
+    case: Scenario | None = None
     notes: Sequence[str] = ()
 
     def build(self, more: Sequence[BaseRoute] = (), lifespan: Any = None) -> ASGIApp:

@@ -15,9 +15,9 @@ from ..conversation.channels import address
 from ..conversation.milestones.goal import Score
 from ..conversation.milestones.measures import check_installed
 from ..conversation.milestones.tables import Snapshot, find_names
+from ..conversation.scenario import Scenario
 from ..conversation.score import build_trajectory, find_status
 from ..conversation.tools import show_step
-from ..conversation.user import Case
 from ..errors import GeckoError, did_you_mean
 from ..models.formatting import text_of
 from ..state import JsonObject, Step
@@ -62,16 +62,16 @@ class GeckoEnv:
     policy sees contains the goal.
 
     Args:
-        tasks: Generated tasks, or scenarios with a user and a goal.
+        tasks: Scenarios with a user and milestones, generated or written.
         reward: `terminal`: 1.0 at the end if the goal is met, else 0.0. `stepwise`: the gain in milestone similarity of
             each step, minus a cost for refused calls.
         max_steps: Steps after which an episode ends.
 
     Raises:
-        GeckoError: No tasks, a task without words or goal, or two tasks with the same name.
+        GeckoError: No tasks, a task without user or milestones, or two tasks with the same name.
     """
 
-    def __init__(self, tasks: Sequence[Case], *, reward: Reward = "terminal", max_steps: int = MAX_STEPS) -> None:
+    def __init__(self, tasks: Sequence[Scenario], *, reward: Reward = "terminal", max_steps: int = MAX_STEPS) -> None:
         if reward not in get_args(Reward):
             raise GeckoError(f"reward: expected one of {', '.join(get_args(Reward))}, got {reward!r}")
         self.tasks = index_tasks(tasks)
@@ -182,31 +182,30 @@ class GeckoEnv:
             self._messages.append({"role": "tool", "tool_call_id": step["call"]["id"], "content": text})
 
 
-def index_tasks(tasks: Sequence[Case]) -> dict[str, Case]:
+def index_tasks(tasks: Sequence[Scenario]) -> dict[str, Scenario]:
     """Return tasks by name. Raises GeckoError if one cannot be played, or has no goal to score."""
     check_installed()
-    found: dict[str, Case] = {}
+    found: dict[str, Scenario] = {}
     for number, case in enumerate(tasks):
-        name = str(getattr(case, "name", number))
-        if not isinstance(case, Case) or case.user is None or not case.goal.milestones:
-            raise GeckoError(f"tasks[{number}]: expected a task, or a scenario with a user and milestones")
-        if name in found:
-            raise GeckoError(f"tasks[{number}]: duplicate name {name!r}")
-        found[name] = case
+        if not isinstance(case, Scenario) or case.user is None or not case.goal.milestones:
+            raise GeckoError(f"tasks[{number}]: expected a scenario with a user and milestones")
+        if case.name in found:
+            raise GeckoError(f"tasks[{number}]: duplicate name {case.name!r}")
+        found[case.name] = case
     if not found:
         raise GeckoError("tasks: expected at least one")
     return found
 
 
-def words_of(case: Case) -> str:
+def words_of(case: Scenario) -> str:
     return case.user.opening or case.user.goal if case.user else ""
 
 
-def score_world(case: Case, words: str, world: World, answer: str | None) -> Score:
+def score_world(case: Scenario, words: str, world: World, answer: str | None) -> Score:
     return case.goal.score(find_trajectory(case, words, world, answer))
 
 
-def find_trajectory(case: Case, words: str, world: World, answer: str | None) -> list[Snapshot]:
+def find_trajectory(case: Scenario, words: str, world: World, answer: str | None) -> list[Snapshot]:
     """Return the snapshots that a task's goal scores: from a world's calls and an answer."""
     tables = find_names(case.state, case.goal.tables)
     held: JsonObject = {"start": case.state, "log": world.log}

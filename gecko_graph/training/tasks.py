@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice
@@ -16,10 +16,9 @@ from langchain_core.messages import HumanMessage
 
 from ..conversation.changed import UNWATCHED
 from ..conversation.derive import SUCCESS, describe_milestones
-from ..conversation.milestones.format import build_goal
 from ..conversation.milestones.measures import check_installed
 from ..conversation.milestones.tables import REST
-from ..conversation.user import Case, UserEntry
+from ..conversation.scenario import Scenario
 from ..errors import GeckoError
 from ..models.answer import answer
 from ..models.ask import Ask, QuestionId
@@ -60,67 +59,9 @@ Progress: TypeAlias = Callable[[int, int, int], None]
 """Called with the numbers of found and requested tasks, and of walks tried."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task(Case):
-    """A generated task: a `Case` with a scripted user, as in a scenario, and its solution.
-
-    Args:
-        name: Its name, with the number of its walk.
-        solution: Calls, `{"name", "args"}`, that lead from the start state to the goal.
-        milestones: The goal in the format of a scenario file.
-        chain: Length of the longest sequence of dependent calls.
-    """
-
-    name: str
-    solution: tuple[JsonObject, ...]
-    milestones: tuple[JsonObject, ...]
-    chain: int
-
-    @property
-    def words(self) -> str:
-        return self.user.goal if self.user else ""
-
-    def to_json(self) -> JsonObject:
-        return {
-            "name": self.name,
-            "words": self.words,
-            "state": self.state,
-            "solution": [*self.solution],
-            "milestones": [*self.milestones],
-            "chain": self.chain,
-        }
-
-    @classmethod
-    def from_json(cls, toolkit: Toolkit, data: Mapping[str, Any]) -> Task:
-        words = data["words"]
-        return cls(
-            tools=toolkit,
-            state=data["state"],
-            limits=KNOBS,
-            user=UserEntry.model_validate({"goal": words, "opening": words, "script": [{"end": True}]}),
-            goal=build_goal(data["milestones"], [], data["state"]),
-            needs=tuple(dict.fromkeys(each["name"] for each in data["solution"])),
-            name=data["name"],
-            solution=tuple(data["solution"]),
-            milestones=tuple(data["milestones"]),
-            chain=data["chain"],
-        )
-
-    def to_scenario(self, tools: Any) -> JsonObject:
-        """Return the task in the format of a scenario file; `tools` is its reference to the tools."""
-        user = {"goal": self.words, "opening": self.words, "script": [{"end": True}]}
-        head = {"version": VERSION, "name": self.name, "tools": tools, "needs": [*self.needs], "state": self.state}
-        return {**head, "user": user, "milestones": [*self.milestones]}
-
-    def to_samples(self) -> list[Sample]:
-        """Return a row for each call of the solution, and one for the answer."""
-        env = GeckoEnv([self])
-        env.reset(self.name)
-        for call in self.solution:
-            env.step([call])
-        told: JsonObject = env.step(answer=ANSWER).observation
-        kept = {"id": self.name, "state": self.state, "goal": {"milestones": [*self.milestones]}}
-        return read_row({**told, **kept}, name=self.name, source={"task": self.name})
+CHAINED = "chained"
+"""The category of a task with `CHAIN` or more calls that each need the previous one."""
+TASKS, SAMPLES, NEMO_GYM, TOOLS = "tasks.jsonl", "samples.jsonl", "nemo-gym.jsonl", "tools.openapi.yaml"
 
 
 Wanted: TypeAlias = tuple[int, Collection[tuple[str, ...]]]
@@ -129,12 +70,13 @@ Wanted: TypeAlias = tuple[int, Collection[tuple[str, ...]]]
 
 @dataclass
 class MakeTask(Work[Wanted, JsonObject | None]):
-    """The work: a task's number to the task as JSON, if any; it depends on toolkit, states and seed only."""
+    """The work: a task's number to a scenario's content, if any; it depends on toolkit, states and seed only."""
 
     toolkit: Toolkit
     states: Sequence[JsonObject]
     seed: int
     models: Models
+    tools: Json = TOOLS
 
     def begin(self) -> Callable[[Wanted], JsonObject | None]:
         """Build the world. Raises GeckoError for missing or invalid states, or if the extra `training` is missing."""
@@ -176,15 +118,29 @@ class MakeTask(Work[Wanted, JsonObject | None]):
             except GeckoError:
                 return None
             if {*(found := find_free(milestones))} <= {*free}:
-                data = {"name": f"task-{at}", "words": words, "state": start.state, "milestones": milestones}
-                solution = [{"name": move.name, "args": move.args} for move in moves]
-                task = Task.from_json(self.toolkit, {**data, "solution": solution, "chain": chain})
+                task = self._build(f"task-{at}", words, start, moves, milestones, is_chained=chain >= CHAIN)
                 if sequence_of(task) in full:
                     return None
                 misses = near_misses(start, moves, pairs, rng)
                 is_kept = is_exact(task, start, moves, misses, found) and not has_idle_write(start, moves, found)
-                return task.to_json() if is_kept else None
+                return task.content if is_kept else None
             free = sorted({*free, *found})
+
+    def _build(
+        self, name: str, words: str, start: Start, moves: Sequence[Move], milestones: Json, *, is_chained: bool
+    ) -> Scenario:
+        content = {
+            "version": VERSION,
+            "name": name,
+            "tools": self.tools,
+            "needs": list(dict.fromkeys(move.name for move in moves)),
+            **({"categories": [CHAINED]} if is_chained else {}),
+            "state": start.state,
+            "user": {"goal": words, "opening": words, "script": [{"end": True}]},
+            "milestones": milestones,
+            "solution": [{"name": move.name, "args": move.args} for move in moves],
+        }
+        return Scenario.from_dict(content, tools=self.toolkit)
 
     def _say(self, at: int, moves: Sequence[Move], references: References) -> str | None:
         """Return a model's words if they contain all values and no more, else the template's; None if invalid."""
@@ -210,13 +166,13 @@ def hold(start: Start, words: str, moves: Sequence[Move]) -> JsonObject:
     return as_conversation(start.make(moves)[0], [HumanMessage(words)], None)
 
 
-def accepts(task: Task, start: Start, moves: Sequence[Move]) -> bool:
-    trajectory = find_trajectory(task, task.words, start.make(moves)[0], ANSWER)
+def accepts(task: Scenario, start: Start, moves: Sequence[Move]) -> bool:
+    trajectory = find_trajectory(task, words_of(task), start.make(moves)[0], ANSWER)
     return task.goal.is_end(trajectory) and (task.goal.score(trajectory)["similarity"] or 0.0) >= SUCCESS
 
 
 def is_exact(
-    task: Task, start: Start, moves: Sequence[Move], misses: Iterable[Sequence[Move]], free: Sequence[str]
+    task: Scenario, start: Start, moves: Sequence[Move], misses: Iterable[Sequence[Move]], free: Sequence[str]
 ) -> bool:
     """Return whether a task's goal accepts its solution, and rejects each near-miss with another end."""
     if not accepts(task, start, moves):
@@ -241,9 +197,10 @@ def make_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     seed: int = 0,
     model: ModelsLike = None,
     map: Map = map,
-    known: Sequence[Task] = (),
+    known: Sequence[Scenario] = (),
+    tools: Json = TOOLS,
     progress: Progress | None = None,
-) -> Iterator[Task]:
+) -> Iterator[Scenario]:
     """Yield tasks made from contracts; each goal is tested to accept the solution and to reject near-misses.
 
     Args:
@@ -254,32 +211,34 @@ def make_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
         model: The model of role `sample_writer`, which rewrites a task's words; without it a template is used.
         map: The `map` that runs the work (`gecko_graph.values.mapping`); it does not change the tasks.
         known: Earlier tasks, in order; only later ones are yielded.
+        tools: The reference to the tools in each task's `content`, as in a scenario's file.
         progress: Called with the numbers of found and requested tasks, and of walks tried.
 
     Raises:
         GeckoError: No state, an invalid state, or no tool that changes the state.
     """
-    work = MakeTask(toolkit, [*states], seed, Models.of(model))
+    work = MakeTask(toolkit, [*states], seed, Models.of(model), tools)
     work.begin()  # reports mistakes before any worker starts
-    said = {task.words for task in known}
+    said = {words_of(task) for task in known}
     sequences = Counter(sequence_of(task) for task in known)
-    deep = sum(task.chain >= CHAIN for task in known)
+    deep = sum(CHAINED in task.categories for task in known)
     last = int(known[-1].name.rpartition("-")[2]) if known else 0
     if len(said) >= n:
         return
     # a worker gets the full sequences with its number; sequences that fill up later are filtered below
     items = ((at, [each for each, some in sequences.items() if some >= A_SEQUENCE]) for at in count(last + 1))
     for at, made in enumerate(map(work, items), last + 1):
-        task = made and Task.from_json(toolkit, made)
+        task = Scenario.from_dict(made, tools=toolkit) if made else None
         if progress and (task or not at % 10):
             progress(len(said), n, at)
         if at - last >= PATIENCE:
             return
-        is_deep = bool(task) and task.chain >= CHAIN
-        is_wanted = is_deep or deep * 2 > len(said)
-        if not task or not is_wanted or task.words in said or sequences[sequence_of(task)] >= A_SEQUENCE:
+        if task is None or words_of(task) in said or sequences[sequence_of(task)] >= A_SEQUENCE:
             continue
-        said.add(task.words)
+        is_deep = CHAINED in task.categories
+        if not is_deep and deep * 2 <= len(said):
+            continue
+        said.add(words_of(task))
         sequences[sequence_of(task)] += 1
         deep += is_deep
         last = at
@@ -288,11 +247,8 @@ def make_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
             return
 
 
-def sequence_of(task: Task) -> tuple[str, ...]:
+def sequence_of(task: Scenario) -> tuple[str, ...]:
     return tuple(call["name"] for call in task.solution)
-
-
-TASKS, SAMPLES, NEMO_GYM = "tasks.jsonl", "samples.jsonl", "nemo-gym.jsonl"
 
 
 def save_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
@@ -301,12 +257,12 @@ def save_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     states: Sequence[JsonObject],
     n: int = 1000,
     *,
-    tools: Json,
+    tools: Json = TOOLS,
     seed: int = 0,
     model: ModelsLike = None,
     shards: int | None = None,
     **more: Any,
-) -> list[Task]:
+) -> list[Scenario]:
     """Make tasks by `make_tasks`, and write `NAME.gecko.yaml` files, `tasks.jsonl` and `samples.jsonl`.
 
     With `shards` these two are folders `tasks` and `samples` of so many files, each with a manifest.
@@ -316,7 +272,7 @@ def save_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
         toolkit: Tools with contracts or functions.
         states: Start states.
         n: Number of tasks.
-        tools: The scenarios' reference to the tools.
+        tools: The scenarios' reference to the tools; a file of this name must be written beside them.
         seed: Seed of the search.
         model: As for `make_tasks`.
         shards: So many files, of as many tasks each.
@@ -329,16 +285,16 @@ def save_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     names = [name_of(file, shards) for file in (TASKS, SAMPLES)]
 
     def work(replies: Path) -> dict[str, int]:
-        how = {"seed": seed, "model": Models.of(model).caching(replies), **more}
+        how = {"tools": tools, "seed": seed, "model": Models.of(model).caching(replies), **more}
         made, samples = (Shards(place / name, digest(inputs), shards) for name in names)
         with made, samples:
-            tasks = [Task.from_json(toolkit, json.loads(row)) for row in made.rows()]
+            tasks = [Scenario.from_dict(json.loads(row), tools=toolkit) for row in made.rows()]
             left = make_tasks(toolkit, states, n, known=tasks, **how)
             while some := list(islice(left, size)):
-                made.write(len(made.done), (task.to_json() for task in some), lambda rows: {"tasks": rows})
+                made.write(len(made.done), (task.content for task in some), lambda rows: {"tasks": rows})
                 tasks += some
             for at in sorted(made.done.keys() - samples.done.keys()):
-                rows = _write_cases(tasks[at * size : (at + 1) * size], place, tools)
+                rows = _write_cases(tasks[at * size : (at + 1) * size], place)
                 samples.write(at, rows, lambda number: {"rows": number})
             made.save()
             samples.save()
@@ -352,25 +308,37 @@ def save_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     return read_tasks(place, toolkit)
 
 
-def _write_cases(tasks: Sequence[Task], folder: Path, tools: Json) -> Iterator[Sample]:
+def _write_cases(tasks: Sequence[Scenario], folder: Path) -> Iterator[Sample]:
     for task in tasks:
-        write_text(folder / f"{task.name}.gecko.yaml", format_document(task.to_scenario(tools), ".yaml"))
-        yield from task.to_samples()
+        write_text(folder / f"{task.name}.gecko.yaml", format_document(task.content, ".yaml"))
+        yield from find_samples(task)
 
 
-def read_tasks(folder: str | Path, toolkit: Toolkit) -> list[Task]:
-    """Return the tasks of a folder. Raises GeckoError if there are none."""
+def find_samples(task: Scenario) -> list[Sample]:
+    """Return a row for each call of a task's solution, and one for the answer."""
+    env = GeckoEnv([task])
+    env.reset(task.name)
+    for call in task.solution:
+        env.step([call])
+    told: JsonObject = env.step(answer=ANSWER).observation
+    kept = {"id": task.name, "state": task.state, "goal": {"milestones": task.content["milestones"]}}
+    return read_row({**told, **kept}, name=task.name, source={"task": task.name})
+
+
+def read_tasks(folder: str | Path, toolkit: Toolkit) -> list[Scenario]:
+    """Return the tasks of a folder. Raises GeckoError if there are none, or a row is none."""
     place = Path(folder) / TASKS
     place = place if place.is_file() else place.with_suffix("")
     if not place.exists():
         raise GeckoError(f"{folder}: no {TASKS} there; make it with gecko-graph data tasks SPEC -o {folder}")
     try:
-        return [Task.from_json(toolkit, row) for file in find_files(place) for row in read_rows(file)]
+        rows = [row for file in find_files(place) for row in read_rows(file)]
     except ROW_ERRORS as error:
         raise GeckoError(f"{place}: holds something else than tasks: {error}") from None
+    return [Scenario.from_dict(row, where=f"{place} row {number}", tools=toolkit) for number, row in enumerate(rows, 1)]
 
 
-def nemo_rows(tasks: Sequence[Case]) -> Iterator[JsonObject]:
+def nemo_rows(tasks: Sequence[Scenario]) -> Iterator[JsonObject]:
     """Yield NeMo Gym's row of each task: the parameters of a request to OpenAI's Responses API, and its name."""
     for name, case in index_tasks(tasks).items():
         tools = as_responses_tools(case.tools.as_openai())

@@ -12,7 +12,7 @@ from typing import Any, cast
 from warnings import warn
 
 from ..conversation.milestones.tables import MESSAGE
-from ..conversation.user import Case
+from ..conversation.scenario import Scenario
 from ..errors import GeckoError
 from ..state import Json, JsonObject
 from ..tools import Toolkit, ToolSpec
@@ -24,7 +24,7 @@ TAKEN = ("reset", "get_reward")
 _KINDS: dict[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool, "object": dict}
 
 
-def trl_environment(toolkit: Toolkit, tasks: Sequence[Case], *, reward: Reward = "terminal") -> type:
+def trl_environment(toolkit: Toolkit, tasks: Sequence[Scenario], *, reward: Reward = "terminal") -> type:
     """Return a class of TRL environments: `reset(**row)`, `get_reward()`, and one method per tool.
 
     A row of the data set names its task, `{"prompt": [...], "task": name}`; `trl_rows` makes such rows.
@@ -51,7 +51,7 @@ def trl_environment(toolkit: Toolkit, tasks: Sequence[Case], *, reward: Reward =
     return type("GeckoEnvironment", (_Environment,), {**methods, "_tasks": tuple(tasks), "_reward": reward})
 
 
-def trl_rows(tasks: Sequence[Case]) -> list[JsonObject]:
+def trl_rows(tasks: Sequence[Scenario]) -> list[JsonObject]:
     """Return the rows of a data set for `GRPOTrainer`: a task's words as the prompt, and its name."""
     played = index_tasks(tasks).items()
     return [{"prompt": [{"role": "user", "content": words_of(case)}], "task": name} for name, case in played]
@@ -60,7 +60,7 @@ def trl_rows(tasks: Sequence[Case]) -> list[JsonObject]:
 class _Environment:
     """The base class; it creates nothing before the first reset."""
 
-    _tasks: Sequence[Case] = ()
+    _tasks: Sequence[Scenario] = ()
     _reward: Reward = "terminal"
     _env: GeckoEnv | None = None
     _sum = 0.0

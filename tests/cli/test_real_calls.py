@@ -15,7 +15,7 @@ import pytest
 from gecko_graph.cli.inputs import Screen
 from gecko_graph.models import factory
 from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.scenario.case import service_module
+from gecko_graph.scenario.examples import service_module
 from gecko_graph.values.documents import read_document
 from tests.cli.command import COMMAND, ENVIRONMENT, ROOT, SHOP, mistake
 from tests.cli.real_calls import KEY, ORDER, THREAD, done, free_port, on_terminal, real, start, wait_for

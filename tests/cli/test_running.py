@@ -10,7 +10,7 @@ import pytest
 
 from gecko_graph.cli import main
 from gecko_graph.scenario import examples, shipped
-from gecko_graph.scenario.case import service_module
+from gecko_graph.scenario.examples import service_module
 from tests import forked
 from tests.cli.command import CALENDAR, COMMAND, ENVIRONMENT, SHOP, process
 

@@ -4,7 +4,7 @@ import pytest
 
 from gecko_graph import GeckoContext, Toolkit, World, derive_contracts
 from gecko_graph.context import LADDER
-from gecko_graph.scenario.tools import tool_descriptions
+from gecko_graph.tools.function_dicts import tool_descriptions
 
 RULES = GeckoContext(semantic_validation=False, ladder=tuple(rung for rung in LADDER if rung != "model"))
 

@@ -5,7 +5,7 @@ import pytest
 from gecko_graph import Toolkit
 from gecko_graph.derive.kinds import find_kinds
 from gecko_graph.derive.paths import Paths
-from gecko_graph.scenario.tools import tool_descriptions
+from gecko_graph.tools.function_dicts import tool_descriptions
 
 from . import documents
 

@@ -12,7 +12,7 @@ from random import Random
 import httpx
 
 from gecko_graph import Toolkit
-from gecko_graph.scenario.case import service_module
+from gecko_graph.scenario.examples import service_module
 from gecko_graph.values.documents import read_document
 
 OrderService = service_module()["OrderService"]

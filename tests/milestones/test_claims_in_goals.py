@@ -10,9 +10,9 @@ from pydantic import Field
 from gecko_graph import GeckoError, Models, Scenario, create_conversation
 from gecko_graph.conversation.milestones.entry import read_entry
 from gecko_graph.conversation.milestones.format import MilestoneEntry, SourceEntry, find_values
+from gecko_graph.conversation.verdicts import keep_verdicts
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.scenario.cases.run import run_case
-from gecko_graph.scenario.verdicts import keep_verdicts
 from gecko_graph.testing import recorded, scripted
 
 TOOLS = [{"name": "set_wifi", "parameters": {"type": "object", "properties": {"on": {"type": "boolean"}}}}]

@@ -11,6 +11,7 @@ import pytest
 
 from gecko_graph import GeckoError, Scenario, Toolkit
 from gecko_graph.training.env import REFUSED_COST, GeckoEnv
+from gecko_graph.training.tasks import CHAINED
 from gecko_graph.training.trl import trl_environment, trl_rows
 from tests.phone import FOLDER, load
 from tests.training.shop import SHOP, made
@@ -45,7 +46,7 @@ class TestEpisodes:
 
     def test_each_step_toward_the_goal_is_worth_something(self):
         env = GeckoEnv(tasks(), reward="stepwise")
-        task = max(tasks(), key=lambda each: each.chain)
+        task = next(each for each in tasks() if CHAINED in each.categories)
         _, rewards = solve(env, task)
         assert sum(each > 0 for each in rewards) >= 2
 
@@ -102,7 +103,7 @@ class TestEpisodes:
         env = GeckoEnv(tasks(), reward="stepwise")
         for task in tasks():
             env.reset(task.name)
-            marker = [each["id"] for each in task.milestones]
+            marker = [each["id"] for each in task.content["milestones"]]
             shown = [env.reset(task.name), *(env.step([call])._replace(reward=0) for call in task.solution)]
             text = json.dumps(shown)
             assert "milestone" not in text

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "training"))
 
 from gecko_graph.scenario import Scenario, examples
 from gecko_graph.training.formats import FORMATS
-from gecko_graph.training.tasks import read_tasks, save_tasks
+from gecko_graph.training.tasks import find_samples, read_tasks, save_tasks
 from gecko_graph.training.trl import trl_environment
 
 import tiny_model  # isort: skip
@@ -88,7 +88,7 @@ def test_three_steps_by_tasks(made):
 
 def test_three_steps_by_rows(made):
     folder, _, tasks = made
-    rows = [made for task in tasks for row in task.to_samples() for made in FORMATS["trl"](row)]
+    rows = [made for task in tasks for row in find_samples(task) for made in FORMATS["trl"](row)]
     (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     trainer = train_grpo.train(options(folder, "by-rows", "--data", str(folder / "train.jsonl")))
     assert (folder / "by-rows" / "config.json").is_file()

@@ -13,13 +13,14 @@ from gecko_graph import GeckoError, Models, Scenario, Tool, Toolkit, World, crea
 from gecko_graph.conversation.derive import SUCCESS, describe_milestones
 from gecko_graph.scenario import shipped
 from gecko_graph.testing import recorded, scripted
+from gecko_graph.training.env import words_of
 from gecko_graph.training.near import cut, has_idle_write, longest_chain, near_misses, play
 from gecko_graph.training.tasks import (
     A_SEQUENCE,
     ASKED,
     KNOBS,
-    Task,
     accepts,
+    find_samples,
     hold,
     make_tasks,
     read_tasks,
@@ -215,14 +216,13 @@ class TestWords:
 
 class TestTasks:
     def test_the_solution_is_accepted_as_a_case_is(self):
-        told = [each for each in made() if "as given by" not in each.words]  # a script cannot take what was drawn
+        told = [each for each in made() if "as given by" not in words_of(each)]  # a script cannot take what was drawn
         for task in told[:3]:
             agent = scripted(
                 *({"call": each["name"], "args": each["args"]} for each in task.solution), {"say": "Done."}
             )
-            held = create_conversation(
-                agent, scenario=Scenario.from_dict(task.to_scenario(SHOP.tools.to_openapi()))
-            ).invoke({})
+            case = Scenario.from_dict({**task.content, "tools": SHOP.tools.to_openapi()})
+            held = create_conversation(agent, scenario=case).invoke({})
             assert held["score"]["status"] == "passed"
 
     def test_another_end_is_refused(self):
@@ -243,8 +243,8 @@ class TestTasks:
         deletes, other = (move(1, "delete_reminder", id=key) for key in ("r-3", "r-9"))
         conversation = hold(start, "Please.", [adds, deletes])
         written = describe_milestones(phone.tools, conversation, clock_stands=True)
-        data = {"name": "twins", "words": "Please.", "state": state, "milestones": written, "solution": [], "chain": 1}
-        task = Task.from_json(phone.tools, data)
+        data = {"version": 1, "name": "twins", "tools": "-", "user": {"goal": "Please."}, "state": state}
+        task = Scenario.from_dict({**data, "milestones": written}, tools=phone.tools)
         assert accepts(task, start, [adds, deletes])
         assert not accepts(task, start, [adds, other])
 
@@ -256,7 +256,7 @@ class TestTasks:
         assert {*pairs} == {(0, "sku"), (0, "quantity"), (2, "order_id")}
 
     def test_none_twice_and_few_of_a_kind(self):
-        assert len({task.words for task in made()}) == len(made()) == 12
+        assert len({words_of(task) for task in made()}) == len(made()) == 12
         assert max(Counter(map(sequence_of, made())).values()) <= A_SEQUENCE
 
     def test_what_a_worker_is_told_of_full_sequences_changes_no_task(self, monkeypatch):
@@ -269,17 +269,17 @@ class TestTasks:
                 told.append(full)
                 yield work((at, ()))
 
-        found = [[each.to_json() for each in make_tasks(SHOP.tools, [SHOP.state], 4, map=by)] for by in (map, late)]
+        found = [[each.content for each in make_tasks(SHOP.tools, [SHOP.state], 4, map=by)] for by in (map, late)]
         assert found[0] == found[1]
         assert len(told[-1]) == 3
 
     def test_a_seed_decides_and_a_number_does_not(self):
-        assert next(make_tasks(SHOP.tools, [SHOP.state], 3)).to_json() == made(1)[0].to_json()
-        assert next(make_tasks(SHOP.tools, [SHOP.state], 1, seed=2)).words != made(1)[0].words
+        assert next(make_tasks(SHOP.tools, [SHOP.state], 3)).content == made(1)[0].content
+        assert words_of(next(make_tasks(SHOP.tools, [SHOP.state], 1, seed=2))) != words_of(made(1)[0])
 
     def test_samples_are_the_steps_of_the_solution(self):
         task = made(1)[0]
-        rows = task.to_samples()
+        rows = find_samples(task)
         assert [row["label"] for row in rows[:-1]] == [
             [{"name": each["name"], "arguments": each["args"]}] for each in task.solution
         ]
@@ -292,21 +292,21 @@ class TestTasks:
 
     def test_a_task_is_read_back_as_it_was_written(self):
         task = made(1)[0]
-        again = Task.from_json(SHOP.tools, json.loads(json.dumps(task.to_json())))
-        assert again.to_json() == task.to_json()
-        assert again.goal == task.goal
+        again = Scenario.from_dict(json.loads(json.dumps(task.content)), tools=SHOP.tools)
+        assert again.content == task.content
+        assert (again.goal, again.solution) == (task.goal, task.solution)
 
     def test_a_model_puts_it_in_other_words(self):
         plain = made(1)[0]
-        better, before = f"Hello! {plain.words}", ASKED * (int(plain.name.rpartition("-")[2]) - 1)
+        better, before = f"Hello! {words_of(plain)}", ASKED * (int(plain.name.rpartition("-")[2]) - 1)
         for replies, words in (
             ([better], better),
             (["Buy something", better], better),
-            (["Buy something", "Please placeOrder"], plain.words),
+            (["Buy something", "Please placeOrder"], words_of(plain)),
         ):
             given = [*[None] * before, *({"message": each} for each in replies)]
             model = Models(sample_writer=recorded(sample_writer=given))
-            assert next(make_tasks(SHOP.tools, [SHOP.state], 1, model=model)).words == words
+            assert words_of(next(make_tasks(SHOP.tools, [SHOP.state], 1, model=model))) == words
 
     def test_mistakes_are_told(self):
         with pytest.raises(GeckoError, match="state"):
@@ -332,8 +332,8 @@ class TestFolder:
             save_tasks(folder, SHOP.tools, [SHOP.state], 2, tools="shop.yaml", shards=shards)
 
         assert kill_and_go_on(tmp_path, save, range(2, 99, 9)) > 8
-        found = [task.to_json() for task in read_tasks(tmp_path / "whole", SHOP.tools)]
-        assert found == [task.to_json() for task in made(2)]
+        found = [task.content for task in read_tasks(tmp_path / "whole", SHOP.tools)]
+        assert found == [{**task.content, "tools": "shop.yaml"} for task in made(2)]
         (tmp_path / "whole" / "shop.yaml").write_text(document)
         assert Scenario.load(next((tmp_path / "whole").glob("*.gecko.yaml"))).goal.milestones
 
@@ -367,7 +367,7 @@ class TestFolder:
 
     def test_work_that_was_sent_to_a_process_makes_the_same_tasks(self):
         found = make_tasks(SHOP.tools, [SHOP.state], 2, map=lambda work, at: map(pickle.loads(pickle.dumps(work)), at))
-        assert [task.to_json() for task in found] == [each.to_json() for each in made(2)]
+        assert [task.content for task in found] == [each.content for each in made(2)]
 
     def test_another_folder_for_other_tools(self, tmp_path):
         save_tasks(tmp_path, SHOP.tools, [SHOP.state], 1, tools="shop.yaml")

@@ -19,16 +19,16 @@ from typing import Any
 import verifiers.v1 as vf
 from pydantic import Field
 
-from gecko_graph import Toolkit
-from gecko_graph.training.env import GeckoEnv
-from gecko_graph.training.tasks import ANSWER, Task, read_tasks
+from gecko_graph import Scenario, Toolkit
+from gecko_graph.training.env import GeckoEnv, words_of
+from gecko_graph.training.tasks import ANSWER, read_tasks
 from gecko_graph.training.trl import trl_environment
 
 __all__ = ["GeckoTaskset"]
 
 
 @cache
-def load(folder: str) -> tuple[Toolkit, dict[str, Task]]:
+def load(folder: str) -> tuple[Toolkit, dict[str, Scenario]]:
     toolkit = Toolkit.from_openapi(Path(folder) / "tools.openapi.yaml")
     return toolkit, {task.name: task for task in read_tasks(folder, toolkit)}
 
@@ -98,4 +98,4 @@ class GeckoTaskset(vf.Taskset[GeckoTask, GeckoConfig]):
     def load(self) -> Iterable[GeckoTask]:
         folder = str(Path(self.config.folder).absolute())
         for task in load(folder)[1].values():
-            yield GeckoTask(GeckoData(id=task.name, name=task.name, prompt=task.words, folder=folder))
+            yield GeckoTask(GeckoData(id=task.name, name=task.name, prompt=words_of(task), folder=folder))

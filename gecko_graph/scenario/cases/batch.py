@@ -13,16 +13,16 @@ from ...conversation.agent import AgentLike, read_agent
 from ...conversation.milestones.measures import check_installed
 from ...conversation.outside import LeftWorld
 from ...conversation.user import UserLike
+from ...conversation.verdicts import read_appended
 from ...errors import GeckoError
 from ...models.answer import error_text
 from ...models.cache import forget_replies, of_item
 from ...models.factory import PROVIDERS, Models
 from ...state import VERSION, JsonObject
+from ...tools.reading import find_module, load_name
 from ...values.digest import digest
 from ...values.mapping import Map, Work
 from .. import Scenario
-from ..tools import find_module, load_name
-from ..verdicts import read_appended
 from .run import describe_case, run_case
 
 PATTERN = "*.gecko.yaml"

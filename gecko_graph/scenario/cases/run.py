@@ -11,11 +11,11 @@ from ...conversation.graph import create_conversation
 from ...conversation.milestones.tables import MESSAGE, find_names, find_table
 from ...conversation.result import CaseResult, read_conversation
 from ...conversation.user import UserLike
+from ...conversation.verdicts import keep_verdicts
 from ...models.factory import Models, ModelsLike
 from ...state import VERSION, JsonObject
 from ...tools import Toolkit
 from .. import Scenario
-from ..verdicts import keep_verdicts
 
 
 def run_case(

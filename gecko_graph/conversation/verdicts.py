@@ -8,10 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..conversation.milestones.measures import Verdicts
 from ..errors import ScenarioError
 from ..masking import mask
 from ..state import VERSION, JsonObject
+from .milestones.measures import Verdicts
 
 ENDING = ".claims.jsonl"
 CASE_ENDINGS = (".gecko.yaml", ".yaml", ".yml", ".json")

@@ -1,4 +1,4 @@
-"""Scenarios: one file that describes a case: tools, state, turns, checklists, limits and recorded model replies.
+"""Scenarios: the one form of a case; a file describes tools, start state, turns or a user, checklists or milestones.
 
 ```yaml
 version: 1
@@ -24,19 +24,15 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from math import ceil
 from pathlib import Path
-from runpy import run_path
 from typing import Any
 
 from langgraph.types import Checkpointer
 
-from ..agent.graph import create_gecko_agent
 from ..context import GeckoContext
 from ..contracts.language.expression import Origin
 from ..contracts.language.sandbox import Scope
-from ..conversation.milestones.format import build_goal
-from ..conversation.user import Case
 from ..derive.contracts import with_derived
-from ..errors import ContractError, EvaluationFailed, ScenarioError, ToolkitError, did_you_mean
+from ..errors import ContractError, EvaluationFailed, GeckoError, ScenarioError, ToolkitError
 from ..graph import Gecko, compose
 from ..models.factory import Listener, Models, ModelsLike
 from ..models.node import NODE_STATE
@@ -44,6 +40,7 @@ from ..models.recorded import RecordedModel
 from ..schemas.strict import check_schema
 from ..state import ROLES, ChecklistItem, Json, JsonObject, Role
 from ..tools import Toolkit
+from ..tools.reading import is_in_module, read_toolkit
 from ..values.digest import clone
 from ..values.documents import read_document
 from ..values.places import map_texts
@@ -51,12 +48,19 @@ from ..world.rung import answered_calls
 from ..world.state_rules import StateRules
 from ..world.turn import undo_message
 from ..world.world import check_setup
-from .format import ScenarioEntry, compile_reference, read_scenario
-from .tools import add_contracts, check_calls, check_names, is_in_module, toolkit_of
+from .faults import Fault
+from .milestones.format import build_goal
+from .milestones.goal import Goal
+from .milestones.measures import Verdicts
+from .scenario_format import (
+    ScenarioEntry,
+    check_calls,
+    check_names,
+    compile_reference,
+    read_scenario,
+)
+from .user import UserEntry
 from .verdicts import read_verdicts
-
-FIRST = "files"
-"""The example that `demo` runs by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,26 +81,46 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario(Case):
-    """A whole case, checked when it is loaded by `load` or `from_dict`.
+class Scenario:
+    """A case: a task in turns, a conversation to test an agent, or a task to train one.
 
     Args:
         name: Its name, and that of the thread that it runs on.
-        turns: The user's messages, with their checklists and replies.
+        tools: The tools of agent and user.
+        state: The start state of the task.
+        limits: Knobs of the rehearsal, or of the world's answers.
+        turns: The user's messages, with their checklists and replies; empty if there is a `user`.
+        user: The simulated user of a conversation.
+        goal: Milestones and minefields.
+        solution: Calls, `{"name", "args"}`, that lead from the start state to the goal.
+        needs: Names of the tools that the task needs; the others may distract (`augment.py`).
+        faults: Faults of these tools (`faults.py`).
+        categories: The groups of this conversation in a report.
+        verdicts: The verdicts of the role `claim_judge` by `claim_key`: verdict, sentence, reason.
+        references: Whether its replies contain references (`fill`).
+        continues: Whether it resumes a thread without repeating the start state.
         where: Its source, for messages.
         tools_file: The file that its tools were read from, if they are not inline.
-        continues: Whether it resumes a thread without repeating the start state.
-        references: Whether its replies contain references (`fill`).
-        categories: The groups of this conversation in a report.
+        content: The content that it was read from by `load` or `from_dict`, as in a file.
     """
 
     name: str
+    tools: Toolkit
+    state: JsonObject = field(default_factory=dict)
+    limits: GeckoContext = field(default_factory=GeckoContext)
     turns: tuple[Turn, ...] = ()
+    user: UserEntry | None = None
+    goal: Goal = field(default_factory=Goal)
+    solution: tuple[JsonObject, ...] = ()
+    needs: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    categories: tuple[str, ...] = ()
+    verdicts: Verdicts = field(default_factory=dict)
+    references: bool = False
+    continues: bool = False
     where: str = "scenario"
     tools_file: Path | None = None
-    continues: bool = False
-    references: bool = False
-    categories: tuple[str, ...] = ()
+    content: JsonObject = field(default_factory=dict, repr=False)
 
     @classmethod
     def load(cls, path: str | Path, *, allow_outside: bool = False) -> Scenario:
@@ -120,7 +144,13 @@ class Scenario(Case):
 
     @classmethod
     def from_dict(
-        cls, data: Any, *, where: str = "scenario", folder: str | Path = ".", allow_outside: bool = False
+        cls,
+        data: Any,
+        *,
+        where: str = "scenario",
+        folder: str | Path = ".",
+        allow_outside: bool = False,
+        tools: Toolkit | None = None,
     ) -> Scenario:
         """Read a scenario from plain JSON values.
 
@@ -129,6 +159,7 @@ class Scenario(Case):
             where: Its name in messages.
             folder: The folder that a path in `tools` or `contracts` is relative to.
             allow_outside: Whether such a path may lead out of the folder.
+            tools: Tools to use as they are, instead of those of the file.
 
         Raises:
             ScenarioError: Something is wrong; the message names the place.
@@ -136,30 +167,31 @@ class Scenario(Case):
             StateError: Its state breaks the tools' schema or invariants.
         """
         entry = read_scenario(data, where=where)
-        places: dict[str, Any] = {"folder": Path(folder), "where": where, "allow_outside": allow_outside}
-        read = toolkit_of(entry.tools, **places)
-        every = _add_rules(read, entry, places)  # a minefield may name a tool that `without` removes
-        tools = _leave_out(every, entry.without, where) if entry.without else every
+        every, tools, file = (
+            _read_tools(entry, Path(folder), where, allow_outside) if tools is None else (tools, tools, None)
+        )
         check_names(tools, entry.needs, where=f"{where}: needs")
         check_calls(tools, entry.milestones, where=f"{where}: milestones")
         check_calls(every, entry.minefields, where=f"{where}: minefields")
+        check_names(tools, [call.name for call in entry.solution], where=f"{where}: solution")
         if entry.state:
             StateRules.of(tools).check_start(entry.state, what=f"{where}: state")
-        is_file = isinstance(entry.tools, str) and not is_in_module(entry.tools)
         return cls(
             name=entry.name,
-            tools=with_derived(tools, entry.state, derive="derived" in entry.limits.ladder),
+            tools=tools,
             state=entry.state,
             turns=tuple(Turn(turn.user, turn.items(), turn.replies) for turn in entry.turns),
             limits=entry.limits,
             where=where,
-            tools_file=Path(folder) / entry.tools if is_file and tools is read else None,
+            tools_file=file,
             references=entry.references,
             user=entry.user,
             goal=build_goal(entry.milestones, entry.minefields, entry.state),
+            solution=tuple(call.model_dump() for call in entry.solution),
             categories=tuple(entry.categories),
             needs=tuple(entry.needs),
             faults=tuple(entry.faults),
+            content=data,
         )
 
     def models(self) -> Models:
@@ -180,12 +212,7 @@ class Scenario(Case):
         return values
 
     def gecko(
-        self,
-        *,
-        model: ModelsLike = None,
-        checkpointer: Checkpointer = None,
-        listen: Listener | None = None,
-        acts: bool = False,
+        self, *, model: ModelsLike = None, checkpointer: Checkpointer = None, listen: Listener | None = None
     ) -> Gecko:
         """Return the graph that rehearses this scenario.
 
@@ -193,22 +220,27 @@ class Scenario(Case):
             model: Replaces all recorded replies; `Models` replaces those of its roles.
             checkpointer: Saves the checkpoints.
             listen: Called with each dialogue with a model, as by a recorder.
-            acts: Return the agent, which asks about its rehearsed calls and then makes them.
 
         Raises:
             ScenarioError: A turn has no planner, or no checklist and no model to write one.
             ModelError: A model cannot be built.
+        """
+        models, knobs = self.bind(model)
+        heard = models.listening(listen) if listen else models
+        return compose(self.tools, models=heard, default=knobs, checkpointer=checkpointer)
+
+    def bind(self, model: ModelsLike = None) -> tuple[Models, GeckoContext]:
+        """Return the models of a run, with recorded replies for the roles that are not given, and its knobs.
+
+        Raises:
+            ScenarioError: As for `gecko`.
         """
         if self.user:
             raise ScenarioError(f"{self.where}: it is a conversation: use gecko-graph test or create_conversation")
         given, recorded = Models.of(model), self.models()
         self._check_replies(given)
         bound = given.replace(**{role: recorded.get(role) for role in ROLES if not given.has(role)})
-        knobs = check_setup(self.tools, self.limits if given.has("planner") else self._recorded_limits())
-        if acts:
-            return create_gecko_agent(self.tools, model=bound, context=knobs, checkpointer=checkpointer, derive=False)
-        heard = bound.listening(listen) if listen else bound
-        return compose(self.tools, models=heard, default=knobs, checkpointer=checkpointer)
+        return bound, check_setup(self.tools, self.limits if given.has("planner") else self._recorded_limits())
 
     def _recorded_limits(self) -> GeckoContext:
         """Return the limits with no more rounds than there are recorded planner replies."""
@@ -225,6 +257,19 @@ class Scenario(Case):
                         f"{self.where}: turns[{number}].replies: no model configured for role {role!r}: record them, "
                         "or pass --model"
                     )
+
+
+def _read_tools(
+    entry: ScenarioEntry, folder: Path, where: str, allow_outside: bool
+) -> tuple[Toolkit, Toolkit, Path | None]:
+    """Return all tools of a file, those that are left `without` some, and the tools' file if nothing was changed."""
+    places: dict[str, Any] = {"folder": folder, "where": where, "allow_outside": allow_outside}
+    read = toolkit_of(entry.tools, **places)
+    every = _add_rules(read, entry, places)  # a minefield may name a tool that `without` removes
+    left = _leave_out(every, entry.without, where) if entry.without else every
+    is_file = isinstance(entry.tools, str) and not is_in_module(entry.tools)
+    derived = with_derived(left, entry.state, derive="derived" in entry.limits.ladder)
+    return every, derived, folder / entry.tools if is_file and left is read else None
 
 
 def _add_rules(tools: Toolkit, entry: ScenarioEntry, places: Mapping[str, Any]) -> Toolkit:
@@ -272,41 +317,56 @@ def made_calls(state: Mapping[str, Any], attempt: int) -> list[JsonObject]:
     return answered_calls(state["steps"] if state.get("steps") is not None else next(judged, ()))
 
 
-# examples shipped with the package
-# -------------------------------------------------------------------------------------
-
-
-def examples() -> dict[str, Path]:
-    """Return the shipped scenarios by the name of their folder, `FIRST` first.
-
-    They are inside the package, or beside it in a source checkout.
+def toolkit_of(tools: Any, *, folder: Path, where: str, allow_outside: bool = False) -> Toolkit:
+    """Read the tools of a scenario: a path relative to its folder, `module:NAME`, a document, or function dicts.
 
     Raises:
-        ScenarioError: They are missing; the installation is broken.
+        ScenarioError: There is no such file or name, or it is outside the folder and `allow_outside` is False.
+        ToolkitError: They cannot be read.
     """
-    package = Path(__file__).resolve().parents[1]
-    for place in (package / "examples", package.parent / "examples"):
-        files = (file for file in sorted(place.glob("*/*.yaml")) if file.name.count(".") == 1)
-        found = {file.parent.name: file for file in files}
-        if FIRST in found:
-            return {FIRST: found[FIRST], **found}
-    raise ScenarioError(f"no examples in {package / 'examples'}: install gecko-graph again")
+    if is_in_module(tools) and not (folder / tools).exists():
+        try:
+            return read_toolkit(tools, folder=folder)
+        except GeckoError as error:
+            raise ScenarioError(f"{where}: {error}") from None
+    if isinstance(tools, str):
+        return read_toolkit(_find_file(tools, "tools", folder=folder, where=where, allow_outside=allow_outside))
+    try:
+        return Toolkit.from_openapi(tools) if isinstance(tools, dict) else Toolkit.from_tools(tools)
+    except ToolkitError as error:
+        raise ToolkitError(f"{where}: tools: {error}") from None
 
 
-def shipped(name: str = FIRST) -> Scenario:
-    """Load a shipped scenario. Raises ScenarioError if no example has this name."""
-    known = examples()
-    if name not in known:
-        raise ScenarioError(f"unknown example {name!r}{did_you_mean(name, known)}; examples: {', '.join(known)}")
-    return Scenario.load(known[name])
+def add_contracts(
+    toolkit: Toolkit, contracts: Any, *, folder: Path, where: str, allow_outside: bool = False
+) -> Toolkit:
+    """Add a scenario's contracts: a path relative to its folder, the content of such a file, or a list of both.
+
+    Raises:
+        ScenarioError: There is no such file, or it is outside the folder and `allow_outside` is False.
+        ToolkitError: They cannot be read, or name a tool that the toolkit does not have.
+        ContractError: A contract is wrong.
+    """
+    for one in contracts if isinstance(contracts, list) else [contracts]:
+        if not isinstance(one, str | dict):
+            raise ScenarioError(f"{where}: contracts: expected a path or an object, got {type(one).__name__}")
+        if isinstance(one, str):
+            one = _find_file(one, "contracts", folder=folder, where=where, allow_outside=allow_outside)
+        toolkit = toolkit.with_contracts(one)
+    return toolkit
 
 
-def order_service(*args: Any, **options: Any) -> Any:
-    """Return the small real service of the example `order`; enter it with `with`."""
-    return service_module()["OrderService"](*args, **options)
-
-
-@cache
-def service_module() -> dict[str, Any]:
-    """Return the module `service.py` of the example `order`, which is beside the scenario and in no package."""
-    return run_path(str(examples()["order"].with_name("service.py")))  # run_path writes no compiled file there
+def _find_file(name: str, key: str, *, folder: Path, where: str, allow_outside: bool) -> Path:
+    file = folder / name
+    try:
+        is_inside = file.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):  # too long, a loop of links, or a null character
+        raise ScenarioError(f"{where}: {key}: {name!r} is not a valid file name") from None
+    if not allow_outside and not is_inside:
+        raise ScenarioError(
+            f"{where}: {key}: {name} is outside the scenario's folder; to read it use --allow-outside, or "
+            "allow_outside=True in Python"
+        )
+    if not file.is_file():
+        raise ScenarioError(f"{where}: {key}: no such file: {file} (paths are relative to the scenario's folder)")
+    return file

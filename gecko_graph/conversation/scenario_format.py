@@ -9,15 +9,16 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 
 from ..context import GeckoContext
 from ..contracts.language.expression import Expression
-from ..conversation.faults import Fault
-from ..conversation.milestones.entry import Check, Entry, describe_problems, join_problems, read_entry
-from ..conversation.milestones.format import MilestoneEntry, find_problems
-from ..conversation.user import UserEntry
-from ..errors import ContractError, ScenarioError, StateError
+from ..errors import ContractError, ScenarioError, StateError, did_you_mean
 from ..models.roles import REPLIES
 from ..state import ChecklistItem, Json, JsonObject, Role
+from ..tools import Toolkit
 from ..values.digest import check_json
 from ..values.places import scalars_of
+from .faults import Fault
+from .milestones.entry import Check, Entry, describe_problems, join_problems, read_entry
+from .milestones.format import MilestoneEntry, find_problems
+from .user import UserEntry
 
 
 class ItemEntry(Entry):
@@ -76,6 +77,13 @@ class SayReply(Entry):
     say: str
 
 
+class SolutionCall(Entry):
+    """A call of a solution."""
+
+    name: str
+    args: JsonObject = Field(default_factory=dict)
+
+
 class ScenarioEntry(Entry):
     """The content of a scenario's file."""
 
@@ -93,6 +101,7 @@ class ScenarioEntry(Entry):
     needs: list[str] = Field(default_factory=list)
     faults: list[Fault] = Field(default_factory=list)
     without: list[str] = Field(default_factory=list)
+    solution: list[SolutionCall] = Field(default_factory=list)
     limits: GeckoContext = Field(default_factory=GeckoContext, strict=False)
     references: bool = False
 
@@ -130,8 +139,8 @@ def _find_problems(entry: ScenarioEntry) -> Iterator[str]:
         yield "turns: missing: write the turns of a task, or the user of a conversation"
     if entry.turns and entry.user:
         yield "turns: expected either the turns of a task or the user of a conversation"
-    if not entry.user and (entry.milestones or entry.minefields):
-        yield "milestones: only a conversation has them: write a user"
+    if not entry.user and (entry.milestones or entry.minefields or entry.solution):
+        yield "milestones and solution: only a conversation has them: write a user"
     yield from find_problems(entry.milestones, entry.state, part="milestones")
     yield from find_problems(entry.minefields, entry.state, part="minefields")
     for number, turn in enumerate(entry.turns):
@@ -201,3 +210,27 @@ def compile_reference(text: str, where: str) -> Expression:
         ContractError: The reference is malformed.
     """
     return Expression.compile(text, names=("calls",), where=where, is_text=True)
+
+
+def check_names(toolkit: Toolkit, names: Sequence[str], *, where: str) -> None:
+    """Raise ScenarioError if a scenario names a tool that its toolkit does not have."""
+    for number, name in enumerate(names):
+        if name not in toolkit:
+            raise ScenarioError(f"{where}[{number}]: unknown tool {name!r}{did_you_mean(name, toolkit.names)}")
+
+
+def check_calls(toolkit: Toolkit, entries: Sequence[MilestoneEntry], *, where: str) -> None:
+    """Raise ScenarioError if a milestone names a tool or an argument that the toolkit does not have."""
+    for number, entry in enumerate(entries):
+        calls, place = entry.call or [], f"{where}[{number}]"
+        check_names(toolkit, [call.name for call in calls], where=f"{place}.call")
+        check_names(toolkit, [entry.source.call] if entry.source and entry.source.call else [], where=f"{place}.from")
+        for at, call in enumerate(calls):
+            parameters = toolkit[call.name].parameters
+            known = parameters.get("properties", {})
+            unknown = [
+                name for name in call.args if name not in known and not parameters.get("additionalProperties", True)
+            ]
+            if unknown:
+                hint = did_you_mean(unknown[0], known)
+                raise ScenarioError(f"{place}.call[{at}].args: {call.name} has no argument {unknown[0]!r}{hint}")

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..conversation.milestones.format import MilestoneEntry
-from ..errors import GeckoError, ScenarioError, ToolkitError, did_you_mean
-from ..tools import Toolkit
-from ..tools.function_dicts import tool_descriptions
+from ..errors import GeckoError, ToolkitError, did_you_mean
 from ..values.documents import parse_document, read_document, read_text
+from .function_dicts import tool_descriptions
+from .toolkit import Toolkit
 
 _OPENAPI = frozenset({"openapi", "swagger", "asyncapi"})
 _IN_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
@@ -91,85 +89,6 @@ def read_toolkit(path: str | Path, *, folder: Path | None = None, allow_remote: 
     if not described:
         raise ToolkitError(f"{file}: it contains no tools")
     return Toolkit.from_tools(described, title=file.stem)
-
-
-def toolkit_of(tools: Any, *, folder: Path, where: str, allow_outside: bool = False) -> Toolkit:
-    """Read the tools of a scenario: a path relative to its folder, `module:NAME`, a document, or function dicts.
-
-    Raises:
-        ScenarioError: There is no such file or name, or it is outside the folder and `allow_outside` is False.
-        ToolkitError: They cannot be read.
-    """
-    if is_in_module(tools) and not (folder / tools).exists():
-        try:
-            return read_toolkit(tools, folder=folder)
-        except GeckoError as error:
-            raise ScenarioError(f"{where}: {error}") from None
-    if isinstance(tools, str):
-        return read_toolkit(_find_file(tools, "tools", folder=folder, where=where, allow_outside=allow_outside))
-    try:
-        return Toolkit.from_openapi(tools) if isinstance(tools, dict) else Toolkit.from_tools(tools)
-    except ToolkitError as error:
-        raise ToolkitError(f"{where}: tools: {error}") from None
-
-
-def add_contracts(
-    toolkit: Toolkit, contracts: Any, *, folder: Path, where: str, allow_outside: bool = False
-) -> Toolkit:
-    """Add a scenario's contracts: a path relative to its folder, the content of such a file, or a list of both.
-
-    Raises:
-        ScenarioError: There is no such file, or it is outside the folder and `allow_outside` is False.
-        ToolkitError: They cannot be read, or name a tool that the toolkit does not have.
-        ContractError: A contract is wrong.
-    """
-    for one in contracts if isinstance(contracts, list) else [contracts]:
-        if not isinstance(one, str | dict):
-            raise ScenarioError(f"{where}: contracts: expected a path or an object, got {type(one).__name__}")
-        if isinstance(one, str):
-            one = _find_file(one, "contracts", folder=folder, where=where, allow_outside=allow_outside)
-        toolkit = toolkit.with_contracts(one)
-    return toolkit
-
-
-def check_names(toolkit: Toolkit, names: Sequence[str], *, where: str) -> None:
-    """Raise ScenarioError if a scenario names a tool that its toolkit does not have."""
-    for number, name in enumerate(names):
-        if name not in toolkit:
-            raise ScenarioError(f"{where}[{number}]: unknown tool {name!r}{did_you_mean(name, toolkit.names)}")
-
-
-def check_calls(toolkit: Toolkit, entries: Sequence[MilestoneEntry], *, where: str) -> None:
-    """Raise ScenarioError if a milestone names a tool or an argument that the toolkit does not have."""
-    for number, entry in enumerate(entries):
-        calls, place = entry.call or [], f"{where}[{number}]"
-        check_names(toolkit, [call.name for call in calls], where=f"{place}.call")
-        check_names(toolkit, [entry.source.call] if entry.source and entry.source.call else [], where=f"{place}.from")
-        for at, call in enumerate(calls):
-            parameters = toolkit[call.name].parameters
-            known = parameters.get("properties", {})
-            unknown = [
-                name for name in call.args if name not in known and not parameters.get("additionalProperties", True)
-            ]
-            if unknown:
-                hint = did_you_mean(unknown[0], known)
-                raise ScenarioError(f"{place}.call[{at}].args: {call.name} has no argument {unknown[0]!r}{hint}")
-
-
-def _find_file(name: str, key: str, *, folder: Path, where: str, allow_outside: bool) -> Path:
-    file = folder / name
-    try:
-        is_inside = file.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError, ValueError):  # too long, a loop of links, or a null character
-        raise ScenarioError(f"{where}: {key}: {name!r} is not a valid file name") from None
-    if not allow_outside and not is_inside:
-        raise ScenarioError(
-            f"{where}: {key}: {name} is outside the scenario's folder; to read it use --allow-outside, or "
-            "allow_outside=True in Python"
-        )
-    if not file.is_file():
-        raise ScenarioError(f"{where}: {key}: no such file: {file} (paths are relative to the scenario's folder)")
-    return file
 
 
 def _read_document(file: Path) -> Any:
