@@ -8,7 +8,7 @@ from pydantic import Field
 from gecko_graph import GeckoContext, Models, Toolkit, create_gecko
 from gecko_graph.nodes.planner import is_spoken_of
 from gecko_graph.retrieval.index import split_words
-from gecko_graph.world.rung import in_words
+from gecko_graph.world.rung import explain_error
 from tests import desk
 from tests.test_prompts_in_runs import Listener
 
@@ -141,4 +141,4 @@ def test_a_note_concerns_only_tools_that_the_task_speaks_of(tool, task, concerne
     ],
 )
 def test_an_error_is_told_in_words(error, words):
-    assert in_words(error) == words
+    assert explain_error(error) == words

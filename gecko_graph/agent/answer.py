@@ -19,9 +19,9 @@ from ..real.claims import (
     MADE,
     Steps,
     as_step,
+    describe_value,
     find_claims,
     format_call,
-    in_words,
     tell_calls,
 )
 from ..real.home import Home
@@ -158,11 +158,13 @@ def report(execution: Execution, state: AgentState) -> list[str]:
             continue
         lines += tell_calls([entry]) if entry["status"] == "in_doubt" else []
         named = format_call(entry["call"])
-        lines += [f"Undocumented answer: {named}: {in_words(tell(each))}" for each in notes_of(entry, "undocumented")]
+        lines += [
+            f"Undocumented answer: {named}: {describe_value(tell(each))}" for each in notes_of(entry, "undocumented")
+        ]
         if entry["status"] not in (*MADE, "in_doubt"):
             is_told = "departure" in entry and entry["departure"]["code"] != "error"
             why = entry["departure"]["message"] if is_told else entry.get("result", "")
-            lines.append(f"Not done: {named}: {in_words(why)}")
+            lines.append(f"Not done: {named}: {describe_value(why)}")
     lines += [f"Not done: {format_call(call)}" for call in execution["left"]]
     verdict = state["rehearsal"]["verdict"]
     if verdict["status"] == "failed":

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from ..contracts.words import in_words
+from ..contracts.words import describe_check
 from ..derive.contracts import add_derived
 from ..display.page import render
 from ..display.words import clean, counted
@@ -113,7 +113,7 @@ def _show(learned: Learned, toolkit: Toolkit, target: str, console: Console) -> 
         shown = _tell(contract["evidence"]) if "evidence" in contract else ["added to the existing contract"]
         console.print(Text(f"  {clean(name)}: {clean('; '.join(shown))}", "dim"))
         for one in (each for each in contract.get("requires", ()) if "evidence" in each):
-            says = in_words(one["check"]) or (one["id"] if " " in one["id"] else "")
+            says = describe_check(one["check"]) or (one["id"] if " " in one["id"] else "")
             told = f"{one['evidence']['status']}: lawful if {says or 'it is as the file says'}"
             console.print(Text(f"    {clean(told)}", "dim"))
         for one in contract.get("evidence", {}).get("follows", ()):

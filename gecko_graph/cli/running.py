@@ -24,7 +24,7 @@ from ..errors import GeckoError
 from ..graph import Gecko
 from ..models.usage import PromptLog
 from ..scenario import Recorder, Scenario, examples, order_service, shipped
-from ..scenario.play import compose_agent, identify, read_verdicts, unanswered
+from ..scenario.play import compose_agent, identify, read_statuses, unanswered
 from ..tools.problems import find_size_problems
 from ..values.documents import format_document
 from ..values.notes import notes_of
@@ -181,7 +181,7 @@ def _check_saved(
     elif options.task is not None:
         scenario = next_task(scenario, options, state)
     identify(scenario, state, thread, resume=True)
-    return scenario, read_verdicts(gecko, thread)
+    return scenario, read_statuses(gecko, thread)
 
 
 def _add_undo(scenario: Scenario, options: Options, said: Sequence[HumanMessage], *, is_new: bool) -> Scenario:

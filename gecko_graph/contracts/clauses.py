@@ -17,7 +17,7 @@ from .language.sandbox import Fault
 from .language.syntax import StatePath, is_template
 from .language.template import Loop, Template
 from .language.things import look
-from .words import in_words
+from .words import describe_check
 
 OPERATIONS: dict[str, tuple[str, ...]] = {
     "add": ("path", "value"), "remove": ("path",), "replace": ("path", "value"), "move": ("from", "path"),
@@ -342,7 +342,7 @@ def tell_rule(violation: Violation) -> str:
     """Return a sentence on a learned rule that a call breaks, with its evidence."""
     known, error = violation.get("evidence", {}), " ".join(as_text(violation["error"]).split())
     speaks = f"{known.get('for', 0)} refusals, {len(known.get('against', ())) or 'no'} calls against it"
-    words = in_words(str(known.get("check", "")))
+    words = describe_check(str(known.get("check", "")))
     by = "its document, and" if known.get("by") == "document" else "a rule learned from"
     return f"{error} (by {by} {speaks}{f': lawful if {words}' if words else ''})"
 

@@ -24,7 +24,7 @@ class _NoWords(Exception):
     """An expression that has no plain words."""
 
 
-def in_words(check: str) -> str:
+def describe_check(check: str) -> str:
     """Return a condition in words: `the quantity is at most 5`; "" if it has no plain words."""
     try:
         words = _holds(ast.parse(check.strip(), mode="eval").body, is_denied=False)

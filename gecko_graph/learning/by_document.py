@@ -21,7 +21,7 @@ from .rules import PROPOSED
 Found = Sequence[tuple[str, Observation]]
 
 
-def with_derived(
+def add_document_evidence(
     tool: ToolSpec, toolkit: Toolkit, mined: JsonObject, found: Found, unknown: list[str]
 ) -> tuple[JsonObject, list[str]]:
     """Return the mined contract of a tool and its unknown parts, completed by evidence on its derived contract.

@@ -17,7 +17,7 @@ from ..values.documents import format_document
 from ..values.mapping import Map, Work
 from ..values.observation import BadRows, Observation
 from ..world.world import check_setup
-from .by_document import with_derived
+from .by_document import add_document_evidence
 from .conditions import documented_in
 from .miner import mine
 from .readers import read_file
@@ -162,7 +162,7 @@ def learn_contracts(
         made, unknown = mine(tool, some, documented, alike)
         own = tool.contract.data.get("requires", ()) if tool.contract else ()
         made |= {"requires": without_explained(tool, made.get("requires", []), own, (row for _, row in some))}
-        made, unknown = with_derived(tool, toolkit, made, some, unknown)
+        made, unknown = add_document_evidence(tool, toolkit, made, some, unknown)
         if filled := fill_contracts(toolkit, {name: made}):
             learned.contracts.update(filled)
             learned.unknown[name] = unknown

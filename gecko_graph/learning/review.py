@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from ..contracts.contract import Contract
-from ..contracts.words import in_words
+from ..contracts.words import describe_check
 from ..errors import ContractError, GeckoError
 from ..state import JsonObject
 from ..tools.lessons import REFUSED
@@ -41,7 +41,7 @@ class ContractProposal(NamedTuple):
         """Return the rule in words, and as YAML as in the file, without its evidence."""
         said = {key: value for key, value in self.rule.items() if key not in ("id", "evidence", *EVIDENCE)}
         parts = [format_document({key: value}, ".yaml").strip() for key, value in said.items()]
-        words = in_words(str(said.get("check", "")))
+        words = describe_check(str(said.get("check", "")))
         parts = [part[1:-1] if part.startswith("{") else part for part in parts]  # one key per line
         return "\n".join([*([f"# lawful if {words}"] if words else []), *parts])
 

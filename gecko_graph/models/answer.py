@@ -300,7 +300,7 @@ def perform(call: FunctionCall) -> Reply:
 
 async def aperform(call: FunctionCall) -> Reply:
     """Run the function as `perform` does, without blocking the event loop; coroutine functions run in the loop."""
-    if _is_async(call.function):
+    if is_async(call.function):
         return await _await(call)
     future = asyncio.wrap_future(_start(call))
     try:
@@ -309,7 +309,8 @@ async def aperform(call: FunctionCall) -> Reply:
         return _too_late(call)
 
 
-def _is_async(function: Callable[..., Any]) -> bool:
+def is_async(function: Callable[..., Any]) -> bool:
+    """Return whether a function, or an object's `__call__`, is a coroutine function."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 

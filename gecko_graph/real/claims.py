@@ -351,20 +351,20 @@ TOLD = {
 def tell_calls(calls: Sequence[ExecutedCall]) -> list[str]:
     """Return a line for each completed call, with its result, and for each call in doubt, for people and models."""
     shown = [entry for entry in calls if entry["status"] in TOLD]
-    words = [{"call": format_call(entry["call"]), "result": in_words(entry.get("result"))} for entry in shown]
+    words = [{"call": format_call(entry["call"]), "result": describe_value(entry.get("result"))} for entry in shown]
     return [TOLD[entry["status"]].format_map(each) for entry, each in zip(shown, words, strict=True)]
 
 
 def format_call(call: Call) -> str:
     """Return a call in one line, for people."""
-    return f"{call['name']} ({in_words(call['args'])})" if call["args"] else call["name"]
+    return f"{call['name']} ({describe_value(call['args'])})" if call["args"] else call["name"]
 
 
-def in_words(value: Json) -> str:
+def describe_value(value: Json) -> str:
     """Return JSON as text for people, `id O-7, item pen`; for an error's body its message."""
     if isinstance(value, dict):
         messages = [value[key] for key in ("error", "message", "detail") if isinstance(value.get(key), str)]
-        value = messages[0] if messages else ", ".join(f"{key} {in_words(each)}" for key, each in value.items())
+        value = messages[0] if messages else ", ".join(f"{key} {describe_value(each)}" for key, each in value.items())
     elif isinstance(value, list):
-        value = "; ".join(map(in_words, value)) or "none"
+        value = "; ".join(map(describe_value, value)) or "none"
     return cut(one_line(as_text(value)), budget=LONGEST_RESULT)

@@ -178,7 +178,7 @@ def unanswered(output: Mapping[str, Any], roles: Collection[Role] = ROLES) -> st
     return str(reason) if role in roles else ""
 
 
-def read_verdicts(gecko: Gecko, thread_id: str) -> list[str]:
+def read_statuses(gecko: Gecko, thread_id: str) -> list[str]:
     """Return the verdicts of a thread's finished turns in order, without turns in which no model replied."""
     config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
     begun = reversed(list(gecko.get_state_history(config, filter={"source": "input"})))

@@ -25,7 +25,9 @@ from pydantic import BaseModel, PydanticUserError, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUndefinedAnnotation
 
 from ..errors import NotMade, ToolkitError
+from ..models.answer import is_async
 from ..models.failure import REFUSED, is_in_doubt
+from ..models.formatting import one_line
 from ..schemas.subschemas import MAPS, rebuild
 from ..state import JsonObject
 from ..values.digest import Finding
@@ -41,7 +43,7 @@ from .function_dicts import (
 )
 from .real import CALL_ID
 from .spec import ToolSpec, read_tags
-from .typed import Types, by_name, find_model_faults, hints_of, is_async, optional_of
+from .typed import Types, by_name, find_model_faults, hints_of, optional_of
 
 _NO_JSON = (PydanticUserError, PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUndefinedAnnotation)
 
@@ -306,17 +308,13 @@ def read_docstring(text: str | None) -> Docstring:
     arguments, returns = dict[str, str](), ""
     for section, parameter, reported, body in zip(*(parts[number::4] for number in range(4)), strict=True):
         if parameter:
-            arguments[parameter] = _as_line(body)
+            arguments[parameter] = one_line(body)
         elif section in ("Args", "Arguments", "Parameters"):
             _, *found = _ARGUMENT.split(textwrap.dedent(body))
-            arguments |= dict(zip(found[::2], map(_as_line, found[1::2]), strict=True))
+            arguments |= dict(zip(found[::2], map(one_line, found[1::2]), strict=True))
         elif (section or reported).lower().startswith("return"):
-            returns = _as_line(body)
+            returns = one_line(body)
     return Docstring(description.strip(), arguments, returns)
-
-
-def _as_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 # parameters that LangGraph's `ToolNode` injects: runtime, state, store, config, call id ------------------------------

@@ -16,6 +16,7 @@ from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 
 from ..errors import Refused
+from ..models.answer import is_async
 from ..schemas.complaints import describe_finding
 from ..values.digest import Finding
 from ..values.places import Place, excerpt, short_pointer
@@ -106,11 +107,6 @@ def by_name(function: Callable[..., Any], *, is_async: bool) -> Callable[..., An
 def optional_of(function: Callable[..., Any]) -> set[str]:
     """Return the parameters that have defaults."""
     return {name for name, one in inspect.signature(function).parameters.items() if one.default is not one.empty}
-
-
-def is_async(function: Callable[..., Any]) -> bool:
-    """Return whether a function, or an object's `__call__`, is a coroutine function."""
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 def find_model_faults(model: type[BaseModel], shown: Collection[str], args: Mapping[str, Any]) -> list[Finding]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..contracts.clauses import tell_rule
-from ..contracts.words import in_words
+from ..contracts.words import describe_check
 from ..models.ask import AnyAsk, FunctionCall, Reply
 from ..models.formatting import format_json
 from ..models.node import NodeScope, running_config
@@ -190,7 +190,7 @@ def withdraw_refuted(request: RungRequest, entry: ExecutedCall) -> list[str]:
     checks = [str(each["evidence"]["check"]) for each in (refusal.violations if refusal else ()) if "evidence" in each]
     for check in checks:
         contract.withdraw(check)
-        told = in_words(check) or check
+        told = describe_check(check) or check
         LOG.warning("%s: a real call contradicts a learned rule, which refuses no more: %s", request.tool.name, told)
     return checks
 

@@ -351,13 +351,13 @@ def format_closed(closed: Mapping[str, Admissibility], *, budget: int) -> str:
     reasons: dict[str, list[str]] = {}
     for name, found in closed.items():
         if found.word == "no":
-            why = "; ".join(dict.fromkeys(one_line(in_words(each)) for each in (found.reason, *found.more)))
+            why = "; ".join(dict.fromkeys(one_line(explain_error(each)) for each in (found.reason, *found.more)))
             reasons.setdefault(why, []).append(name)
     lines = (f"{', '.join(names)}: {cut(reason, budget=REASON_CHARS)}" for reason, names in reasons.items())
     return join_lines(lines, budget=budget)
 
 
-def in_words(error: str) -> str:
+def explain_error(error: str) -> str:
     """Return a tool's error in words: the texts of a JSON object, or an explanation of a KeyError's bare `'id'`."""
     with suppress(ValueError, RecursionError):
         fields = json.loads(error)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gecko_graph.contracts.words import LONGEST, in_words
+from gecko_graph.contracts.words import LONGEST, describe_check
 
 THEIRS = "one.owner_id == at(state.pets, [args.pet_id]).owner_id"
 
@@ -43,5 +43,5 @@ THEIRS = "one.owner_id == at(state.pets, [args.pet_id]).owner_id"
     ],
 )
 def test_a_condition_in_words(check, words):
-    assert in_words(check) == words
+    assert describe_check(check) == words
     assert len(words) <= LONGEST
