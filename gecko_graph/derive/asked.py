@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 
 from ..state import Json, JsonObject
-from .blanks import blanks_of
-from .expressions import arg
+from .blanks import TOTAL, Beside, blanks_of
+from .expressions import arg, template
 from .paths import Operation, Things, names_item
 from .shapes import SchemaShape, plain, singular
 
@@ -27,6 +27,11 @@ _PART = re.compile(r"\b(part of|contain|substring|partial|start(s|ing)? with|pre
 _CONTAINS = re.compile(r"(i?contains|i?like)$")
 _NEWEST = re.compile(r"-created\w*|created\w*[ :_]desc(ending)?", re.IGNORECASE)
 _WAY = re.compile(r"[:\s_]+(asc|desc)\w*$", re.IGNORECASE)
+_HAS_NEXT = re.compile(r"((has|is)_?)?(more|next)(_?(page|items|results))?", re.IGNORECASE)
+_IS_LAST = re.compile(r"(is_?)?last(_?page)?", re.IGNORECASE)
+_CURSOR = re.compile(r"next(_?(page|cursor|marker|(page_?)?token))?|(end_?)?cursor|continuation_?token", re.IGNORECASE)
+_NEXT = "page != [] and page[-1] != listed[-1]"
+"""Whether items follow those of the page."""
 _CREATED = re.compile(r"creat|insert", re.IGNORECASE)
 
 
@@ -92,14 +97,36 @@ class Asked:
         found = next((name for wire, name in self.one.asked.items() if _word(self.one, wire) in names), None)
         return arg(found) if found else "None"
 
-    def shown(self, key: str, *, is_newest_first: bool) -> str:
-        """Return the expression of the requested page of `found`, in its order."""
-        number, after = self.of(PAGE), f"[{key!r}, {self.of(AFTER)}]"
+    def shown(self, key: str, *, is_newest_first: bool) -> dict[str, str]:
+        """Return definitions: `listed`, `found` in its order, and its requested `page`; a cursor is an item's key."""
+        number, after = self.of(PAGE), f"[{key!r}, {self.of(AFTER | CURSOR)}]"
         is_spring = "totalElements" in self.one.result.fields
         if is_spring or any(0 in (each.first("default"), each.first("minimum")) for each in shapes(self.one, PAGE)):
             number = f"({number} or 0) + 1"
         pages = ", ".join([self.of(LIMIT), self.of(OFFSET), number, after])
-        return f"page_of(ordered_by(found, {self._order(is_newest_first)}), {pages}, {self._has_order(key)})"
+        page = f"page_of(listed, {pages}, {self._has_order(key)})"
+        return {"listed": template(f"ordered_by(found, {self._order(is_newest_first)})"), "page": template(page)}
+
+    def beside(self, key: str) -> Beside:
+        """Return the values of members beside a list: how many items there are, whether and where a page follows."""
+        cursor, number = self.of(CURSOR), self.of(PAGE)
+
+        def told(name: str, shape: SchemaShape) -> str | None:
+            end = "None" if shape.is_nullable else "''"
+            is_cursor = cursor != "None" and shape.first("format") is None
+            after = f"str(page[-1][{key!r}])" if is_cursor else f"in_doubt({end}, ['{name} is not known'])"
+            for names, types, value in (
+                (_HAS_NEXT, {"boolean"}, _NEXT),
+                (_IS_LAST, {"boolean"}, f"not ({_NEXT})"),
+                (_CURSOR, {"string"}, f"{after} if {_NEXT} else {end}"),
+                (_CURSOR, {"integer"}, f"({number} or 1) + 1 if {_NEXT} else None" if number != "None" else ""),
+            ):
+                if value and names.fullmatch(name) and shape.types == types:
+                    return template(value)
+            is_total = TOTAL.fullmatch(name) and shape.types <= {"integer", "number"}
+            return "{{ len(found) }}" if is_total else None
+
+        return told
 
     def _has_order(self, key: str) -> str:
         """Return an expression: whether an order is documented or requested.
@@ -136,7 +163,7 @@ class Asked:
             by_what = self._filter_of(name, "" if word in SEARCH else field or "")
             if (word in SEARCH or (field and word not in pages)) and by_what not in pairs:
                 pairs[by_what] = arg(name)
-            elif word not in pages | PAGE | AFTER | ORDER | WAY | FREE:
+            elif word not in pages | PAGE | AFTER | CURSOR | ORDER | WAY | FREE:
                 unread.append(name)
         return pairs, unread
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
+from typing import TypeAlias
 
 from ..schemas.complaints import find_faults
 from ..schemas.made_up import Impossible, make_value
@@ -112,19 +113,26 @@ def blanks_of(shape: SchemaShape, depth: int = 0) -> JsonObject:
     return {name: blank_of(each, name, depth) for name, each in wanted.items() if not each.first("writeOnly")}
 
 
-def around(shape: SchemaShape, where: tuple[str, ...], inner: Json, total: str = "") -> Json:
-    """Return a value inside the envelope of a result; members that count items have the value `total`."""
+Beside: TypeAlias = Callable[[str, SchemaShape], str | None]
+"""From the name and shape of a member beside a list to its template; None if it is unknown."""
+
+
+def around(shape: SchemaShape, where: tuple[str, ...], inner: Json, beside: Beside | None = None) -> Json:
+    """Return a value inside the envelope of a result, whose other members, or theirs, have the values of `beside`."""
     if not where:
         return inner
-    known: JsonObject = {where[0]: around(shape.fields[where[0]], where[1:], inner, total)}
-    for name, each in shape.fields.items() if total else ():
-        counts = [below for below in each.fields if TOTAL.fullmatch(below)]
-        if name != where[0] and (counts or (TOTAL.fullmatch(name) and each.types <= {"integer", "number"})):
-            known[name] = around(each, (counts[0],), total) if counts else total
-    return with_blanks(
-        {as_key(name): each for name, each in known.items()},
-        {name: each for name, each in blanks_of(shape).items() if name not in known},
-    )
+    known: JsonObject = {where[0]: around(shape.fields[where[0]], where[1:], inner, beside)}
+    for name, each in shape.fields.items() if beside else ():
+        if name != where[0] and beside:
+            below = {member: told for member, one in each.fields.items() if (told := beside(member, one)) is not None}
+            value = _enclose(each, below) if below else beside(name, each)
+            known |= {} if value is None else {name: value}
+    return _enclose(shape, known)
+
+
+def _enclose(shape: SchemaShape, known: JsonObject) -> Json:
+    blanks = {name: each for name, each in blanks_of(shape).items() if name not in known}
+    return with_blanks({as_key(name): each for name, each in known.items()}, blanks)
 
 
 def with_blanks(known: Json, blank: Json) -> JsonObject:

@@ -236,12 +236,12 @@ class _ContractWriter:
         if self.one.lists is None:
             return None
         asked = self._filter()
-        shown = asked.shown(self.key, is_newest_first=self.paths.is_newest_first)
+        self.let |= asked.shown(self.key, is_newest_first=self.paths.is_newest_first)
         if self.result.listed is None:  # an object of things by their keys
-            return {"returns": template(f"{{str(each[{self.key!r}]): each for each in {shown}}}")}
+            return {"returns": template(f"{{str(each[{self.key!r}]): each for each in page}}")}
         where = self.result.listed[0]
         each = with_blanks("{{ each }}", blanks_of(self.one.lists))
-        result = around(self.result, where, {"for_each": shown, "as": "each", "value": each}, "{{ len(found) }}")
+        result = around(self.result, where, {"for_each": "page", "as": "each", "value": each}, asked.beside(self.key))
         place = template(f"[{self.shelf}, each[{self.key!r}]]")
         items = f"at(result, {[*where]!r})"
         seen = {"for_each": items, "as": "each", "of": template(self.shelf), "part": asked.part(items)}

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import NotRead
 from ...state import RUNTIME, Json, JsonObject
-from ...values.places import pointer
+from ...values.places import pointer, scalars_of
 from .builtin import UNSET
 from .operators import splice
 from .sandbox import Missing, Scope, a_list, a_text, an_object, require
@@ -164,10 +164,10 @@ def _clock(scope: Scope, otherwise: Any) -> str:
 
 
 def _fits(scope: Scope, known: JsonObject, blank: JsonObject, name: str, wanted: Json) -> bool:
-    """Return whether a thing has a value, or one of several; `~name` searches a text, "" all of its texts."""
+    """Return whether a thing has a value, or one of several; `~name` searches a text, "" all texts at any depth."""
     item = known if name in known else {**blank, **known}
     if not name or name[0] == "~":
-        texts = [item.get(name[1:])] if name else [*item.values()]
+        texts = [item.get(name[1:])] if name else scalars_of(item)
         return any(str(wanted).lower() in each.lower() for each in texts if isinstance(each, str))
     if isinstance(wanted, dict):
         return _meets(scope, item, name, wanted)
@@ -215,9 +215,13 @@ def _page(
         scope.doubts.append("pages are counted from 1")
     if type(number) is int and number > 1 and size is not None:
         first = (number - 1) * size
-    if isinstance(after, list) and after[1] is not None:
-        at = (index for index, each in enumerate(found) if isinstance(each, dict) and each.get(after[0]) == after[1])
-        first = next(at, -1) + 1
+    if limit == 0:
+        scope.doubts.append("a limit of 0 may mean none, or any number")
+    if isinstance(after, list) and after[1] not in (None, ""):
+        keys = [str(each.get(after[0])) if isinstance(each, dict) else None for each in found]
+        if (last := str(after[1])) not in keys:
+            scope.doubts.append(f"no item {last} is known to begin after")
+        first = keys.index(last) + 1 if last in keys else 0
     page = found[first : None if size is None else first + size]
     if page and len(page) < len(found) and not require(told):
         scope.doubts.append("it is one page, and nothing tells the order of the list")
