@@ -316,10 +316,7 @@ def _run(start: Callable[[bytes], Any], work: Any, items: Iterable[Any], count: 
     try:
         workers += (start(packed) for _ in range(count))
         while True:
-            for number, worker in product(range(QUEUED), workers):
-                if len(worker.queue) == number and (job := jobs.next(most=order.turn + AHEAD * count)):
-                    worker.queue.append(job)
-                    worker.give(job.item)
+            _give(workers, jobs, most=order.turn + AHEAD * count)
             if not (busy := [worker for worker in workers if worker.queue]):
                 return
             for worker in busy[0].wait(busy):
@@ -336,16 +333,25 @@ def _run(start: Callable[[bytes], Any], work: Any, items: Iterable[Any], count: 
             worker.dismiss()
 
 
+def _give(workers: Sequence[Any], jobs: _Jobs, *, most: int) -> None:
+    """Fill the workers' queues; a repeated job runs alone: its result is lost if the job after it kills the worker."""
+    for number, worker in product(range(QUEUED), workers):
+        is_open = len(worker.queue) == number and not any(each.is_again for each in worker.queue)
+        if is_open and (job := jobs.next(most=most, alone=not number)):
+            worker.queue.append(job)
+            worker.give(job.item)
+
+
 class _Jobs:
     """The remaining jobs; repeated ones come first."""
 
     def __init__(self, items: Iterable[Any]) -> None:
         self._again, self._left, self._given, self._stillborn = deque[_Job](), enumerate(items), 0, 0
 
-    def next(self, *, most: int) -> _Job | None:
-        """Return a job; None if there is none, or `most` items were given out."""
+    def next(self, *, most: int, alone: bool) -> _Job | None:
+        """Return a job; None if there is none, `most` items were given out, or a repeated one would not be `alone`."""
         if self._again:
-            return self._again.popleft()
+            return self._again.popleft() if alone or not self._again[0].is_again else None
         found = next(self._left, None) if self._given < most else None
         self._given += 1 if found else 0
         return _Job(found[0], 0, found[1]) if found else None

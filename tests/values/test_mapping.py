@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from itertools import count, islice
 
 import pytest
 
 from gecko_graph import GeckoError
-from gecko_graph.values.mapping import AHEAD, processes, threads
+from gecko_graph.values.mapping import AHEAD, Died, Work, _run, processes, threads
 from tests import forked
 from tests.cli.command import ENVIRONMENT
 from tests.values.tens import Large, Lost, Tens
@@ -29,6 +30,42 @@ def test_a_dead_worker_loses_nothing_but_what_kills_it_twice(tmp_path):
     assert next(found) == [10]
     with pytest.raises(GeckoError, match=r"its worker died twice: \[7\]"):
         next(found)
+
+
+class Killed(Work):
+    def begin(self):
+        return str
+
+    def lost(self, item):
+        return f"lost {item}"
+
+
+class Fragile:
+    """A worker that dies of the item 3, with the results that nobody has taken."""
+
+    def __init__(self, packed):
+        self.queue, self.items = deque(), []
+
+    def give(self, item):
+        self.items.append(item)
+
+    def take(self):
+        if 3 in self.items:
+            raise Died
+        return str(self.items.pop(0))
+
+    @staticmethod
+    def wait(workers):
+        return workers[-1:]
+
+    def dismiss(self):
+        self.items.clear()
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_only_the_item_that_kills_is_lost_if_results_die_with_their_worker(workers):
+    found = list(_run(Fragile, Killed(), range(6), workers))
+    assert found == ["0", "1", "2", "lost 3", "4", "5"]
 
 
 def test_a_worker_that_dies_while_it_sends_its_result_is_not_waited_for(tmp_path):
