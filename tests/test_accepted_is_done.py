@@ -103,7 +103,7 @@ def test_a_check_is_met_only_by_what_was_asked_for(name, args, word):
     change = [{"op": "replace", "path": "/paid", "value": True}]
     verdict = verdict_of(TASK, [call(name, **args)], [sim(change)], items=CHECK)
     assert verdict["status"] == word
-    assert (verdict["items"][0]["reason"] == "it holds only by what note is made up to change") is (word == "failed")
+    assert (verdict["items"][0]["reason"] == "it holds only because of made-up changes by note") is (word == "failed")
 
 
 def test_the_same_write_twice_is_named():

@@ -176,7 +176,7 @@ PLAIN = {
     r"127\.0\.0\.1:(?!9\b)\d+": "ADDRESS",
     r'("time": )[\d.]+|("ms": )[\d.]+': r"\1\2TIME",
     r"\b\d+\.\d s\b": "TIME",
-    r"No way back (?:was found in time|is known: \d+ calls were tried in vain)": "No way back was found",
+    r"No way back (?:was found in time|is known: \d+ calls were tried without success)": "No way back was found",
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}": "ID",
 }
 

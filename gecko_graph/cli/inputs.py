@@ -123,7 +123,7 @@ def seed(toolkit: Toolkit, state: JsonObject | None, options: Options) -> JsonOb
         rows = read_file(file, bad := BadRows(), toolkit, server=options.server)
         reads = [row for row in rows if row.tool in toolkit and toolkit.is_read(row.tool) and row.status == "ok"]
         if not reads:
-            raise GeckoError("; ".join([f"--seed-from {file}: no real read of these tools in it", *bad.lines()]))
+            raise GeckoError("; ".join([f"--seed-from {file}: it contains no real read of these tools", *bad.lines()]))
         for row in (each for each in reads if not is_masked(each.args)):
             world.record({"name": row.tool, "args": row.args}, Answer("ok", without_masked(row.result), []))
     return world.state if files else state

@@ -260,7 +260,7 @@ def _changes(one: Operation, fields: Mapping[str, SchemaShape]) -> bool:
 def _of_nothing(one: Operation) -> Kind:
     method = (one.tool.binding.method if one.tool.binding else one.method).upper()
     if one.method == "get":
-        return Kind("view", f"{method} of what no operation here makes or changes")
+        return Kind("view", f"{method} of something that no operation here creates or changes")
     if one.method == "post" and one.slot and _LOOKING.match(one.slot[-1]) and one.result.types:
         return Kind("view", "POST whose path says that it only looks")
     return Kind("action", f"{method} of no collection, item or single thing")

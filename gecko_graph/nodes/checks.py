@@ -76,7 +76,7 @@ def judge_by_rule(
             read = _Near(_places(reads_of(item["check"]), (before, after)))
             by = {step["call"]["name"]: step for step in steps if any(place in read for place in _changed(step))}
             if not wanted.related & by.keys() and all(step["outcome"].get("invented") for step in by.values()):
-                holds, reason = not by, f"it holds only by what {', '.join(by)} is made up to change" if by else ""
+                holds, reason = not by, f"it holds only because of made-up changes by {', '.join(by)}" if by else ""
         ruled[item["id"]] = (holds, reason)
     return ruled
 

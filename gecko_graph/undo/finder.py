@@ -103,7 +103,12 @@ class UndoFinder:
             calls = [{"name": tool.name, "args": {}, "bindings": []} for tool in named]
             return {"call": call, "status": "compensated", "calls": calls}
         if search.is_late and search.left < 0:
-            return {"call": call, "status": "none", "calls": [], "reason": f"{MOST_CALLS} calls were tried in vain"}
+            return {
+                "call": call,
+                "status": "none",
+                "calls": [],
+                "reason": f"{MOST_CALLS} calls were tried without success",
+            }
         return {"call": call, "status": "timeout" if search.is_late else "none", "calls": []}
 
     def without_journals(self, patch: Patch) -> Patch:

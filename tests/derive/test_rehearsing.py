@@ -170,7 +170,7 @@ def test_a_file_without_a_read_is_a_mistake(tmp_path, capsys):
     seen = rows(tmp_path / "rows.jsonl", ("create_pet", {"name": "Flo"}, PET))
     words = ["run", tmp_path / "api.json", "--task", "x", "--role-model", "planner=openai:x", "--seed-from", seen]
     assert main([str(word) for word in words]) == 2
-    assert f"--seed-from {seen}: no real read of these tools in it" in capsys.readouterr().err
+    assert f"--seed-from {seen}: it contains no real read of these tools" in capsys.readouterr().err
 
 
 # a toolkit that is written and read back -----------------------------------------------------------------------------

@@ -93,7 +93,10 @@ def test_a_search_that_has_tried_enough_says_so_however_long_it_may_take(monkeyp
     monkeypatch.setattr(finder, "MOST_CALLS", 3)
     add = {"effects": [{"op": "replace", "path": ["count"], "value": "{{ state.count + 1 }}"}]}
     found = find(kit(add=add, other=add), "add", limit_s=600, name="x")
-    assert (found["status"], describe_undo(found)) == ("none", "No way back is known: 3 calls were tried in vain.")
+    assert (found["status"], describe_undo(found)) == (
+        "none",
+        "No way back is known: 3 calls were tried without success.",
+    )
 
 
 def test_a_counter_that_only_hides_the_effect_is_no_undo_and_a_compensation_is_named():

@@ -137,7 +137,7 @@ def names_of(target: ast.expr) -> tuple[str, ...]:
     parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
     names = tuple(part.id for part in parts if isinstance(part, ast.Name))
     if not names or len(names) < len(parts):
-        raise SyntaxFault("after `for` stands a name, or several, as in `for key, order in state.orders.items()`")
+        raise SyntaxFault("`for` needs a name, or several, as in `for key, order in state.orders.items()`")
     if taken := NAMES.intersection(names):
         raise SyntaxFault(f"the name {min(taken)!r} is reserved; choose another")
     return names
