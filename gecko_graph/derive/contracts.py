@@ -14,7 +14,7 @@ from .asked import Asked, is_newest_first, sent_fields
 from .blanks import YES, around, as_key, blank_of, blanks_of, new_key, with_blanks
 from .expressions import arg, exists, opening, place_of, template
 from .kinds import STATEFUL, Kind, counter_of, find_hindrance, find_kinds
-from .paths import VAR, Operation, Paths, Things, either_of, name_of, names_item
+from .paths import VAR, Operation, Paths, Things, either_of, link_of, name_of, names_item
 from .shapes import SchemaShape, matching, plain, singular
 
 _TWICE = frozenset(("getorcreate", "ifexists", "existok", "ifnotexists"))
@@ -123,7 +123,8 @@ class _ContractWriter:
         self.key, self.depth = self.things.key or "", self.things.slot.count(VAR)
         self.shelf, self.id = place_of(self.things.root, one.variables[: self.depth]), ""
         self.let: JsonObject = {}
-        self.by = {kind.by: arg(one.variables[-1])} if kind.by else {}
+        given = f"{{{kind.by[1]!r}: {arg(one.variables[-1])}}}" if kind.by[1:] else ""
+        self.by = {kind.by[0]: given or arg(one.variables[-1])} if kind.by else {}
         self.requires = [*self._above()]
         self.where = one.result.holds(self.things.fields) if self.things.fields else None
         if kind.word == "remove" and YES & {plain(name) for name in {*one.result.fields} - {*self.things.fields}}:
@@ -351,10 +352,11 @@ class _ContractWriter:
         word, key = plain(self.things.singular), plain(self.key)
         names = {word + key, key if key.startswith(word) else ""}
         for other in self.paths.things.values():
-            for field in other.fields if VAR not in other.slot and other.key and other is not self.things else ():
-                if plain(field) in names and field != other.key:
+            if VAR not in other.slot and other.key and other is not self.things:
+                ways = [(field,) for field in other.fields if plain(field) in names and field != other.key]
+                for way in ways or filter(None, [link_of(other, self.things)]):
                     each = {"for_each": f"at(state, [{other.root!r}], {{}}).items()", "as": ["name", "each"]}
-                    each["when"] = f"str(each.get({field!r})) == str({self.id})"
+                    each["when"] = f"str(at(each, {[*way]!r}, None)) == str({self.id})"
                     yield each | opening(f"[{other.root!r}, name]", self.one)
 
     def _remove_all(self) -> JsonObject:

@@ -38,8 +38,8 @@ class Kind:
     word: Word
     why: str
     things: Things | None = None
-    by: str | None = None
-    """The field whose value the path gives, for a list of a part of the things."""
+    by: tuple[str, ...] = ()
+    """The way to the member whose value the path gives, for a list of a part of the things, or a new one in it."""
 
 
 def find_kinds(paths: Paths) -> dict[str, Kind]:
@@ -65,9 +65,12 @@ def _decide(one: Operation, paths: Paths) -> Kind:
         return Kind("read" if item else "view", "HEAD answers without content", item)
     if (found := paths.things.get(one.slot[:-1])) and one.slot[-1:] == (VAR,):
         return _of_item(one, found, paths)
-    if found := paths.things.get(one.slot):
-        flat, by = paths.flat(found)
-        return replace(_of_all(one, flat), by=by) if by else _of_all(one, found)
+    found = paths.things.get(one.slot)
+    shape = found.shape if found and not found.each else one.lists if one.method == "get" and not found else None
+    if shape is not None and (flat := paths.flat(one.slot, shape)):
+        return replace(_of_all(one, flat[0]), by=flat[1])
+    if found:
+        return _of_all(one, found)
     for rule in (_below_collection, _of_plural, _part_of_item, _of_one):
         if kind := rule(one, paths):
             return kind
@@ -108,7 +111,7 @@ def _reading(one: Operation, found: Things, paths: Paths) -> Kind:
     names = {plain(found.variable), plain(one.slot[-2])}
     field = next((name for name in listed.fields if plain(name) in names), None) if listed else None
     if listed is not None and field and above and above.shape.holds(listed.fields) == ():
-        return Kind("list", "GET of the items with a value that the path names", above, by=field)
+        return Kind("list", "GET of the items with a value that the path names", above, by=(field,))
     if one.result.fields and not (listed is not None and "array" in one.result.types):
         return Kind("read", "GET of an item by another key" if found.of else "GET of an item", found)
     return Kind("view" if listed or one.is_answered else "unknown", "GET of an item whose answer has no fields")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ..tools.spec import VARIABLE, ToolSpec
-from .shapes import IDENTIFYING, SchemaShape, plain, singular
+from .shapes import IDENTIFYING, SchemaShape, matching, plain, singular
 
 Slot = tuple[str, ...]
 """The segments of a path, with `{}` for a variable."""
@@ -211,13 +211,19 @@ class Paths:
         below = ((slot, one) for slot, one in self.things.items() if slot[: len(item)] == item)
         return [one for slot, one in below if slot.count(VAR) == item.count(VAR)]
 
-    def flat(self, found: Things) -> tuple[Things, str | None]:
-        """Return the collection `/tasks` with the items of `/projects/{id}/tasks`, and the member of their project."""
-        parent, each = self.things.get(found.slot[:-2]), self.things.get(found.slot[-1:])
-        if not parent or not each or found.each or "post" in each.at or each.shape.holds(found.fields) != ():
-            return found, None
-        names = {plain(parent.variable), f"{plain(parent.singular)}id"} - {plain(each.key or "")}
-        return next(((each, field) for field in each.fields if plain(field) in names), (found, None))
+    def flat(self, slot: Slot, shape: SchemaShape) -> tuple[Things, tuple[str, ...]] | None:
+        """Return the collection `/tasks` with the items of `/projects/{id}/tasks`, and the way to their project's key.
+
+        A collection with a POST of its own is such a one only if its POST sends the project.
+        """
+        parent = self.things.get(slot[:-2])
+        for end in range(len(slot) - 3, -1, -1) if parent and slot[-1] != VAR else ():
+            each = self.things.get((*slot[:end], slot[-1]))
+            if parent and each and VAR not in each.slot and each.shape.holds(shape.fields) == ():
+                link, post = link_of(each, parent), each.at.get("post")
+                if link and (post is None or link[0] in matching(post.body.fields, each.fields).values()):
+                    return each, link
+        return None
 
     def above(self, slot: Slot) -> Iterator[tuple[Things, int]]:
         """Yield the collections above a path, each with the number of variables up to its item."""
@@ -225,6 +231,19 @@ class Paths:
             found = self.things.get(slot[:end]) if word == VAR else None
             if found is not None:
                 yield found, slot[: end + 1].count(VAR)
+
+
+def link_of(things: Things, parent: Things) -> tuple[str, ...]:
+    """Return the way to the member that names a thing's parent: `project_id`, `idProject`, `project`, or its `id`."""
+    word = plain(parent.singular)
+    keys, by = {plain(parent.variable), f"{word}id", f"id{word}"} - {plain(things.key or "")}, things.fields
+    names = [name for name in by if plain(name) in keys] or [name for name in by if plain(name) == word]
+    for name in names:
+        if by[name].types <= IDENTIFYING:
+            return (name,)
+        if parent.key and parent.key in by[name].fields:
+            return (name, parent.key)
+    return ()
 
 
 def names_item(one: Operation, found: Things) -> str | None:

@@ -190,3 +190,45 @@ def test_a_thing_that_shows_the_things_below_it_is_in_doubt_after_their_changes(
     call("drop", id="1")
     assert [each["name"] for each in ok(call("list"))] == ["B"]
     assert not blanks(call("list"))
+
+
+PROJECT = thing(["id"], id=TEXT, name=TEXT)
+
+
+@pytest.mark.parametrize("prefix", ["", "/api/v1"])
+@pytest.mark.parametrize(
+    ("field", "shape"), [("project_id", TEXT), ("idProject", TEXT), ("project", TEXT), ("project", PROJECT)]
+)
+def test_a_things_parent_is_named_in_several_ways(living, prefix, field, shape):
+    task, new = thing(["id"], id=WHOLE, name=TEXT, **{field: shape}), thing(["name"], name=TEXT)
+    there = {
+        "/projects": {"post": op("begin", body=new, gives=PROJECT)},
+        "/projects/{id}": {"get": op("project", gives=PROJECT), "delete": op("end", status="204")},
+        "/projects/{id}/tasks": {"get": op("tasks", gives=many(task)), "post": op("add", body=new, gives=task)},
+        "/tasks/{id}": {"get": op("task", gives=task), "patch": op("change", body=new, gives=task)},
+    }
+    call = living(document({f"{prefix}{path}": one for path, one in there.items()}))
+    one, other = (ok(call("begin", name=name))["id"] for name in "ab")
+    made = ok(call("add", id=one, name="x"))
+    assert made[field] == ({"id": one} if shape is PROJECT else one)
+    assert ok(call("task", id="1")) == made
+    ok(call("change", id="1", name="y"))
+    assert [[each["name"] for each in ok(call("tasks", id=at))] for at in (one, other)] == [["y"], []]
+    ok(call("end", id=one))
+    assert "" in blanks(call("task", id="1"))
+
+
+def test_a_list_below_a_parent_is_a_part_of_the_flat_collection_if_its_things_name_the_parent(living):
+    task = thing(["id"], id=WHOLE, name=TEXT, project_id=TEXT)
+    there = {
+        "/projects": {"post": op("begin", body=thing(name=TEXT), gives=PROJECT)},
+        "/projects/{id}": {"get": op("project", gives=PROJECT)},
+        "/projects/{id}/tasks": {"get": op("tasks", gives=many(task))},
+        "/tasks": {"post": op("add", body=thing(name=TEXT, project_id=TEXT), gives=task)},
+        "/tasks/{id}": {"get": op("task", gives=task)},
+    }
+    call = living(document(there))
+    one, other = (ok(call("begin", name=name))["id"] for name in "ab")
+    ok(call("add", name="x", project_id=one))
+    ok(call("add", name="free"))
+    assert [[each["name"] for each in ok(call("tasks", id=at))] for at in (one, other)] == [["x"], []]
