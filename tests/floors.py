@@ -17,13 +17,13 @@ FLOORS = [
     {"schemas"},
     {"contracts", "models"},
     {"tools", "testing"},
-    {"derive", "retrieval", "world"},
+    {"derive", "retrieval"},
+    {"world"},
     {"nodes", "undo"},
     {"graph", "real"},
     {"agent", "conversation", "create", "learning", "middleware", "toolgate"},  # wings never import each other
     {"display", "scenario"},
-    {"training"},
-    {"serve", "studio"},
+    {"serve", "studio", "training"},
     {"cli", "pytest"},
     {"__main__"},
 ]

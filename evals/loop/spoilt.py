@@ -12,10 +12,10 @@ from typing import Any, cast
 from gecko_graph import GeckoError, Toolkit
 from gecko_graph.conversation.derive import describe_milestones
 from gecko_graph.conversation.milestones.tables import find_table
+from gecko_graph.conversation.played import as_conversation
 from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.state import Json, JsonObject
 from gecko_graph.training.checks import Checker, make, to_langchain
-from gecko_graph.training.env import as_conversation
 from gecko_graph.values.places import scalars
 
 from ..bfcl.classes import RUNTIME

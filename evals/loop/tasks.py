@@ -12,7 +12,7 @@ from typing import NamedTuple
 from gecko_graph import Scenario, Toolkit, World
 from gecko_graph.state import JsonObject
 from gecko_graph.training.checks import KNOBS
-from gecko_graph.training.env import GeckoEnv, words_of
+from gecko_graph.training.env import GeckoEnv
 from gecko_graph.training.near import cut, near_misses, play
 from gecko_graph.training.tasks import A_SEQUENCE, CHAINED, accepts, find_free, make_tasks, sequence_of
 from gecko_graph.training.walks import CHAIN, Move, Start
@@ -72,7 +72,7 @@ def tell(name: str, made: Sequence[Scenario], seconds: float, wanted: int) -> It
     """Yield the checks of a toolkit's tasks."""
     found = [look(task, at) for at, task in enumerate(made)]
     most = max(Counter(map(sequence_of, made)).values(), default=0)
-    deep, words = sum(CHAINED in task.categories for task in made), {words_of(task) for task in made}
+    deep, words = sum(CHAINED in task.categories for task in made), {task.words for task in made}
     yield Told(f"{name}: {len(made)} tasks, {seconds / max(1, len(made)):.2f} CPU s each", len(made) == wanted)
     yield Told(f"{name}: {sum(each.solved for each in found)} solutions accepted", all(each.solved for each in found))
     misses, accepted = sum(each.misses for each in found), sum(each.accepted for each in found)

@@ -12,7 +12,6 @@ from typing import Any
 import uvicorn
 
 from gecko_graph import Scenario, Toolkit
-from gecko_graph.training.env import words_of
 from gecko_graph.training.tasks import nemo_rows, read_tasks
 
 RUNNING: list[tuple[uvicorn.Server, asyncio.Future[None]]] = []
@@ -43,7 +42,7 @@ async def check_openenv(folder: str, tasks: list[Scenario]) -> None:
         async with GenericEnvClient(base_url=address) as env, GenericEnvClient(base_url=address) as idle:
             for each in (env, idle):
                 begun = await each.reset(task=task.name)
-                assert begun.observation["messages"][0]["content"] == words_of(task)
+                assert begun.observation["messages"][0]["content"] == task.words
                 assert begun.observation["tools"]
             for call in named_calls(task):
                 seen = await env.step({"tool_name": call["name"], "arguments": call["args"]})
@@ -86,7 +85,7 @@ async def check_nemo_gym(folder: str, tasks: list[Scenario]) -> None:
     from omegaconf import OmegaConf
     from responses_api_agents.simple_agent.app import SimpleAgent, SimpleAgentConfig, SimpleAgentRunRequest
 
-    plays = {words_of(task): [*named_calls(task)] for task in tasks}
+    plays = {task.words: [*named_calls(task)] for task in tasks}
     session = set_global_aiohttp_client(GlobalAIOHTTPAsyncClientConfig())
     known = OmegaConf.create({})
     client = ServerClient(head_server_config=BaseServerConfig(host="127.0.0.1", port=1), global_config_dict=known)

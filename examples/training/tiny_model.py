@@ -24,7 +24,6 @@ from transformers.utils import get_json_schema
 from trl.chat_template_utils import get_training_chat_template
 
 from gecko_graph.scenario import read_toolkit
-from gecko_graph.training.env import words_of
 from gecko_graph.training.tasks import read_tasks
 from gecko_graph.training.trl import trl_environment
 
@@ -40,7 +39,7 @@ def read_solutions(tasks: Sequence[Any], environment: type) -> Iterator[list[dic
     for task in tasks:
         played = environment()
         played.reset(task=task.name)
-        messages: list[dict[str, Any]] = [{"role": "user", "content": words_of(task)}]
+        messages: list[dict[str, Any]] = [{"role": "user", "content": task.words}]
         for call in task.solution:
             function = {"name": names[call["name"]], "arguments": call["args"]}
             result = getattr(played, function["name"])(**call["args"])

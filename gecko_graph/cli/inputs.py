@@ -118,7 +118,7 @@ def seed(toolkit: Toolkit, state: JsonObject | None, options: Options) -> JsonOb
     Raises GeckoError if a file has none.
     """
     files = getattr(options, "seed_from", ())
-    world = World(toolkit, state=state, context=GeckoContext(semantic_validation=False, ladder=RULES))
+    world = World(toolkit, state=state, context=GeckoContext(semantic_validation=False, ladder=RULES), derive=False)
     for file in files:
         rows = read_file(file, bad := BadRows(), toolkit, server=options.server)
         reads = [row for row in rows if row.tool in toolkit and toolkit.is_read(row.tool) and row.status == "ok"]

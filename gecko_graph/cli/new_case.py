@@ -97,7 +97,7 @@ def _read_saved(options: Options, toolkit: Toolkit) -> tuple[str, Conversation]:
         return options.goal or "", values
     if not turns or any("chosen" not in turn.record for turn in turns):
         raise GeckoError(f"{options.source}: the thread {thread!r} has no finished run")
-    world, messages = World(toolkit, state=turns[0].start_state or {}), list[AnyMessage]()
+    world, messages = World(toolkit, state=turns[0].start_state or {}, derive=False), list[AnyMessage]()
     for turn in turns:
         record, first, desk = turn.record, len(world.log), Desk(world, most=0)
         chosen = next(each for each in record["attempts"] if each["number"] == record["chosen"])

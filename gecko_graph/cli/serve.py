@@ -222,7 +222,7 @@ def _build_world(options: Options, scenario: Scenario | None) -> World:
         limits = limits.model_copy(update={"semantic_validation": False, "ladder": RULES})
     state: JsonObject | None = scenario.state if scenario else read_state(options.state) if options.state else None
     toolkit, state = _derive(toolkit, state, options)
-    return World(toolkit, state=state, model=models, context=limits, observe=options.record)
+    return World(toolkit, state=state, model=models, context=limits, observe=options.record, derive=False)
 
 
 def _derive(toolkit: Toolkit, state: JsonObject | None, options: Options) -> tuple[Toolkit, JsonObject | None]:
@@ -245,7 +245,7 @@ def _build_proxy(options: Options) -> World:
     models = build_models(options) if options.model else None
     limits = GeckoContext() if models else GeckoContext(semantic_validation=False, ladder=RULES)
     state = read_state(options.state) if options.state else None
-    return World(toolkit, state=state, model=models, context=limits)
+    return World(toolkit, state=state, model=models, context=limits, derive=False)
 
 
 def build_upstream(toolkit: Toolkit, options: Options) -> tuple[Any, AbstractContextManager[Any]]:

@@ -361,3 +361,21 @@ def is_shared(old: Json, new: Json, path: StatePath) -> bool:
             break
         old, new = old.get(key, _NOTHING), new.get(key, path)  # missing in both does not count as shared
     return old is new
+
+
+def read_requires(data: Any, shared: Mapping[str, Any], whole: Location) -> Iterator[tuple[Any, Location]]:
+    """Yield the requirements with their places; `use` inserts shared ones by name. Raises ContractError."""
+    written = load_list(data, whole.part("requires"))
+    is_shared = any(isinstance(item, Mapping) and "use" in item for item, _ in written)
+    for number, (item, place) in enumerate(written):
+        if not isinstance(item, Mapping) or "use" not in item:
+            yield {"id": f"requires[{number}]", **item} if is_shared and isinstance(item, Mapping) else item, place
+            continue
+        name = place.check_fields(item, ("use",))["use"]
+        if not isinstance(name, str) or name not in shared:
+            hint = did_you_mean(str(name), shared) or f"; known: {', '.join(shared) or 'none'}"
+            raise place.at("use").error(f"unknown shared requirement {name!r}{hint}")
+        here = whole.part("x-contract-requires", name)
+        group = shared[name]
+        for one, there in load_list(group, here) if isinstance(group, list | tuple) else [(group, here)]:
+            yield {"id": name + there.where.removeprefix(here.where), **there.check_object(one)}, there

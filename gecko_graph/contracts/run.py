@@ -6,12 +6,23 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from ..errors import EvaluationFailed, NotKnown, NotRead, did_you_mean
+from ..errors import EvaluationFailed, NotKnown, NotRead
 from ..state import Json, JsonObject, Operation, Patch, Violation
 from ..values.origins import Untrusted, is_doubtful
 from ..values.patch import tokens
 from ..values.places import as_text, pointer, scalars
-from .clauses import STATUSES, Clause, Effect, PatchBuilder, load_effects, load_list, read_follows, read_http, status_of
+from .clauses import (
+    STATUSES,
+    Clause,
+    Effect,
+    PatchBuilder,
+    load_effects,
+    load_list,
+    read_follows,
+    read_http,
+    read_requires,
+    status_of,
+)
 from .language.examine import ANY
 from .language.expression import Expression, Location, Scope
 from .language.sandbox import OpenPart
@@ -91,7 +102,7 @@ class CheckedClauses:
         if not isinstance(self.fact, str):
             raise whole.part("fact").error(f"expected a text, got {self.fact!r:.40}")
         self.named, whole = load_lets(data.get("let", {}), shared.lets, whole, lets)
-        self.required = [*_read_requires(data.get("requires", []), shared.requires, whole)]
+        self.required = [*read_requires(data.get("requires", []), shared.requires, whole)]
         self.requires = [Clause(item, place, part="requires", more=("effects",)) for item, place in self.required]
         self.effects = load_effects(data.get("effects", []), whole.part("effects"))
         self.returns = Template(data.get("returns"), whole.part("returns"))
@@ -142,24 +153,6 @@ class CheckedClauses:
         return frozenset[str]().union(*(expression.names for expression in self.with_lets(own)))
 
 
-def _read_requires(data: Any, shared: Mapping[str, Any], whole: Location) -> Iterator[tuple[Any, Location]]:
-    """Yield the requirements with their places; `use` inserts shared ones by name. Raises ContractError."""
-    written = load_list(data, whole.part("requires"))
-    is_shared = any(isinstance(item, Mapping) and "use" in item for item, _ in written)
-    for number, (item, place) in enumerate(written):
-        if not isinstance(item, Mapping) or "use" not in item:
-            yield {"id": f"requires[{number}]", **item} if is_shared and isinstance(item, Mapping) else item, place
-            continue
-        name = place.check_fields(item, ("use",))["use"]
-        if not isinstance(name, str) or name not in shared:
-            hint = did_you_mean(str(name), shared) or f"; known: {', '.join(shared) or 'none'}"
-            raise place.at("use").error(f"unknown shared requirement {name!r}{hint}")
-        here = whole.part("x-contract-requires", name)
-        group = shared[name]
-        for one, there in load_list(group, here) if isinstance(group, list | tuple) else [(group, here)]:
-            yield {"id": name + there.where.removeprefix(here.where), **there.check_object(one)}, there
-
-
 class ContractRun:
     """One call under one contract. Its lets are evaluated once, on the state before the call.
 
@@ -195,6 +188,11 @@ class ContractRun:
         """Assume that unknown things exist, set the known values of lets, and return the run."""
         self._scope.assumes = True
         self._lets.update(lets)
+        return self
+
+    def list_parts(self) -> ContractRun:
+        """Let a list of a partly known collection have the known things, in doubt, and return the run."""
+        self._scope.lists_parts = True
         return self
 
     def without(self, unread: Collection[tuple[str, ...]], shows: Mapping[tuple[str, ...], str]) -> ContractRun:

@@ -44,7 +44,7 @@ class Rerun:
         context = GeckoContext(seed=seed, semantic_validation=False)
         start = {**start, "now": add_minutes(start["now"], minutes) or start["now"]} if "now" in start else start
         self._log, self._minutes, self._renamed = log, minutes, dict[str, Json]()
-        self._world = World(toolkit, state=start, context=context)
+        self._world = World(toolkit, state=start, context=context, derive=False)
         self.steps: list[Step] = []
         self.states: list[JsonObject] = [start]
         self._forks: list[tuple[World, dict[str, Json]]] = []

@@ -112,7 +112,7 @@ def _build_world(case: Scenario, tools: Toolkit, roles: Models, knobs: GeckoCont
     needed = [tool for tool in tools if tool.name in (case.needs or tools.names)]
     faults = build_faults(case.faults, needed, seed=knobs.seed)
     knobs = knobs.model_copy(update={"model": None, "ladder": (*case.faults, *knobs.ladder)})
-    return World(tools, state=case.state or None, model=roles, context=knobs, rungs=faults)
+    return World(tools, state=case.state or None, model=roles, context=knobs, rungs=faults, derive=False)
 
 
 def _let_play(roles: Models, spec: UserEntry, played_by: ModelLike | None) -> Models:

@@ -194,6 +194,11 @@ class Scenario:
             content=data,
         )
 
+    @property
+    def words(self) -> str:
+        """The user's first message in a conversation; "" for a task in turns."""
+        return self.user.opening or self.user.goal if self.user else ""
+
     def models(self) -> Models:
         """Return a recorded model for each role that the scenario has replies for."""
         turns = [{str(role): replies for role, replies in turn.replies.items()} for turn in self.turns]

@@ -31,7 +31,7 @@ def observe_world(world: World, *, source: str = "world") -> list[Observation]:
 def known_by_reads(calls: Sequence[Observation], toolkit: Toolkit) -> Iterator[Observation]:
     """Yield a thread's calls with the results of earlier reads and the state that reads show (by `observes`)."""
     for first in range(0, len(calls), TOGETHER):
-        before, world = LONGER if any(tool.derived for tool in toolkit) else BEFORE, World(toolkit)
+        before, world = LONGER if any(tool.derived for tool in toolkit) else BEFORE, World(toolkit, derive=False)
         start = max(0, first - before)
         some = calls[start : first + TOGETHER]
         for number, row in enumerate(some):

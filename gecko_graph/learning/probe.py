@@ -46,7 +46,8 @@ def probe(
         progress: Called before each with the tool's name, its number and `limit`.
         observe: Receives each row at once, as for `World`.
     """
-    world, pool, done, count = World(learned.apply(toolkit), observe=observe), _Pool(learned), set[str](), 0
+    world = World(learned.apply(toolkit), observe=observe, derive=False)
+    pool, done, count = _Pool(learned), set[str](), 0
     while calls := [(tool, args) for tool in world.toolkit if tool.real for args in _choose(tool, pool, world, done)]:
         done |= {digest([tool.name, args]) for tool, args in calls}
         for tool, args in islice(_with_reads(calls, world), limit - count):

@@ -151,7 +151,9 @@ class GeckoMiddleware(AgentMiddleware):
         if mode == "hybrid":
             toolkit = toolkit.open(*(tool.name for tool in toolkit if tool.reads and tool.stated and tool.real))
         self._mode: Mode = mode
-        self._template = World(toolkit, state=given, model=model, context=context, rungs=rungs, observe=observe)
+        self._template = World(
+            toolkit, state=given, model=model, context=context, rungs=rungs, observe=observe, derive=False
+        )
         self._toolkit, self._exclude_tools = toolkit, frozenset(exclude_tools)
         # the agent's tools may be real without the toolkit's knowledge: for the policy all are real
         self._real = toolkit.replace(*(replace(tool, real=tool.real or print) for tool in toolkit))

@@ -18,13 +18,13 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ..conversation.played import score_world
 from ..conversation.scenario import Scenario
 from ..conversation.score import find_status
 from ..errors import GeckoError
 from ..state import Json, JsonObject
 from ..tools.real import Answer
 from ..tools.spec import HttpBinding
-from ..training.env import score_world, words_of
 from ..values.difference import make_patch
 from .guard import BodyTooLarge
 from .operations import OURS, HttpOperations, refuse
@@ -171,7 +171,7 @@ class Server:
         if answer is not None and not isinstance(answer, str):
             raise HttpRefusal(422, "answer: expected a text")
         world = (await self.sessions.get(name_of(request))).world.fork()
-        score = await asyncio.to_thread(score_world, self.case, words_of(self.case), world, answer)
+        score = await asyncio.to_thread(score_world, self.case, world, answer)
         return JSONResponse({"status": find_status(score, "ended", []), "score": score})
 
     async def _record(self, request: Request) -> Response:

@@ -18,6 +18,7 @@ from ..context import GeckoContext
 from ..conversation.changed import find_differences
 from ..conversation.derive import score_conversation
 from ..conversation.milestones.format import build_goal
+from ..conversation.played import as_conversation
 from ..conversation.score import find_status
 from ..errors import GeckoError
 from ..learning.readers import fails, read_result
@@ -36,7 +37,6 @@ from ..values.places import Place, excerpt, pointer
 from ..world.provenance import trace_with
 from ..world.rung import DECIDING
 from ..world.world import World
-from .env import as_conversation
 from .samples import LabelCall, Sample, read_call
 
 Code = Literal[
@@ -146,7 +146,7 @@ def _build_world(toolkit: Toolkit, begun: bytes) -> World | str:
     state, past = unpack(begun)
     results = {each["tool_call_id"]: each["content"] for each in past if each["role"] == "tool"}
     try:
-        world = World(toolkit, state=state, context=KNOBS)
+        world = World(toolkit, state=state, context=KNOBS, derive=False)
     except GeckoError as error:
         return str(error)
     for call in (call for message in past for call in message.get("tool_calls", ())):

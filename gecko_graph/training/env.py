@@ -9,14 +9,10 @@ from copy import copy
 from random import Random
 from typing import Any, Literal, NamedTuple, cast, get_args
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
-
-from ..conversation.channels import address
-from ..conversation.milestones.goal import Score
 from ..conversation.milestones.measures import check_installed
-from ..conversation.milestones.tables import Snapshot, find_names
+from ..conversation.played import score_world
 from ..conversation.scenario import Scenario
-from ..conversation.score import build_trajectory, find_status
+from ..conversation.score import find_status
 from ..conversation.tools import show_step
 from ..errors import GeckoError, did_you_mean
 from ..models.formatting import text_of
@@ -35,24 +31,6 @@ class Stepped(NamedTuple):
     reward: float
     done: bool
     info: JsonObject
-
-
-def build_messages(world: World, said: Sequence[AnyMessage], answer: str | None) -> list[AnyMessage]:
-    """Return a conversation: its messages, a world's calls one by one, and the agent's answer, if any."""
-    messages = [address(each, "user", "agent", steps=0) if isinstance(each, HumanMessage) else each for each in said]
-    steps = world.log
-    for number, step in enumerate(steps, 1):
-        call, shown = show_step(world, step)
-        messages.append(address(AIMessage("", tool_calls=[call]), "agent", "tools", steps=number - 1))
-        messages.append(address(shown, "tools", "agent", steps=number))
-    if answer is not None:
-        messages.append(address(AIMessage(answer), "agent", "user", steps=len(steps)))
-    return messages
-
-
-def as_conversation(world: World, said: Sequence[AnyMessage], answer: str | None) -> JsonObject:
-    """Return a world's calls after a conversation, in the form of `create_conversation`'s output."""
-    return {"messages": build_messages(world, said, answer), "world": world.snapshot()}
 
 
 class GeckoEnv:
@@ -100,11 +78,11 @@ class GeckoEnv:
         self.task, case = name, self.tasks[name]
         if name not in self._starts:
             knobs = case.limits.model_copy(update={"semantic_validation": False})
-            self._starts[name] = World(case.tools, state=case.state, context=knobs)
-        self._world, self._words = self._starts[name].fork(), words_of(case)
+            self._starts[name] = World(case.tools, state=case.state, context=knobs, derive=False)
+        self._world = self._starts[name].fork()
         faces = (each["function"]["name"] for each in case.tools.as_openai())
         self._faces = dict(zip(case.tools.names, faces, strict=True))
-        self._messages: list[JsonObject] = [{"role": "user", "content": self._words}]
+        self._messages: list[JsonObject] = [{"role": "user", "content": case.words}]
         self._steps, self._refused, self._done = 0, 0, False
         self._reached, self._info = self._measure(None)[0] if self._is_stepwise else 0.0, self._tell(None)
         return self._observe()
@@ -165,7 +143,7 @@ class GeckoEnv:
     def _measure(self, answer: str | None) -> tuple[float, bool]:
         """Return the similarity to the goal, and whether the goal is met."""
         world = cast("World", self._world)
-        found = score_world(self.tasks[self.task], self._words, world, answer)
+        found = score_world(self.tasks[self.task], world, answer)
         return found["milestone_similarity"] or 0.0, find_status(found, "ended", ()) == "passed"
 
     def _show(self, made: Sequence[Step], answer: str | None) -> None:
@@ -195,21 +173,6 @@ def index_tasks(tasks: Sequence[Scenario]) -> dict[str, Scenario]:
     if not found:
         raise GeckoError("tasks: expected at least one")
     return found
-
-
-def words_of(case: Scenario) -> str:
-    return case.user.opening or case.user.goal if case.user else ""
-
-
-def score_world(case: Scenario, words: str, world: World, answer: str | None) -> Score:
-    return case.goal.score(find_trajectory(case, words, world, answer))
-
-
-def find_trajectory(case: Scenario, words: str, world: World, answer: str | None) -> list[Snapshot]:
-    """Return the snapshots that a task's goal scores: from a world's calls and an answer."""
-    tables = find_names(case.state, case.goal.tables)
-    held: JsonObject = {"start": case.state, "log": world.log}
-    return build_trajectory(build_messages(world, [HumanMessage(words)], answer), held, tables, case.tools)
 
 
 def _read(given: Any, world: World) -> Any:

@@ -18,6 +18,7 @@ from ..conversation.changed import UNWATCHED
 from ..conversation.derive import SUCCESS, describe_milestones
 from ..conversation.milestones.measures import check_installed
 from ..conversation.milestones.tables import REST
+from ..conversation.played import as_conversation, find_trajectory
 from ..conversation.scenario import Scenario
 from ..errors import GeckoError
 from ..models.answer import answer
@@ -33,7 +34,7 @@ from ..values.rows import find_files
 from ..world.provenance import is_planned
 from ..world.world import World
 from .checks import KNOBS
-from .env import GeckoEnv, as_conversation, find_trajectory, index_tasks, words_of
+from .env import GeckoEnv, index_tasks
 from .files import once, read_rows, write_text
 from .formats import as_responses_tools
 from .near import cut, has_idle_write, longest_chain, near_misses, number, play
@@ -83,7 +84,7 @@ class MakeTask(Work[Wanted, JsonObject | None]):
         check_installed()
         if not self.states:
             raise GeckoError("state: expected at least one start state")
-        world = World(self.toolkit, context=KNOBS)
+        world = World(self.toolkit, context=KNOBS, derive=False)
         for state in self.states:
             world.begin(state)
         if all(self.toolkit.is_read(name) for name in self.toolkit.names):
@@ -167,7 +168,7 @@ def hold(start: Start, words: str, moves: Sequence[Move]) -> JsonObject:
 
 
 def accepts(task: Scenario, start: Start, moves: Sequence[Move]) -> bool:
-    trajectory = find_trajectory(task, words_of(task), start.make(moves)[0], ANSWER)
+    trajectory = find_trajectory(task, start.make(moves)[0], ANSWER)
     return task.goal.is_end(trajectory) and (task.goal.score(trajectory)["similarity"] or 0.0) >= SUCCESS
 
 
@@ -219,7 +220,7 @@ def make_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     """
     work = MakeTask(toolkit, [*states], seed, Models.of(model), tools)
     work.begin()  # reports mistakes before any worker starts
-    said = {words_of(task) for task in known}
+    said = {task.words for task in known}
     sequences = Counter(sequence_of(task) for task in known)
     deep = sum(CHAINED in task.categories for task in known)
     last = int(known[-1].name.rpartition("-")[2]) if known else 0
@@ -233,12 +234,12 @@ def make_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
             progress(len(said), n, at)
         if at - last >= PATIENCE:
             return
-        if task is None or words_of(task) in said or sequences[sequence_of(task)] >= A_SEQUENCE:
+        if task is None or task.words in said or sequences[sequence_of(task)] >= A_SEQUENCE:
             continue
         is_deep = CHAINED in task.categories
         if not is_deep and deep * 2 <= len(said):
             continue
-        said.add(words_of(task))
+        said.add(task.words)
         sequences[sequence_of(task)] += 1
         deep += is_deep
         last = at
@@ -342,5 +343,5 @@ def nemo_rows(tasks: Sequence[Scenario]) -> Iterator[JsonObject]:
     """Yield NeMo Gym's row of each task: the parameters of a request to OpenAI's Responses API, and its name."""
     for name, case in index_tasks(tasks).items():
         tools = as_responses_tools(case.tools.as_openai())
-        given = {"input": [{"role": "user", "content": words_of(case)}], "tools": tools}
+        given = {"input": [{"role": "user", "content": case.words}], "tools": tools}
         yield {"id": name, "task": name, "responses_create_params": given}

@@ -17,7 +17,7 @@ from ..errors import GeckoError
 from ..state import Json, JsonObject
 from ..tools import Toolkit, ToolSpec
 from ..values.places import as_text
-from .env import GeckoEnv, Reward, index_tasks, words_of
+from .env import GeckoEnv, Reward, index_tasks
 from .tasks import ANSWER
 
 TAKEN = ("reset", "get_reward")
@@ -54,7 +54,7 @@ def trl_environment(toolkit: Toolkit, tasks: Sequence[Scenario], *, reward: Rewa
 def trl_rows(tasks: Sequence[Scenario]) -> list[JsonObject]:
     """Return the rows of a data set for `GRPOTrainer`: a task's words as the prompt, and its name."""
     played = index_tasks(tasks).items()
-    return [{"prompt": [{"role": "user", "content": words_of(case)}], "task": name} for name, case in played]
+    return [{"prompt": [{"role": "user", "content": case.words}], "task": name} for name, case in played]
 
 
 class _Environment:

@@ -56,7 +56,9 @@ class UndoFinder:
     def __init__(self, toolkit: Toolkit) -> None:
         self.toolkit = toolkit
         self.tools = [tool for tool in toolkit if not toolkit.is_read(tool.name) and _decides(tool)]
-        self.worlds = [World(toolkit, context=_KNOBS.model_copy(update={"seed": seed})) for seed in _SEEDS]
+        self.worlds = [
+            World(toolkit, context=_KNOBS.model_copy(update={"seed": seed}), derive=False) for seed in _SEEDS
+        ]
         self.fixed = {key for tool in self.tools for key in fixed_keys(tool)}
         journals = ((toolkit.state_schema or {}).get("properties") or {}).items()
         self.journals = {RUNTIME, *(key for key, rule in journals if isinstance(rule, dict) and rule.get(JOURNAL))}

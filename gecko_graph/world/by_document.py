@@ -41,6 +41,8 @@ def derived_rung(request: RungRequest) -> RungResult:
         run.assume()
     if not request.has_simulator:
         run.trust(tuple)  # no part of the state is made up by a model
+    if derived.kind in ("list", "count") and not (made or has_model):
+        run.list_parts()  # else a list that the schema makes up lacks what was made before
     try:
         return _answer(request, run)
     except EvaluationFailed as failure:

@@ -8,6 +8,7 @@ from time import time
 from typing import Any, Literal, NoReturn, TypeAlias
 
 from ..context import GeckoContext
+from ..derive.contracts import with_derived
 from ..errors import GeckoError, PatchConflict, RunFailure, StateError, ToolkitError
 from ..models.answer import AT_ONCE, AWAITED, Driver, WaitingLine, aperform, finish, perform
 from ..models.ask import AnyAsk, Dialogue, ModelAsk, Reply
@@ -54,13 +55,13 @@ class World:
         context: The knobs; those of turns and attempts (`max_steps`, budgets, retries) have no effect here.
         rungs: Further rungs, as for `create_gecko`.
         observe: Receives a row for each real call: a file, or a function of the row.
+        derive: Whether tools of an OpenAPI document without a contract have one derived from it.
 
     Raises:
         ToolkitError: The toolkit is not a Toolkit, or has no tools.
         StateError: The state is not a JSON object.
         ModelError: A model cannot be built.
-        GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt or `observe` is
-            invalid.
+        GeckoError: The context is no GeckoContext, its ladder names an unknown rung, or a prompt or `observe` is bad.
     """
 
     def __init__(
@@ -72,15 +73,17 @@ class World:
         context: GeckoContext | None = None,
         rungs: Iterable[Rung] = (),
         observe: Observe = None,
+        derive: bool = True,
     ) -> None:
         knobs = check_setup(toolkit, context).model_copy(update={"token_budget": None, "time_budget_s": None})
+        toolkit = with_derived(toolkit, given := read_state({} if state is None else state), derive=derive)
         self._rules, self._checked = StateRules.of(toolkit), set[str]()
         self._models = Models.of(model).chosen(knobs.model)
         self._scope = NodeScope(knobs, silent, self._models.has, watched=False)
         self._rungs = rungs_of(rungs)
         ladder_of(knobs, self._rungs)
         self._nodes = build_nodes(toolkit, self._rungs)
-        self._start = starting_state(toolkit, read_state({} if state is None else state))
+        self._start = starting_state(toolkit, given)
         self._usage: Usage = {}
         self._line, self._toolkit, self._observer = WaitingLine(), toolkit, Observer.of(observe)
         if state is not None or self._start:
@@ -89,7 +92,7 @@ class World:
 
     def __reduce__(self) -> Any:
         more: dict[str, Any] = {"context": self._scope.context, "observe": self._observer and self._observer.target}
-        more |= {"model": self._models, "rungs": [*self._rungs.values()]}
+        more |= {"model": self._models, "rungs": [*self._rungs.values()], "derive": False}
         return partial(World.restore, self._toolkit, self.snapshot(), **more), ()
 
     def call(self, call: Any) -> Step:
@@ -288,7 +291,7 @@ class World:
         Args:
             toolkit: The same tools.
             snapshot: The return value of `snapshot`.
-            more: `model`, `context` and `rungs`, as for a new world.
+            more: `model`, `context`, `rungs` and `derive`, as for a new world.
 
         Raises:
             GeckoError: As for a new world; the snapshot is invalid, or was edited.

@@ -45,7 +45,7 @@ def test_what_holds_for_each_item(source, wanted):
         ("all(o in state.orders, o.paid)", "all: too many positional arguments"),
         ("all(o.paid for o in state.orders, 1)", "Generator expression must be parenthesized"),
         ("each(o in state.orders, o.id, o.paid)", "unknown function 'each'"),
-        ("[o.id for o.x in state.orders]", "after `for` stands a name"),
+        ("[o.id for o.x in state.orders]", "`for` needs a name"),
         ("all(True for args in state.orders)", "the name 'args' is reserved"),
         ("all(o.paid for o in state.orders) and o", "unknown name 'o'"),
         ("alll(o for o in [1])", "unknown function 'alll' .did you mean all"),

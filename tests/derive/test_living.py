@@ -2,9 +2,11 @@
 
 import pytest
 
+from gecko_graph import Toolkit, World
 from gecko_graph.values.notes import notes_of
 
 from . import documents
+from .conftest import RULES
 from .documents import FASTAPI, described
 
 
@@ -309,3 +311,18 @@ def test_an_order_by_several_members_and_a_name_in_the_place_of_an_id(living):
     assert ok(call("drop_box", box_name_or_id="c")) is None
     assert missing(call("read_box", box_name_or_id=ids["c"]))
     assert missing(call("read_box", box_name_or_id="c"))
+
+
+def test_a_world_of_a_document_keeps_what_is_made_and_marks_a_list_of_which_it_knows_a_part():
+    world, other = (World(Toolkit.from_openapi(FASTAPI), context=RULES, derive=each) for each in (True, False))
+
+    def call(tool, world=world, /, **args):
+        return world.call({"name": tool, "args": args})["outcome"]
+
+    assert call("list_pets")["rung"] == "schema"  # nothing is known
+    made = ok(call("create_pet", name="a"))
+    listed = call("list_pets")
+    assert (ok(listed), listed["filled"]["places"][""]) == ([made], "there may be others")
+    assert ok(call("read_pet", pet_id=made["id"])) == made
+    assert call("read_pet", pet_id=99)["rung"] == "schema"  # it may be there
+    assert call("create_pet", other, name="a")["rung"] == "schema"

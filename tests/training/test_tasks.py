@@ -13,7 +13,6 @@ from gecko_graph import GeckoError, Models, Scenario, Tool, Toolkit, World, crea
 from gecko_graph.conversation.derive import SUCCESS, describe_milestones
 from gecko_graph.scenario import shipped
 from gecko_graph.testing import recorded, scripted
-from gecko_graph.training.env import words_of
 from gecko_graph.training.near import cut, has_idle_write, longest_chain, near_misses, play
 from gecko_graph.training.tasks import (
     A_SEQUENCE,
@@ -216,7 +215,7 @@ class TestWords:
 
 class TestTasks:
     def test_the_solution_is_accepted_as_a_case_is(self):
-        told = [each for each in made() if "as given by" not in words_of(each)]  # a script cannot take what was drawn
+        told = [each for each in made() if "as given by" not in each.words]  # a script cannot take what was drawn
         for task in told[:3]:
             agent = scripted(
                 *({"call": each["name"], "args": each["args"]} for each in task.solution), {"say": "Done."}
@@ -256,7 +255,7 @@ class TestTasks:
         assert {*pairs} == {(0, "sku"), (0, "quantity"), (2, "order_id")}
 
     def test_none_twice_and_few_of_a_kind(self):
-        assert len({words_of(task) for task in made()}) == len(made()) == 12
+        assert len({task.words for task in made()}) == len(made()) == 12
         assert max(Counter(map(sequence_of, made())).values()) <= A_SEQUENCE
 
     def test_what_a_worker_is_told_of_full_sequences_changes_no_task(self, monkeypatch):
@@ -275,7 +274,7 @@ class TestTasks:
 
     def test_a_seed_decides_and_a_number_does_not(self):
         assert next(make_tasks(SHOP.tools, [SHOP.state], 3)).content == made(1)[0].content
-        assert words_of(next(make_tasks(SHOP.tools, [SHOP.state], 1, seed=2))) != words_of(made(1)[0])
+        assert next(make_tasks(SHOP.tools, [SHOP.state], 1, seed=2)).words != made(1)[0].words
 
     def test_samples_are_the_steps_of_the_solution(self):
         task = made(1)[0]
@@ -298,15 +297,15 @@ class TestTasks:
 
     def test_a_model_puts_it_in_other_words(self):
         plain = made(1)[0]
-        better, before = f"Hello! {words_of(plain)}", ASKED * (int(plain.name.rpartition("-")[2]) - 1)
+        better, before = f"Hello! {plain.words}", ASKED * (int(plain.name.rpartition("-")[2]) - 1)
         for replies, words in (
             ([better], better),
             (["Buy something", better], better),
-            (["Buy something", "Please placeOrder"], words_of(plain)),
+            (["Buy something", "Please placeOrder"], plain.words),
         ):
             given = [*[None] * before, *({"message": each} for each in replies)]
             model = Models(sample_writer=recorded(sample_writer=given))
-            assert words_of(next(make_tasks(SHOP.tools, [SHOP.state], 1, model=model))) == words
+            assert next(make_tasks(SHOP.tools, [SHOP.state], 1, model=model)).words == words
 
     def test_mistakes_are_told(self):
         with pytest.raises(GeckoError, match="state"):

@@ -20,7 +20,7 @@ import verifiers.v1 as vf
 from pydantic import Field
 
 from gecko_graph import Scenario, Toolkit
-from gecko_graph.training.env import GeckoEnv, words_of
+from gecko_graph.training.env import GeckoEnv
 from gecko_graph.training.tasks import ANSWER, read_tasks
 from gecko_graph.training.trl import trl_environment
 
@@ -98,4 +98,4 @@ class GeckoTaskset(vf.Taskset[GeckoTask, GeckoConfig]):
     def load(self) -> Iterable[GeckoTask]:
         folder = str(Path(self.config.folder).absolute())
         for task in load(folder)[1].values():
-            yield GeckoTask(GeckoData(id=task.name, name=task.name, prompt=words_of(task), folder=folder))
+            yield GeckoTask(GeckoData(id=task.name, name=task.name, prompt=task.words, folder=folder))

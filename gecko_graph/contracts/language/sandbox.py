@@ -71,7 +71,7 @@ class Scope:
         """Root keys of partly shown collections, with the fields of completely shown parts."""
         self.shows: Mapping[str, str] = {}
         """Root key to the reads that would show more."""
-        self.assumes = False
+        self.assumes = self.lists_parts = False
         """Whether unknown things are assumed to exist."""
         self.doubts: list[str] = []
         """Reasons why found values may be wrong, for the result's notes."""

@@ -54,9 +54,11 @@ def _things(scope: Scope, path: Any, key: Any, filters: Any, blank: Any) -> list
     (keys, value, depth, is_known), wanted = _find(scope, path), _sent(filters)
     parts = _marks(scope).get(pointer(keys))
     is_shown = parts is None or any(part and part.items() <= wanted.items() for part in parts)
-    if not (is_known if depth < len(keys) else is_shown) and not scope.assumes:
-        _refuse(keys)
     held = an_object(value, "things") if depth == len(keys) else {}
+    if not (is_known if depth < len(keys) else is_shown) and not scope.assumes:
+        if not (held and scope.lists_parts):
+            _refuse(keys)
+        scope.doubts.append("there may be others")
     _doubt(scope, pointer(keys), is_all=True)
     scope.take_items(len(held))
     found = [_keyed(each, name, key) for name, each in held.items() if isinstance(each, dict)]
