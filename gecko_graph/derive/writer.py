@@ -12,6 +12,7 @@ from .expressions import arg, exists, opening, place_of, template
 from .kinds import Kind, counter_of
 from .paths import VAR, Operation, Paths, Things, either_of, link_of, name_of, names_item
 from .shapes import SchemaShape, matching, plain
+from .verbs import changes_of
 
 _TWICE = frozenset(("getorcreate", "ifexists", "existok", "ifnotexists"))
 """Names of request members that allow a thing to exist already; without them a second one is an error."""
@@ -299,4 +300,18 @@ class ContractWriter:
         if self.key and self.where is not None and self.key in self.result.at(self.where).fields and above:
             shown = self._thing(f"thing_at({places[-1]}, {self.named})")  # known so far; open from now on
         self.let, opened = {}, [opening(place, self.one) for place in places]
+        if above and (changes := self._changes(above[-1][0])):
+            item = places[len(above) - 1]
+            more: JsonObject = {"op": "add", "when": f"exists_at({item}, False)"}
+            sets = [
+                more | {"path": template(f"{item} + [{name!r}]"), "value": template(repr(value))}
+                for name, value in changes.items()
+            ]
+            opened = [*sets, *opened]
+            shown = shown if "cases" not in shown or self.result.types else None
         return {"effects": opened, "returns": shown} if opened else None
+
+    def _changes(self, things: Things) -> JsonObject:
+        """Return what the word at the end of the path says of an item: `cancel` sets its status `cancelled`."""
+        rest = self.one.slot[len(things.slot) + 1 :]
+        return changes_of(rest[-1], things) if rest and VAR not in rest and self.one.method != "get" else {}

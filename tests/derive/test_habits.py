@@ -232,3 +232,35 @@ def test_a_list_below_a_parent_is_a_part_of_the_flat_collection_if_its_things_na
     ok(call("add", name="x", project_id=one))
     ok(call("add", name="free"))
     assert [[each["name"] for each in ok(call("tasks", id=at))] for at in (one, other)] == [["x"], []]
+
+
+STATUS = {"enum": ["open", "cancelled", "in_progress", "completed", "inactive", "active"]}
+
+
+@pytest.mark.parametrize(
+    ("verb", "field", "shape", "value"),
+    [
+        ("cancel", "status", STATUS, "cancelled"),
+        ("cancellation", "status", STATUS, "cancelled"),
+        ("lifecycle/deactivate", "status", STATUS, "inactive"),
+        ("activate", "status", STATUS, "active"),
+        ("archive", "archived", {"type": "boolean"}, True),
+        ("unlock", "isLocked", {"type": "boolean"}, False),
+        ("close", "open", {"type": "boolean"}, False),
+        ("ship", "status", STATUS, None),
+        ("notes", "note", TEXT, None),
+    ],
+)
+def test_a_verb_below_an_item_sets_what_it_says_and_leaves_the_rest_in_doubt(living, verb, field, shape, value):
+    order = thing(["id"], id=WHOLE, name=TEXT, **{field: shape})
+    there = {
+        "/orders": {"post": op("make", body=thing(name=TEXT), gives=order)},
+        "/orders/{id}": {"get": op("read", gives=order)},
+        f"/orders/{{id}}/{verb}": {"post": op("act", status="204")},
+    }
+    call = living(document(there))
+    ok(call("make", name="a"))
+    call("act", id="1")
+    read = call("read", id="1")
+    assert (ok(read).get(field), blanks(read)) == (value, {""})
+    assert missing(call("act", id="7"))
