@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from ..contracts.language.things import TESTS
 from ..state import Json, JsonObject
 from .blanks import TOTAL, Beside, blanks_of
 from .expressions import arg, template
@@ -25,6 +26,8 @@ FREE = frozenset(("fields", "expand", "include", "pretty", "format", "view", "se
 _FILTERS = frozenset(("filter", "filters", "where", "criteria", "conditions"))
 _PART = re.compile(r"\b(part of|contain|substring|partial|start(s|ing)? with|prefix|fuzzy)", re.IGNORECASE)
 _CONTAINS = re.compile(r"(i?contains|i?like)$")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_LIMITS = {word: sign for word, sign in TESTS.items() if sign in (">=", ">", "<=", "<")}
 _NEWEST = re.compile(r"-created\w*|created\w*[ :_]desc(ending)?", re.IGNORECASE)
 _WAY = re.compile(r"[:\s_]+(asc|desc)\w*$", re.IGNORECASE)
 _HAS_NEXT = re.compile(r"((has|is)_?)?(more|next)(_?(page|items|results))?", re.IGNORECASE)
@@ -71,7 +74,7 @@ class Asked:
         doubt = f"sent_as({ {name: name for name in unread}!r})"
         doubt = f"merged({', '.join([doubt, *rest])})" if rest else doubt
         self.found = f"in_doubt({found}, {doubt})" if unread or rest else found
-        is_plain = not (unread or rest or any(name[:1] in ("", "~") for name in pairs))
+        is_plain = not (unread or rest or any(name[:1] in ("", "~", "<", ">") for name in pairs))
         self._shared = {name: f"{{{{ {each} }}}}" for name, each in pairs.items()} if is_plain else None
 
     def part(self, items: str) -> Json:
@@ -163,6 +166,8 @@ class Asked:
             by_what = self._filter_of(name, "" if word in SEARCH else field or "")
             if (word in SEARCH or (field and word not in pages)) and by_what not in pairs:
                 pairs[by_what] = arg(name)
+            elif word not in pages and (limit := _limit_of(wire, by)):
+                pairs[limit] = arg(name)
             elif word not in pages | PAGE | AFTER | CURSOR | ORDER | WAY | FREE:
                 unread.append(name)
         return pairs, unread
@@ -186,6 +191,16 @@ class Asked:
     def _blank(self, pairs: Mapping[str, str]) -> JsonObject:
         blank = {name: each for name, each in blanks_of(self.things.shape).items() if name in pairs}
         return {name: each for name, each in blank.items() if isinstance(each, str | int) and "{{" not in str(each)}
+
+
+def _limit_of(wire: str, by: Mapping[str, str]) -> str:
+    """Return the comparison that a parameter means, `>=price` for `min_price` or `price_gte`; "" if none."""
+    words = [word.lower() for word in _WORD.findall(wire)]
+    for sign, rest in ((_LIMITS.get(words[-1]), words[:-1]), (_LIMITS.get(words[0]), words[1:])) if words[1:] else ():
+        names = ("".join(rest) + ending for ending in ("", "at", "on", "date", "time"))
+        if sign and (field := next((by[name] for name in names if name in by), None)):
+            return sign + field
+    return ""
 
 
 def shapes(one: Operation, names: frozenset[str]) -> list[SchemaShape]:

@@ -5,9 +5,12 @@ A thing that no call has made and no read has shown, by `runtime_state.shown` (`
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Sequence
-from functools import reduce
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial, reduce
 from typing import Any
 
 from ...errors import NotRead
@@ -21,11 +24,15 @@ OPEN = "open"
 """Key of the runtime state: places that a write of unknown effect may have changed, with the write."""
 
 _ORDER = re.compile(r"([-+]?)([\w.]+?)(?:[:\s_]+(asc|desc)(?:ending)?)?", re.IGNORECASE)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:?\d\d)")
+_COMPARE = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
 _BY_CREATION = re.compile(r"-?(creat|insert|new|old|latest|recent|asc|desc|id\b)[\w:\s-]*", re.IGNORECASE)
-_TESTS = {
+TESTS = {
     **dict.fromkeys(("eq", "equals", "is", "in", "any", "oneof"), ""),
     **dict.fromkeys(("ne", "not", "notin", "nin", "notany"), "not"),
     **dict.fromkeys(("like", "ilike", "contains"), "~"), "all": "all",
+    **dict.fromkeys(("gte", "ge", "min", "from", "since"), ">="), **dict.fromkeys(("gt", "after", "over"), ">"),
+    **dict.fromkeys(("lte", "le", "max", "to", "until"), "<="), **dict.fromkeys(("lt", "before", "under"), "<"),
 }  # fmt: skip
 """The meaning of filters' operators, by their names in lower case without signs."""
 
@@ -166,7 +173,13 @@ def _clock(scope: Scope, otherwise: Any) -> str:
 
 
 def _fits(scope: Scope, known: JsonObject, blank: JsonObject, name: str, wanted: Json) -> bool:
-    """Return whether a thing has a value, or one of several; `~name` searches a text, "" all texts at any depth."""
+    """Return whether a thing has a value, or one of several.
+
+    `~name` searches a text, "" all texts at any depth; `>=name` and the like compare.
+    """
+    if name[:1] in ("<", ">"):
+        sign = name[: 1 + (name[1:2] == "=")]
+        return _is_within(scope, known.get(name[len(sign) :]), sign, wanted)
     item = known if name in known else {**blank, **known}
     if not name or name[0] == "~":
         texts = [item.get(name[1:])] if name else scalars_of(item)
@@ -185,19 +198,31 @@ def _fits(scope: Scope, known: JsonObject, blank: JsonObject, name: str, wanted:
 def _meets(scope: Scope, item: JsonObject, name: str, wanted: JsonObject) -> bool:
     """Return whether a value satisfies operators, `{"any_": [...]}`, or an object with such members."""
     scope.tick()
-    tests = {each: word for word in wanted if (each := re.sub(r"[^a-z]", "", word.lower())) in _TESTS}
+    tests = {each: word for word in wanted if (each := re.sub(r"[^a-z]", "", word.lower())) in TESTS}
     if len(tests) < len(wanted):
         there = item.get(name)
         pairs = wanted.items()
         return isinstance(there, dict) and all(_fits(scope, there, {}, key, each) for key, each in pairs)
-    values = {_TESTS[each]: wanted[word] for each, word in tests.items() if wanted[word] is not None}
-    results = {
+    values = {TESTS[each]: wanted[word] for each, word in tests.items() if wanted[word] is not None}
+    results: dict[str, Callable[[Json], bool]] = {
         "": lambda value: _fits(scope, item, {}, name, value),
         "not": lambda value: not _fits(scope, item, {}, name, value),
         "all": lambda value: all(_fits(scope, item, {}, name, each) for each in a_list(value, "all")),
         "~": lambda value: _fits(scope, item, {}, f"~{name}", str(value).strip("%")),
+        **{sign: partial(_is_within, scope, item.get(name), sign) for sign in _COMPARE},
     }
     return all(results[kind](value) for kind, value in values.items())
+
+
+def _is_within(scope: Scope, there: Json, sign: str, wanted: Json) -> bool:
+    """Return whether a value is on one side of another; unknown values, and those of a limit's day, leave a doubt."""
+    (kind, one), (other_kind, other) = _rank(there), _rank(wanted)
+    if there is None or kind != other_kind:
+        scope.doubts.append(f"a value to compare with {wanted} is not known")
+        return False
+    if kind and sign in (">", "<=") and one != other and one.startswith(str(wanted)):
+        scope.doubts.append(f"{wanted} may mean its beginning or its end")  # a day
+    return bool(_COMPARE[sign](one, other))
 
 
 def _plain(value: Json) -> str:
@@ -254,7 +279,13 @@ def _ordered(scope: Scope, items: Any, by: Any, direction: Any = None) -> list[J
 
 
 def _rank(value: Json) -> tuple[int, Any]:
-    return (0, value) if isinstance(value, int | float) else (1, str(value))
+    """Return an order of numbers, then of texts; a time with an offset is compared in UTC."""
+    if isinstance(value, int | float):
+        return 0, value
+    if isinstance(value, str) and _TIME.fullmatch(value):
+        with suppress(ValueError):
+            return 1, datetime.fromisoformat(value).astimezone(UTC).isoformat()
+    return 1, str(value)
 
 
 THINGS: dict[str, Callable[..., Any]] = {
