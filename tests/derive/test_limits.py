@@ -62,3 +62,11 @@ def test_a_thing_without_the_value_leaves_doubt(books):
 def test_times_are_in_order_whatever_their_offset(books):
     ok(books.call("make", name="d", due="2026-04-02T11:00:00+02:00"))
     assert [book["name"] for book in ok(books.call("list", sort="due"))] == ["a", "d", "b", "c"]
+
+
+def test_one_of_several_values_is_enough_and_leaves_doubt(living):
+    there = {"get": op("list", query=[("ids", "string")], gives=many(BOOK)), "post": op("make", body=NEW, gives=BOOK)}
+    call = living(document({"/books": there}))
+    first, _, third = (ok(call("make", name=name))["id"] for name in "abc")
+    listed = call("list", ids=f"{first},{third}")
+    assert ([book["name"] for book in ok(listed)], blanks(listed)) == (["a", "c"], {""})

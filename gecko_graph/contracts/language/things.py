@@ -189,6 +189,7 @@ def _fits(scope: Scope, known: JsonObject, blank: JsonObject, name: str, wanted:
     there = item.get(name)
     if isinstance(wanted, str) and there != wanted and re.search(r"\w,\w", wanted):
         scope.doubts.append(f"{name} may be several values")
+        wanted = wanted.split(",")
     if type(there) is str is type(wanted):
         return there == wanted
     held = {_plain(each) for each in (there if isinstance(there, list) else [there])}
