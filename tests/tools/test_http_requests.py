@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-from contextlib import suppress
 from email.parser import BytesParser
 from urllib.parse import parse_qsl, unquote
 
-import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph.errors import ToolkitError
-from gecko_graph.schemas.made_up import Impossible, make_value
-from gecko_graph.tools import Toolkit
 from gecko_graph.tools.openapi.request import CannotSend, build_request
 from tests.tools.small_documents import body, read_one
 
@@ -203,25 +198,3 @@ def test_multipart_has_files_json_and_text():
 def test_whole_bodies(media, schema, value, content, kind):
     request = send(body(schema, media=media), {"body": value}, method="post")
     assert (request.content.decode(), request.headers["content-type"]) == (content, kind)
-
-
-# every operation of real documents -----------------------------------------------------------------------------------
-
-
-def test_every_operation_of_real_documents_has_a_request(shared_data):
-    sent = []
-
-    def answer(request):
-        sent.append(request.url.raw_path.decode())
-        return httpx.Response(200, json={})
-
-    with httpx.Client(transport=httpx.MockTransport(answer)) as client:
-        for path in sorted((shared_data / "openapi").iterdir()):
-            with suppress(ToolkitError):
-                for tool in Toolkit.from_openapi(path, server="https://api.test/v1", client=client):
-                    with suppress(Impossible):
-                        args = make_value(tool.parameters, seed=0, key=tool.name)
-                        sent.append(build_request(tool, "https://api.test/v1", args, extra={}).url.raw_path.decode())
-                        assert tool.binding.security or tool.real(**args) in ({}, None), path
-    assert len(sent) > 300
-    assert all(one.startswith("/v1/") and "{" not in one for one in sent)

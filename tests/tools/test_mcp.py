@@ -37,7 +37,8 @@ def value(toolkit, tool, **args):
 
 @pytest.fixture(scope="module")
 def over_stdio():
-    with Toolkit.from_mcp(COMMAND, env={"SHOP_KEY": lambda: "sesame-1234"}) as toolkit:
+    target = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], env={"SHOP_COLOR": "blue"})
+    with Toolkit.from_mcp(target, env={"SHOP_KEY": lambda: "sesame-1234"}) as toolkit:
         yield toolkit
 
 
@@ -65,7 +66,7 @@ def test_over_stdio(over_stdio):
     assert value(over_stdio, "order", item="pen") == {"id": 1, "item": "pen"}
     seen = value(over_stdio, "look")
     assert seen["orders"] == ["pen"]
-    assert seen["key"] == "…"  # the server echoes what its environment holds
+    assert (seen["key"], seen["color"]) == ("…", "blue")  # the server echoes what its environment holds
 
 
 def test_a_server_that_dies_leaves_a_doubt_and_is_started_again(over_stdio):
@@ -227,9 +228,3 @@ def test_what_cannot_be_reached():
         Toolkit.from_mcp("http://127.0.0.1:9/mcp")
     with pytest.raises(GeckoError, match=r"no answer within 0\.2 s"):
         Toolkit.from_mcp([sys.executable, "-c", "import time; time.sleep(60)"], timeout_s=0.2)
-
-
-def test_a_servers_own_environment_is_kept_beside_the_secrets():
-    target = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], env={"SHOP_KEY": "blue"})
-    with Toolkit.from_mcp(target) as toolkit:
-        assert value(toolkit, "look")["key"] == "blue"
