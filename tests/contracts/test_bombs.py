@@ -71,12 +71,10 @@ BOMBS: dict[str, dict] = {
     "text doubled by ~": doubling("{{ f'{V}{V}' }}", "x"),
     "text doubled by replace": doubling("{{ V.replace('x', 'xx') }}", "x"),
     "list doubled by +": doubling("{{ V + V }}", "{{ [1] }}"),
-    "list doubled by interleave": doubling("{{ [part for one in V for part in [1, one]][1:] }}", "{{ [1, 2] }}"),
     "list of itself, returned": doubling("{{ [V, V] }}", "{{ [1] }}"),
     "list of itself, printed": doubling("{{ [V, V] }}", "{{ [1] }}", end="{{ f'{last}' }}"),
     "list of itself, as a path": doubling("{{ [V, V] }}", "{{ ['a'] }}", end="{{ at(state, last, 1) }}"),
     "twins compared": twins("{{ last == twin }}"),
-    "twins compared by in": twins("{{ last in [twin] }}"),
     "select in a big list": returning("[str(a) for a in range(100000) if str(a) in [str(b) for b in range(100000)]]"),
     "text formatted": returning("'%99999999d' % 1"),
     "number multiplied up": doubling("{{ V * V }}", "{{ 9 }}"),
@@ -85,7 +83,6 @@ BOMBS: dict[str, dict] = {
     "split into letters": returning("len(state.text.replace('x', 'x ').split(' '))"),
     "long text in many long texts": many("{{ f'{state.other}' in last }}"),
     "many long texts sorted": many("{{ len(sorted(last)) }}"),
-    "many long texts searched": many("{{ len([one for one in last if 'xy' in one]) }}"),
     "wide text lower": returning("''.join([state.wide.lower().lower().lower(), state.wide])"),
     "slices of a long text": {"returns": {"for_each": "state.numbers", "value": "{{ len(state.text[::-1]) }}"}},
     "zip with itself": returning("len(zip(" + ", ".join(["state.numbers"] * 100) + "))"),
@@ -104,14 +101,12 @@ BOMBS: dict[str, dict] = {
     "huge values added": {
         "effects": [{"op": "add", "path": ["{{ item }}"], "for_each": "range(900)", "value": "{{ state }}"}]
     },
-    "many lets in a row": doubling("{{ V }}", "x", 300),
     "error as long as can be": {"requires": [{"check": "False", "error": "{{ state.text }}" * 100}]},
     "ensures that loop": {"ensures": [{"check": "[one for one in state.numbers if one in state.words]", "error": "x"}]},
     "parentheses": returning("(" * 4000 + "1" + ")" * 4000),
     "long literal": returning("'" + "x" * MILLION + "'"),
     "deep data": {"returns": json.loads("[" * 300 + "]" * 300)},
     "quantifiers in one another": returning("all(all(a + b >= 0 for b in state.numbers) for a in state.numbers)"),
-    "the state of each, returned": returning("[state for n in state.numbers]"),
     "dates of each": returning("len(unique([shift('2024-01-01', days=n) for n in state.numbers]))"),
     "a shift beyond all years": returning("shift('2024-01-01', days=9223372036854775807)"),
     "identifiers of a shape": returning("[[new_id('', 'A9' * 9) for n in state.numbers] for a in range(300)]"),
@@ -120,13 +115,10 @@ BOMBS: dict[str, dict] = {
     },
     "loops in one comprehension": returning("[n " + "for n in state.numbers " * 5 + "]"),
     "an object of each pair": returning("{f'{a} {b}': state.text for a in state.numbers for b in state.numbers}"),
-    "texts of each pair": returning("[state.text + 'x' for a in state.numbers]"),
     "sorted within sorted": returning("sorted(state.numbers, key=lambda a: max(state.numbers, key=lambda b: a * b))"),
     "joined again and again": doubling("{{ V.join([V, V, V]) }}", "xx"),
     "written again and again": doubling("{{ json([V, V]) }}", "{{ [state.words] }}"),
     "many operators": returning("1" + " + 1" * 3000),
-    "many negations": returning("not " * 2000 + "1"),
-    "many keys": returning("state" + ".a" * 4000),
     "many brackets": returning("[" * 3000 + "]" * 3000),
     "many lambdas": returning("lambda x: " * 900 + "1"),
     "brackets that never close": returning("f({'a': [" * 900),
@@ -140,7 +132,7 @@ BOMBS: dict[str, dict] = {
     "YAML brackets": "returns: " + "[" * 100_000,
 }  # fmt: skip
 
-HARMLESS = frozenset(("long text in many long texts", "many long texts searched"))
+HARMLESS = frozenset(["long text in many long texts"])
 """Bombs that may also end well, where the machine is fast enough."""
 
 

@@ -1,8 +1,6 @@
 """Clauses with `id` and `kind`, the calls a contract sees, and whether a tool is admissible before its arguments."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoContext, Models, Rung, Tool, Toolkit, World
@@ -225,27 +223,3 @@ def test_a_condition_on_the_clock_is_unknown_without_one():
     assert judge(contract, {}, now="2023-01-01") == ("no", "too early")
     assert judge(contract, {}, now="2025-01-01") == ("yes", "")
     assert judge(contract, {})[0] == "unknown"
-
-
-@given(
-    open_=st.sampled_from([True, False, None]),
-    stock=st.sampled_from([0, 2, "many", None]),
-    args=st.fixed_dictionaries({"id": st.sampled_from(["a", "b"])}),
-)
-def test_it_agrees_with_the_gate_of_every_call(open_, stock, args):
-    """No: each call is refused. Unknown: each call is refused or unclear. Yes: only its arguments can be wrong."""
-    by_arguments = {"check": "args.id == 'a'", "error": "unknown id"}
-    contract = load(OPEN, STOCKED, by_arguments)
-    state = {key: value for key, value in (("open", open_), ("stock", stock)) if value is not None}
-    word, reason, *_ = contract.admissible(state, now=None)
-    call = {"id": "1", "name": "sell", "args": args}
-    run = contract.open(args=args, parameters={}, state=state, call=call, now=None, seed=0)
-    refusal = run.refusal()
-    if word == "no":
-        assert refusal is not None
-        assert refusal.error == reason
-    elif word == "unknown":
-        assert run.unclear
-    else:
-        assert not run.unclear
-        assert (refusal is None) == (args["id"] == "a")

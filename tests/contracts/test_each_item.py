@@ -4,7 +4,6 @@ import pytest
 
 from gecko_graph import GeckoContext, Rung, Tool, Toolkit, World
 from gecko_graph.contracts.contract import Contract
-from gecko_graph.contracts.language.expression import Expression, Scope
 from gecko_graph.errors import ContractError
 from gecko_graph.values.notes import notes_of
 from gecko_graph.world.rung import Answer
@@ -15,45 +14,6 @@ STATE = {
     "orders": [{"id": 1, "paid": True, "items": ["pen", "ink"]}, {"id": 2, "paid": False, "items": []}],
     "fares": {"A1": {"economy": 10, "business": 30}, "B2": {"economy": 5, "business": 7}},
 }
-
-
-def value(source, **names):
-    return Expression.compile(source, names=("state", *names), where="here").evaluate(Scope({"state": STATE, **names}))
-
-
-@pytest.mark.parametrize(
-    ("source", "wanted"),
-    [
-        ("all(o.paid for o in state.orders)", False),
-        ("all(o.nothing for o in [])", True),
-        ("any(o.paid for o in state.orders)", True),
-        ("sum(1 for o in state.orders if not o.paid)", 1),
-        ("[o.id * 2 for o in state.orders]", [2, 4]),
-        ("[o.id for o in state.orders if o.paid]", [1]),
-        ("[[f'{o.id}{i}' for i in o['items']] for o in state.orders]", [["1pen", "1ink"], []]),
-        ("any(all(x == 'pen' for x in o['items']) for o in state.orders)", True),
-        ("[item for item in [1, 2]] + [[item for item in [3]]]", [1, 2, [3]]),
-    ],
-)
-def test_what_holds_for_each_item(source, wanted):
-    assert value(source) == wanted
-
-
-@pytest.mark.parametrize(
-    ("source", "why"),
-    [
-        ("all(o in state.orders, o.paid)", "all: too many positional arguments"),
-        ("all(o.paid for o in state.orders, 1)", "Generator expression must be parenthesized"),
-        ("each(o in state.orders, o.id, o.paid)", "unknown function 'each'"),
-        ("[o.id for o.x in state.orders]", "after `for` stands a name"),
-        ("all(True for args in state.orders)", "the name 'args' is reserved"),
-        ("all(o.paid for o in state.orders) and o", "unknown name 'o'"),
-        ("alll(o for o in [1])", "unknown function 'alll' .did you mean all"),
-    ],
-)
-def test_a_wrong_form_is_refused_at_load(source, why):
-    with pytest.raises(ContractError, match=why):
-        value(source, n=1)
 
 
 # lets with parameters ------------------------------------------------------------------------------------------------

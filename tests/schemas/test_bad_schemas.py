@@ -8,14 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph import GeckoContext, Models, Toolkit, create_gecko
+from gecko_graph import Toolkit, World
 from gecko_graph.schemas import quick, work
 from gecko_graph.schemas.complaints import find_complaints, find_faults, find_undecided
 from gecko_graph.schemas.formats import compile_pattern
 from gecko_graph.schemas.rules import accepts, rules_of
-from gecko_graph.testing import recorded
 from gecko_graph.tools.spec import ToolSpec
-from tests import desk
 from tests.any_schema import JSON, JUNK
 
 
@@ -67,7 +65,6 @@ def test_another_dialect_is_read_as_2020_12():
         {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]},
         {"items": {"oneOf": [{"$ref": "#"}, {"$ref": "#"}, {"$ref": "#"}]}},
         {"pattern": "(a+)+$"},
-        {"patternProperties": {"(x+x+)+y": {}}, "unevaluatedProperties": False},
         {"propertyNames": {"pattern": "(x+x+)+y"}},
         {"pattern": "(" * 5_000 + ")" * 5_000},
         {"pattern": "((a{1,500}){1,500}){1,500}"},
@@ -79,12 +76,9 @@ def test_nothing_hangs(schema, count_steps):
         deep = [deep, deep] if len(str(deep)) < 500 else [deep]
     for value in ("a" * 3_000 + "!", deep, {"x" * 3_000: 1}):
         assert count_steps(functools.partial(find_faults, schema, value)) < 3_000_000
-
-
-def test_a_schema_that_contains_itself():
-    schema: dict = {"type": "object"}
-    schema["properties"] = {"again": schema}
-    assert find_faults(schema, {"again": 1}) == []
+    itself: dict = {"type": "object"}
+    itself["properties"] = {"again": itself}
+    assert find_faults(itself, {"again": 1}) == []
 
 
 # what stops at its limit ---------------------------------------------------------------------------------------------
@@ -150,8 +144,6 @@ def test_too_long_a_match_is_not_a_match(monkeypatch):
 def test_a_call_that_cannot_be_checked_never_runs(few_checks):
     rule = {"type": "object", "properties": {"tray": nested(10, {"type": "integer"})}, "required": ["tray"]}
     tools = Toolkit.from_tools([{"name": "clear", "description": "Clear a tray.", "parameters": rule}])
-    planner = recorded(planner=[[{"call": "clear", "args": {"tray": "letters"}}, {"say": "Done."}]])
-    gecko = create_gecko(tools, model=Models(planner=planner), context=GeckoContext(max_retries=0))
-    (step,) = gecko.invoke(desk.inputs())["rehearsal"]["attempts"][0]["steps"]
+    step = World(tools, state={}).call({"name": "clear", "args": {"tray": "letters"}})
     assert "outcome" not in step
     assert [each["expected"] for each in step["complaints"]] == [STOPPED]

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from gecko_graph.schemas.complaints import find_complaints, find_faults, find_undecided, malformed, unknown_tool
 from gecko_graph.tools.spec import ToolSpec
-from gecko_graph.values.places import short_pointer, value_at
+from gecko_graph.values.places import short_pointer
 from tests.any_schema import JSON, PARAMETERS, SCHEMAS, fitting, spoiled
 
 
@@ -271,11 +271,3 @@ def test_places_inside():
     parameters = {"properties": {"people": {"type": "array", "items": item}, "odd name": {}}}
     args = {"people": [{"name": "Ann", "ok": True, "more": "x"}, {"ok": False}], "odd name": 1}
     assert find_undecided(parameters, args) == ["/people/0/name", "/people/0/more", "/odd name"]
-
-
-@given(st.data())
-def test_every_place_is_there(data):
-    parameters = data.draw(PARAMETERS)
-    args = data.draw(fitting(parameters))
-    for place in find_undecided(parameters, args):
-        assert value_at(args, place) is not None

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta, timezone
-from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
 from gecko_graph.schemas.complaints import find_faults
-from gecko_graph.schemas.formats import EXPECTED, FORMATS, INTEGER_BITS, compile_pattern, fits_format
+from gecko_graph.schemas.formats import EXPECTED, FORMATS, compile_pattern, fits_format
 
 SHARED = [
     r"^[A-Z]{3}$", r"^\d{3}-\d{2}-\d{4}$", r"^(\([0-9]{3}\))?[0-9]{3}-[0-9]{4}$", r"a|b", r"a|b|", r"^(a|bc)*d?$",
@@ -138,42 +135,11 @@ BAD = {
 }  # fmt: skip
 
 
-def pairs(table):
-    return [(name, text) for name, texts in table.items() for text in texts]
-
-
-@pytest.mark.parametrize(("name", "text"), pairs(GOOD))
-def test_has_the_format(name, text):
-    assert fits_format(name, text)
-
-
-@pytest.mark.parametrize(("name", "text"), pairs(BAD))
-def test_has_it_not(name, text):
-    assert not fits_format(name, text)
-
-
-def test_every_format_is_tested_and_explained():
-    assert set(GOOD) == set(BAD) == set(FORMATS)
-    assert set(EXPECTED) == {*FORMATS, *INTEGER_BITS}
-
-
-@given(st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-8)), timezone(timedelta(minutes=330))])))
-def test_what_python_writes_is_read(moment: datetime):
-    assert fits_format("date-time", moment.isoformat())
-    assert fits_format("date", moment.date().isoformat())
-    assert fits_format("time", moment.timetz().isoformat())
-
-
-@given(st.uuids(), st.ip_addresses(v=4), st.ip_addresses(v=6))
-def test_what_the_library_writes_is_read(uuid: UUID, four, six):
-    assert fits_format("uuid", str(uuid))
-    assert fits_format("ipv4", str(four))
-    assert fits_format("ipv6", str(six))
-
-
-@given(st.sampled_from(sorted(FORMATS)), st.text(max_size=40))
-def test_any_text_gets_an_answer(name, text):
-    assert fits_format(name, text) in (True, False)
+@pytest.mark.parametrize("name", FORMATS)
+def test_formats(name):
+    assert [text for text in GOOD[name] if not fits_format(name, text)] == []
+    assert [text for text in BAD[name] if fits_format(name, text)] == []
+    assert name in EXPECTED
 
 
 CONTRADICTED = [
@@ -191,11 +157,3 @@ def test_a_format_that_its_schema_contradicts_is_no_rule(rule):
     rest = {key: value for key, value in rule.items() if key != "format"}
     for value in ("65f0c0ffee65f0c0ffee65f0", "today", "any", 1634567890123, "example.com"):
         assert find_faults(rule, value) == find_faults(rest, value)
-
-
-@pytest.mark.skipif("uri" not in Draft202012Validator.FORMAT_CHECKER.checkers, reason="no rfc3986-validator")
-@given(st.text("ahtp:/?#[]@%41v.{}é", max_size=12))
-def test_what_jsonschema_takes_for_a_uri_is_taken(text):
-    for name in ("uri", "uri-reference"):
-        if Draft202012Validator.FORMAT_CHECKER.conforms(text, name):
-            assert fits_format(name, text)

@@ -134,10 +134,9 @@ def test_a_schema_that_is_used_again_has_a_quick_test(monkeypatch):
     assert accepts(rules_of(schema), {"a": 1})
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_of_random_pairs_verdicts_are_those_of_the_whole_check(part):
+def test_of_random_pairs_verdicts_are_those_of_the_whole_check():
     decided = 0
-    for seed in range(100 * part, 100 * part + 100):
+    for seed in range(100):
         schema, value = make_pair(seed)
         if test := quick(schema):
             decided += 1
