@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -62,13 +61,6 @@ def S(text):
 def answering(*calls, says):
     """A script of these calls with each of these answers."""
     return [[*calls, S(answer)] for answer in says]
-
-
-def bare_case(file, says, **more):
-    """A case's world with a user who says this and nothing else: no goal of its own."""
-    data = {key: each for key, each in read_document(file).items() if key not in (*GOALS, "without", "needs")}
-    user = {"goal": says, "opening": says, "script": [{"end": True}]}
-    return Scenario.from_dict(deepcopy({**data, "user": user, **more}), folder=file.parent)
 
 
 def lost(found):

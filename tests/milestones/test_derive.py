@@ -246,3 +246,11 @@ def test_of_a_silent_agent_nothing_can_be_derived():
     silent = create_conversation(scripted(), tools, user=["Hi", {"end": True}]).invoke({})
     with pytest.raises(GeckoError, match="the agent has changed and answered nothing"):
         describe_milestones(tools, silent)
+
+
+def test_what_a_conversation_does_not_meet_itself_is_named(monkeypatch):
+    tools, own = run(*GOOD)
+    missed = {"id": "answer_1", "similarity": 0.5, "missed": [{"part": "mentions", "place": ""}]}
+    monkeypatch.setattr("gecko_graph.conversation.derive.score_conversation", lambda *_: {"milestones": [missed]})
+    with pytest.raises(GeckoError, match=r"answer_1 \(mentions\)"):
+        derive_milestones(tools, own)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from typing import Any
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
@@ -104,13 +105,21 @@ async def test_a_model_without_bind_tools_cannot_plan_and_says_so(ask_for, plan_
     assert bare.value.text == '{"problems": []}'
 
 
-class Choking(FakeListChatModel):
+class Odd(FakeListChatModel):
+    """A model whose binding and structured output are what a test says."""
+
+    bound: Any = None
+    parsed: Any = None
+
     def bind_tools(self, tools, **kwargs):
-        raise KeyError("parameters")
+        return self.bound() if self.bound else super().bind_tools(tools, **kwargs)
+
+    def with_structured_output(self, schema, *, include_raw=False, **kwargs):
+        return RunnableLambda(lambda messages: self.parsed(schema))
 
 
 async def test_a_model_that_chokes_on_the_tools_says_so(plan_for, answer_all):
-    (reply,) = await answer_all([plan_for()], Models(Choking(responses=["x"])))
+    (reply,) = await answer_all([plan_for()], Models(Odd(responses=["x"], bound=lambda: {}["parameters"])))
     assert reply.failure.startswith("the tools could not be bound: ")
 
 
@@ -149,48 +158,26 @@ async def test_a_cancelled_ask_cancels_its_siblings(ask_for):
     assert len(asyncio.all_tasks()) == 1
 
 
-class Parsing(FakeListChatModel):
-    """A model whose structured output is a runnable of its own, with nothing of ours in it."""
-
-    def with_structured_output(self, schema, *, include_raw=False, **kwargs):
-        return RunnableLambda(lambda messages: {"problems": [{"argument": "a", "problem": schema["title"]}]})
-
-
 async def test_structured_output_of_a_models_own_making_is_used(ask_for, answer_all):
-    (reply,) = await answer_all([ask_for("validator")], Models(Parsing(responses=["never"])))
+    odd = Odd(responses=["never"], parsed=lambda schema: {"problems": [{"argument": "a", "problem": schema["title"]}]})
+    (reply,) = await answer_all([ask_for("validator")], Models(odd))
     assert reply.value.problems[0].problem == "SemanticVerdict"
     assert reply.usage == {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
 
 
-class Chatting(FakeListChatModel):
-    """A model that is no chat model after all: it answers with bare text."""
-
-    def bind_tools(self, tools, **kwargs):
-        return RunnableLambda(lambda messages: "bare text")
-
-    def with_structured_output(self, schema, *, include_raw=False, **kwargs):
-        return RunnableLambda(lambda messages: "bare text")
-
-
 async def test_what_is_no_message_is_a_failure(ask_for, plan_for, answer_all):
-    models = Models(Chatting(responses=["x"]))
+    text = RunnableLambda(lambda messages: "bare text")
+    models = Models(Odd(responses=["x"], bound=lambda: text, parsed=lambda schema: "bare text"))
     for reply in await answer_all([ask_for("validator"), plan_for()], models):
         assert reply.failure == "the model replied with str, not with a message"
         assert reply.usage["calls"] == 1
 
 
-class Unwilling(FakeListChatModel):
-    """A model that finds out only when it is asked that it cannot do what it was bound to."""
+async def test_a_model_that_finds_out_late_that_it_cannot_is_asked_in_words(ask_for, answer_all):
+    def refuse(schema):
+        raise NotImplementedError
 
-    def with_structured_output(self, schema, *, include_raw=False, **kwargs):
-        def refuse(messages):
-            raise NotImplementedError
-
-        return RunnableLambda(refuse)
-
-
-async def test_a_model_that_finds_out_late_is_asked_in_words(ask_for, answer_all):
-    (reply,) = await answer_all([ask_for("validator")], Models(Unwilling(responses=['{"problems": []}'])))
+    (reply,) = await answer_all([ask_for("validator")], Models(Odd(responses=['{"problems": []}'], parsed=refuse)))
     assert reply.value == SemanticVerdict(problems=[])
 
 

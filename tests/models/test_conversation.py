@@ -60,17 +60,6 @@ def test_whatever_comes_speakers_alternate_and_results_follow_their_calls(conver
     assert str(seen[-1].text).endswith("note")
 
 
-@given(conversation=st.lists(spoken, max_size=12))
-@settings(max_examples=100, deadline=None)
-def test_no_word_is_lost_when_neighbours_become_one(conversation):
-    said = [
-        message for message in conversation if message.type in ("human", "ai") and not getattr(message, "tool_calls", 0)
-    ]
-    assert "".join(each.text for each in merge_neighbours(said)).replace("\n\n", "") == "".join(
-        each.text for each in said
-    )
-
-
 def test_a_long_conversation_begins_at_a_human_turn_and_says_what_is_left_out():
     turns = [
         message

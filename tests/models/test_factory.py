@@ -29,19 +29,14 @@ def no_key(monkeypatch):
     ("model", "words"),
     [
         ("gpt-5-mini", "write 'provider:name', for example 'openai:gpt-5-mini'"),
-        ("openai:", "write 'provider:name'"),
-        (":gpt-5-mini", "for example 'openai:gpt-5-mini'"),
         ("", "write 'provider:name'"),
         ("openai:gpt-5-mini", "set OPENAI_API_KEY"),
         ("anthropic:claude", "pip install (langchain )?langchain-anthropic"),
         ("opnai:gpt-5-mini", r"unknown provider 'opnai' \(did you mean openai\?\)(?!.*pip)"),
         ("mistral:large", r"did you mean mistralai\?\)(?!.*pip)"),
-        ("acme:large", r"unknown provider 'acme'; known: openai, (?!.*pip)"),
         (3, "got int"),
-        (object(), "got object"),
         (RunnableLambda(len).with_retry(), "got RunnableRetry"),
         (recorded().with_fallbacks([RunnableLambda(len)]), "got RunnableWithFallbacks"),
-        (recorded() | RunnableLambda(len), "got RunnableSequence"),
     ],
 )
 def test_a_users_mistake_is_told_with_what_to_do(model, words):

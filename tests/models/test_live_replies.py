@@ -95,11 +95,8 @@ def alone(said):
 
 SHAPES = {
     "fence": lambda said: f"```json\n{json.dumps(said, indent=1)}\n```",
-    "bare fence and prose": lambda said: f"Here you are:\n```\n{json.dumps(said)}\n```\nAnything else?",
     "prose": lambda said: f'I looked at "it" {{closely}} [1]. My answer: {json.dumps(said)} - that is all.',
     "thought": lambda said: f'<think>{{"items": []}} or {json.dumps(said)[:40]}</think>{json.dumps(said)}',
-    "open thought": lambda said: f'<think>Could it be {{"status": "failed"}}? No:\n{json.dumps(said)}\n',
-    "end of a thought": lambda said: f"hm, so {{\n</think>\n\n{json.dumps(said)}",
     "twice": lambda said: f"{json.dumps(said)}\nOnce more: {json.dumps(said, indent=2)}",
     "nulls": lambda said: json.dumps(nulls(said)),
     "case": lambda said: json.dumps(case(said)),

@@ -48,12 +48,8 @@ def read(text, reply=Checklist):
     ("text", "words"),
     [
         ("", "empty"),
-        (" \n ", "empty"),
         ("<think>hm</think>", "empty"),
-        ("I would say so.", "no JSON object"),
         ("true", "does not fit Checklist"),
-        ("null", "does not fit Checklist"),
-        ('"text"', "does not fit Checklist"),
         ("{}", "items: Field required"),
         ('{"items": [{"description": 1}]}', "items.0.description"),
         ('{"items": [{}, {}, {}, {}, {}]}', "and 2 more"),
@@ -61,7 +57,6 @@ def read(text, reply=Checklist):
         ("[" * 50_000, "no end"),
         ("[" * 50_000 + "]" * 50_000, DEEP),
         ('{"a":' * 50_000 + "1" + "}" * 50_000, DEEP),
-        ("{" * 500_000, "JSON"),
         ("x" * (MAX_REPLY_CHARS + 1), "1,000,001 characters"),
     ],
 )
@@ -115,7 +110,10 @@ EXAMPLES = {
 
 @pytest.mark.parametrize("reply", ALL)
 def test_the_schema_told_and_the_class_agree(reply):
-    validator = Draft202012Validator(schema_of(reply))
+    schema = schema_of(reply)
+    assert (schema["title"], schema["type"]) == (reply.__name__, "object")
+    assert [word for word in ("$ref", "$defs", '"default"', "appendix") if word in json.dumps(schema)] == []
+    validator = Draft202012Validator(schema)
     validator.validate(EXAMPLES[reply])
     fitted = read_reply(EXAMPLES[reply], reply)
     assert fitted.model_dump(exclude_unset=True) == EXAMPLES[reply]
@@ -125,25 +123,13 @@ def test_the_schema_told_and_the_class_agree(reply):
         read_reply(wrong, reply)
 
 
-@pytest.mark.parametrize("reply", ALL)
-def test_schemas_stand_alone_and_carry_the_class_name(reply):
-    schema = schema_of(reply)
-    assert schema["title"] == reply.__name__
-    assert schema["type"] == "object"
-    text = json.dumps(schema)
-    for word in ("$ref", "$defs", '"default"', "appendix"):
-        assert word not in text
-
-
 @pytest.mark.parametrize(
     ("operation", "words"),
     [
         ({"op": "put", "path": "/a"}, "op must be one of"),
-        ({"path": "/a"}, "op must be one of"),
         ({"op": "add", "path": "/a"}, "add needs 'value'"),
         ({"op": "move", "path": "/a"}, "move needs 'from'"),
         ({"op": "remove"}, "path must be a JSON Pointer"),
-        ({"op": "remove", "path": "a/b"}, "path must be a JSON Pointer"),
         ({"op": "remove", "path": 3}, "path must be a JSON Pointer"),
         ({"op": "copy", "path": "/a", "from": "b"}, "from must be a JSON Pointer"),
     ],
