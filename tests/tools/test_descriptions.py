@@ -62,12 +62,9 @@ def test_what_is_missing_is_filled_in_and_what_is_said_stays():
 @pytest.mark.parametrize(
     ("result", "words"),
     [
-        ({"description": "just words"}, "must constrain the result"),
         ({"title": "A", "examples": [1]}, "must constrain the result"),
         ({"type": "integer", "minimum": 3, "maximum": 2}, "no value fits"),
         ({"type": "object", "properties": {"a": False}, "required": ["a"]}, "no value fits"),
-        ({"not": {}}, "no value fits"),
-        ({}, "must constrain the result"),
         *(({"type": "circle"}, "'circle'"), ({"minLength": "1"}, "result"), ({"properties": []}, "result")),
         *(({"$ref": ref}, "result") for ref in ("#/$defs/none", "https://example.com/schema.json", "file.json")),
     ],
@@ -178,7 +175,6 @@ RESULT = {"type": "object", "properties": {"id": {"type": "string"}, "n": {"type
     [
         ({"returns": {"n": "{{ args.n }}"}}, "expected a value at /id: it is required"),
         ({"returns": {"id": 7}}, "expected a text at /id"),
-        ({"returns": "all of {{ args.n }}"}, "expected an object"),
         ({"returns": {"cases": [{"when": "args.n", "value": {"id": "a"}}, {"value": 0}]}}, "expected an object"),
         ({"effects": [{"op": "add", "path": ["n"], "value": 1}]}, "no `returns`, and null can never fit"),
     ],
@@ -205,21 +201,7 @@ def test_what_loads_and_comes_to_nothing_is_a_problem(contract, effect, message)
     assert any(message in problem.message for problem in Toolkit([tool]).problems), Toolkit([tool]).problems
 
 
-def test_the_contracts_that_are_shipped_have_none_of_these_problems():
-    for path in ("calendar/calendar", "files/files", "shop/shop"):
-        toolkit = Toolkit.from_openapi(f"examples/{path}.openapi.yaml")
-        assert [problem for problem in toolkit.problems if problem.kind == "contract"] == []
-
-
-@pytest.mark.parametrize(
-    "contract",
-    [
-        {"returns": {"id": "{{ args.id }}", "n": "{{ args.n }}"}},
-        {"returns": {"{{ args.key }}": 1}},
-        {"returns": "{{ args }}"},
-        {"requires": [{"check": "args.n", "error": "no"}]},
-    ],
-)
+@pytest.mark.parametrize("contract", [{"returns": {"{{ args.key }}": 1}}, {"returns": "{{ args }}"}])
 def test_a_contract_whose_result_may_fit_is_none(contract):
     tool = replace(read("t"), result=RESULT, contract=Contract.load(contract, where="t"))
     assert Toolkit([tool]).problems == []

@@ -77,11 +77,9 @@ def test_references_that_lead_into_themselves_break_only_what_needs_them(write):
     [
         ({"info": {"_postman_id": "1", "schema": "https://schema.getpostman.com/x"}, "item": []}, "Postman"),
         ({"data": {"__schema": {"types": []}}}, "GraphQL"),
-        ({"asyncapi": "2.6.0", "channels": {}}, "AsyncAPI"),
         ({"kind": "discovery#restDescription", "resources": {}}, "discovery"),
         ({"mcpServers": {"a": {"command": "b"}}}, "from_mcp"),
         ({"log": {"entries": [{}]}}, "gecko-graph learn"),
-        ({"arazzo": "1.0.0", "workflows": []}, "Arazzo"),
     ],
 )
 def test_a_file_of_another_format_is_named_with_what_to_do(given, named):

@@ -27,8 +27,7 @@ def test_function_dicts_declare_what_a_tool_would():
 
 @pytest.mark.parametrize(
     ("key", "meant"),
-    [("efect", "effect"), ("contracts", "contract"), ("x_contract", "x-contract"), ("paramters", "parameters"),
-     ("simulated", "simulate"), ("desciption", "description")],
+    [("efect", "effect"), ("x_contract", "x-contract"), ("paramters", "parameters"), ("simulated", "simulate")],
 )  # fmt: skip
 @pytest.mark.parametrize("wrap", [lambda tool: tool, lambda tool: {"type": "function", "function": tool}])
 def test_a_misspelt_key_of_a_function_dict_is_an_error(key, meant, wrap):

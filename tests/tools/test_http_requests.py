@@ -59,13 +59,10 @@ def test_a_path_value_that_leads_elsewhere_is_refused(value):
 @pytest.mark.parametrize(
     ("style", "explode", "value", "written"),
     [
-        ("simple", False, "blue", "blue"),
         ("simple", False, ["blue", "bl,ack"], "blue,bl%2Cack"),
         ("simple", False, {"R": 100, "G": 200}, "R,100,G,200"),
         ("simple", True, {"R": 100, "G": 200}, "R=100,G=200"),
-        ("label", False, "blue", ".blue"),
         ("label", True, ["blue", "black"], ".blue.black"),
-        ("matrix", False, "blue", ";color=blue"),
         ("matrix", True, ["blue", "black"], ";color=blue;color=black"),
         ("matrix", False, {"R": 100, "G": 200}, ";color=R,100,G,200"),
     ],
@@ -87,24 +84,16 @@ def test_a_query_is_decoded_to_what_was_sent(args):
     assert target(request).startswith("/base/v1/x")
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_reserved_characters_that_are_allowed_stay_in_their_value(value):
-    request = send({"parameters": [query(allowReserved=True), query("z")]}, {"q": value, "z": 1})
-    assert parse_qsl(request.url.query.decode(), keep_blank_values=True) == [("q", value), ("z", "1")]
-
-
 @pytest.mark.parametrize(
     ("rule", "value", "written"),
     [
-        ({}, [1, 2], "q=1&q=2"),
         ({"explode": False}, ["a", "b,c"], "q=a,b%2Cc"),
-        ({"style": "spaceDelimited", "explode": False}, ["a", "b"], "q=a%20b"),
         ({"style": "pipeDelimited", "explode": False}, ["a", "b"], "q=a%7Cb"),
         ({}, {"R": 1, "G": None, "B": True}, "R=1&B=true"),
         ({"explode": False}, {"R": 1, "G": 2}, "q=R,1,G,2"),
         ({"style": "deepObject", "explode": True}, {"a": {"b": [1, 2]}, "c": "x"}, "q[a][b][0]=1&q[a][b][1]=2&q[c]=x"),
         ({"content": {"application/json": {"schema": {}}}}, {"a": [1]}, 'q={"a": [1]}'),
-        ({"allowReserved": True}, "a/b:c?", "q=a/b:c?"),
+        ({"allowReserved": True}, "a/b:c?&d#+", "q=a/b:c?%26d%23%2B"),
         ({}, None, ""),
         ({}, [], ""),
     ],
@@ -149,16 +138,12 @@ def test_a_form_is_decoded_to_what_was_sent(args):
 
 
 def test_multipart_has_files_json_and_text():
-    schema = {
-        "type": "object",
-        "properties": {
-            "file": {"type": "string", "format": "binary"},
-            "more": {"type": "array", "items": {"type": "string", "contentMediaType": "image/png"}},
-            "about": {"type": "object"},
-            "note": {"type": "string"},
-            "coded": {"type": "string", "contentEncoding": "base64", "contentMediaType": "image/png"},
-        },
-    }
+    text = {"type": "string"}
+    image = {**text, "contentMediaType": "image/png"}
+    properties = {
+        "file": {**text, "format": "binary"}, "more": {"type": "array", "items": image}, "about": {"type": "object"},
+        "note": text, "coded": {**image, "contentEncoding": "base64"},
+    }  # fmt: skip
     raw = bytes(range(256))
     args = {
         "file": "data:image/gif;base64," + base64.b64encode(raw).decode(),
@@ -167,7 +152,8 @@ def test_multipart_has_files_json_and_text():
         "note": "a\r\nb",
         "coded": "AAAA",
     }
-    request = send(body(schema, media="multipart/form-data"), args, method="post")
+    whole = {"type": "object", "properties": properties}
+    request = send(body(whole, media="multipart/form-data"), args, method="post")
     kind = request.headers["content-type"].encode()
     message = BytesParser().parsebytes(b"content-type: " + kind + b"\r\n\r\n" + request.read())
     parts = [

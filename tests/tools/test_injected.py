@@ -16,8 +16,8 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 from typing_extensions import TypedDict
 
-from gecko_graph import Models, Tool, Toolkit, create_gecko_agent
-from gecko_graph.testing import recorded
+from gecko_graph import Tool, Toolkit
+from tests.agents import make_agent, thread
 from tests.tools.real_calls import amake, make
 
 SEEN: list[Any] = []
@@ -121,15 +121,14 @@ class Parent(TypedDict, total=False):
     checklist: list
 
 
-def agent_of(name, **more):
+def agent_of(name):
     simulate = lambda state, text: {"noted": "x"}  # noqa: E731
     toolkit = Toolkit.from_tools(TOOLS).declare(Tool(name, effect="write", simulate=simulate))
-    plan = [{"call": name, "args": {"text": "hello"}}, {"say": "Noted."}]
-    return create_gecko_agent(toolkit, model=Models(planner=recorded(planner=[plan])), interrupt_on="none", **more)
+    return make_agent(toolkit, [{"call": name, "args": {"text": "hello"}}, {"say": "Noted."}], checkpointer=None)
 
 
 GIVEN = {"messages": [("user", "Note hello")], "task_state": {}, "checklist": [{"check": "True"}]}
-THREAD = {"configurable": {"thread_id": "1"}}
+THREAD = thread()
 
 
 def check_seen(name):
@@ -139,7 +138,7 @@ def check_seen(name):
 
 
 @pytest.mark.parametrize("do", ["invoke", "ainvoke"])
-@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("name", ["runtime", "aruntime", "store", "function", "commands"])
 async def test_an_agent_s_real_call_gets_what_its_graph_has(name, do):
     parent = StateGraph(Parent).add_node("agent", agent_of(name))
     graph = parent.add_edge(START, "agent").compile(checkpointer=InMemorySaver(), store=InMemoryStore())
@@ -149,28 +148,16 @@ async def test_an_agent_s_real_call_gets_what_its_graph_has(name, do):
 
 
 async def test_an_opened_read_of_a_rehearsal_gets_it_too():
-    def thread(text: str, runtime: ToolRuntime) -> dict:
+    def place(text: str, runtime: ToolRuntime) -> dict:
         """Note."""
         return note("thread", thread=runtime.config["configurable"]["thread_id"], id=runtime.tool_call_id)
 
-    toolkit = Toolkit.from_tools([Tool(thread, effect="read")])
-    plan = [{"call": "thread", "args": {"text": "hello"}}, {"say": "Noted."}]
-    agent = create_gecko_agent(
-        toolkit.open("thread"),
-        model=Models(planner=recorded(planner=[plan])),
-        interrupt_on="none",
-        checkpointer=InMemorySaver(),
-    )
+    toolkit = Toolkit.from_tools([Tool(place, effect="read")]).open("place")
+    plan = [{"call": "place", "args": {"text": "hello"}}, {"say": "Noted."}]
+    agent = make_agent(toolkit, plan)
     await agent.ainvoke(GIVEN, THREAD)
     assert [seen["thread"] for seen in SEEN] == ["1"] * len(SEEN)
     assert SEEN[0]["id"].startswith("call")
-
-
-@pytest.mark.parametrize("name", EXPECTED)
-def test_the_injected_parameters_are_no_arguments(name):
-    spec = Toolkit.from_tools(TOOLS)[name]
-    assert set(spec.parameters["properties"]) == {"text"}
-    assert spec.real is not None
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED.keys() - {"coroutine", "call_id"}))
@@ -194,6 +181,8 @@ def test_as_tools_see_the_graph_that_they_are_in(name):
     message = calling(name, InMemoryStore())
     assert message.status == "success", message
     check_seen(name)
+    spec = Toolkit.from_tools(TOOLS)[name]
+    assert (spec.real is None, set(spec.parameters["properties"])) == (False, {"text"})
 
 
 def test_a_call_cannot_forge_what_is_injected():
@@ -213,8 +202,9 @@ def signed_in(text: str, user: Annotated[str, LookAlike]) -> str:
     """Note."""
 
 
-def test_what_nobody_here_can_inject_is_not_real():
-    def signed(text: str, user: Annotated[str, InjectedToolArg]) -> dict:
-        """Note."""
+def signed(text: str, user: Annotated[str, InjectedToolArg]) -> dict:
+    """Note."""
 
+
+def test_what_nobody_here_can_inject_is_not_real():
     assert [spec.real for spec in Toolkit.from_tools([signed, tool(signed_in)])] == [None, None]

@@ -48,14 +48,7 @@ def test_every_operation_of_real_documents_is_read_back(shared_data):
     assert seen > 250
 
 
-FORM = {
-    "type": "object",
-    "properties": {
-        "a": {"type": "string"},
-        "n": {"type": "integer"},
-        "many": {"type": "array", "items": {"type": "string"}},
-    },
-}
+FORM = {"type": "object", "properties": {"a": {"type": "string"}}}
 
 
 @pytest.mark.parametrize(
@@ -80,9 +73,6 @@ def test_an_operation_is_found_by_method_path_and_server():
         "/orders/mine": {"get": {"operationId": "mine"}},
         "/act?do=go&n={n}": {"post": {"operationId": "go"}},
     }
-    for item in paths.values():
-        for one in item.values():
-            one["responses"] = {}
     toolkit = Toolkit.from_openapi(document(paths, servers=[{"url": "https://shop.test/v1"}]))
     known = Operations(toolkit)
 
@@ -93,28 +83,22 @@ def test_an_operation_is_found_by_method_path_and_server():
     assert named("GET", "https://shop.test/v1/orders/mine") == ("mine", {})
     assert named("DELETE", "https://shop.test/v1/orders/a%2Fb") == ("drop", {"id": "a/b"})
     assert named("POST", "https://shop.test/v1/act?n=3&do=go") == ("go", {"n": "3"})
-    causes = {
-        ("GET", "https://other.test/v1/orders/mine"): "another server",
-        ("GET", "https://shop.test/v1/items"): "no operation has its path",
-        ("PATCH", "https://shop.test/v1/orders/mine"): "no operation has its method",
-        ("GET", "https://shop.test/v1/orders/mine?page=2"): "a parameter that mine does not have: page",
-    }
-    for (method, url), cause in causes.items():
-        with pytest.raises(CannotRead, match=cause.split(":")[0]):
+    for method, url, cause in (
+        ("GET", "https://other.test/v1/orders/mine", "another server"),
+        ("GET", "https://shop.test/v1/items", "no operation has its path"),
+        ("PATCH", "https://shop.test/v1/orders/mine", "no operation has its method"),
+        ("GET", "https://shop.test/v1/orders/mine?page=2", "a parameter that mine does not have"),
+    ):
+        with pytest.raises(CannotRead, match=cause):
             known.read(httpx.Request(method, url))
     assert Operations(toolkit, "http://localhost:8080").read(httpx.Request("GET", "http://localhost:8080/orders/7"))
 
 
+TEXT = {"type": "string"}
 UPLOAD = {
-    "type": "object",
-    "properties": {
-        "note": {"type": "string"},
-        "n": {"type": "integer"},
-        "many": {"type": "array", "items": {"type": "string"}},
-        "about": {"type": "object", "properties": {"x": {"type": "integer"}}},
-        "file": {"type": "string", "format": "binary"},
-    },
-}
+    "note": TEXT, "n": {"type": "integer"}, "many": {"type": "array", "items": TEXT},
+    "about": {"type": "object", "properties": {"x": {"type": "integer"}}}, "file": {**TEXT, "format": "binary"},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -126,7 +110,7 @@ UPLOAD = {
     ],
 )
 def test_a_multipart_body_is_read_back(args):
-    tool = read_one(body(UPLOAD, media="multipart/form-data"), method="post")
+    tool = read_one(body({"type": "object", "properties": UPLOAD}, media="multipart/form-data"), method="post")
     assert read_request(tool, BASE, build_request(tool, BASE, args, extra={})) == args
 
 

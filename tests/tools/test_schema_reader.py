@@ -66,11 +66,8 @@ def test_what_is_written_and_what_is_meant(written, meant):
 def test_what_stands_beside_a_reference():
     schema = {**ref("A"), "description": "mine", "minLength": 3}
     assert read(schema, version="3.0", A={"type": "string"}) == {"type": "string", "description": "mine"}
-    assert read(schema, version="3.1", A={"type": "string"}) == {
-        "allOf": [{"type": "string"}],
-        "description": "mine",
-        "minLength": 3,
-    }
+    whole = {"allOf": [{"type": "string"}], "description": "mine", "minLength": 3}
+    assert read(schema, version="3.1", A={"type": "string"}) == whole
 
 
 def test_circles_stay_and_everything_else_small_is_written_out():
@@ -85,13 +82,8 @@ def test_circles_stay_and_everything_else_small_is_written_out():
 
 
 def test_a_web_of_very_many_definitions_is_left_as_it_is():
-    web = {
-        f"w{index}": {
-            "type": "object",
-            "properties": {f"p{step}": ref(f"w{(index * 7 + step) % 400}") for step in range(3)},
-        }
-        for index in range(400)
-    }
+    properties = [{f"p{step}": ref(f"w{(at * 7 + step) % 400}") for step in range(3)} for at in range(400)]
+    web = {f"w{at}": {"type": "object", "properties": one} for at, one in enumerate(properties)}
     schema = read(ref("w1"), **web)
     assert len(schema["$defs"]) == 400
     assert schema["$ref"] == "#/$defs/w1"
@@ -124,12 +116,8 @@ USER = {
     "required": ["role"],
     "properties": {"role": {"type": "string", "enum": ["user"]}, "content": {"type": "string"}},
 }
-TOOL = {
-    "allOf": [
-        {"$ref": "#/components/schemas/Base"},
-        {"type": "object", "properties": {"role": {"$ref": "#/components/schemas/ToolRole"}}},
-    ]
-}
+ROLE = {"type": "object", "properties": {"role": {"$ref": "#/components/schemas/ToolRole"}}}
+TOOL = {"allOf": [{"$ref": "#/components/schemas/Base"}, ROLE]}
 MESSAGES = {
     "UserMessage": USER,
     "ToolMessage": TOOL,
@@ -157,18 +145,18 @@ def test_a_branch_that_names_itself_needs_no_mapping(names):
     assert toolkit.broken == ()
 
 
-WORDS = st.sampled_from(["One", "one", "uno"])
-
-
-@given(own=st.none() | st.lists(WORDS, min_size=1, unique=True), mapped=st.lists(WORDS, unique=True), value=WORDS)
-def test_what_a_branch_takes(own, mapped, value):
+@pytest.mark.parametrize(
+    ("own", "mapped", "taken"),
+    [(None, [], {"One"}), (None, ["one", "uno"], {"one", "uno"}), (["one"], [], {"one"}), (["One", "uno"], [], {"One"}),
+     (["one", "uno"], ["uno", "One"], {"uno"}), (["one"], ["uno"], {"one"})],
+)  # fmt: skip
+def test_what_a_branch_takes(own, mapped, taken):
     """The names of the discriminator, as far as the branch allows them; or its own values."""
     role = {"type": "string"} | ({} if own is None else {"enum": own})
     one = {"type": "object", "required": ["role"], "properties": {"role": role}}
     toolkit = union("One", mapping=dict.fromkeys(mapped, "One"), schemas={"One": one})
-    names = mapped or ["One"]
-    takes = names if own is None else [name for name in names if name in own] or own
-    assert (find_faults(toolkit["say"].result, {"role": value}) == []) == (value in takes)
+    words = ("One", "one", "uno")
+    assert {word for word in words if find_faults(toolkit["say"].result, {"role": word}) == []} == taken
 
 
 # broken schemas ------------------------------------------------------------------------------------------------------
@@ -180,8 +168,6 @@ def test_what_a_branch_takes(own, mapped, value):
         ([], "schema: a schema must be an object, not a list"),
         ({"type": "strnig"}, "schema/type: 'strnig' is not a type"),
         ({"properties": {"a/b": {"type": ["string", 3]}}}, "schema/properties/a~1b/type/1: 3 is not a type"),
-        ({"properties": []}, "schema/properties: must be an object, not a list"),
-        ({"minLength": -1}, "schema/minLength: "),
         ({"$dynamicRef": "#node"}, "schema: $ref '#node' leads nowhere"),
         ({"items": {"dependencies": {"a": ["b"]}}}, "schema/items/dependencies: "),
         ({"allOf": [{"$ref": "#/schema"}]}, "schema: this schema refers to itself without a property or item"),

