@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import httpx
 import pytest
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import ToolException, tool
@@ -45,6 +46,10 @@ def test_of_the_same_error_a_write_is_in_doubt_and_a_read_has_failed():
     answer, in_doubt = make(paying(KeyError("id"), effect="read"), {"to": "ann"})
     assert (answer.status, answer.result, in_doubt) == ("error", "KeyError: 'id'", False)
     assert make(paying(TimeoutError(), effect="read"), {"to": "ann"})[1], "a read that is made again"
+    asked = httpx.Request("POST", "http://x")
+    busy = httpx.HTTPStatusError("s", request=asked, response=httpx.Response(429, request=asked))
+    answer, in_doubt = make(paying(busy), {"to": "ann"})
+    assert (answer.status, answer.retry_after, in_doubt) == ("error", 0.0, False), "it is waited out"
 
 
 # error results -------------------------------------------------------------------------------------------------------
