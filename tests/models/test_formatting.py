@@ -82,7 +82,7 @@ def test_a_complaint_names_tool_and_argument_or_the_tool_alone(path, place):
     assert format_complaint(complaint) == f"{place}expected JSON, got x"
 
 
-@pytest.mark.parametrize(("count", "budget"), [(20, 12_000), (60, 12_000), (20, 2_000), (20, 500)])
+@pytest.mark.parametrize(("count", "budget"), [(60, 12_000), (20, 500)])
 def test_long_results_are_cut_before_any_call_is_left_out(count, budget):
     steps = [step(f"tool_{n}", {"text": "y" * 5_000}, ["x" * 5_000]) for n in range(count)]
     told = format_steps(steps, budget=budget)

@@ -164,12 +164,9 @@ def test_broken_ones_are_repaired_and_none_is_guessed(replies):
         ("ITEM 1", ["item-1", "item-11"], "item-1"),
         ("1", ["item-1", "item-11"], "item-1"),
         ("01", ["item-1", "item-11"], "item-1"),
-        ("2", ["item-1", "item-11"], "2"),
-        ("#11", ["item-1", "item-11"], "item-11"),
         ("ab", ["a-b", "a_b"], "ab"),
         ("1", ["a-1", "b-1"], "1"),
         ("", ["a"], ""),
-        ("x", [], "x"),
     ],
 )
 def test_ids_are_matched_where_only_one_can_be_meant(given, ids, meant):

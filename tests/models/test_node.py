@@ -84,13 +84,10 @@ class Foreign(TypedDict):
 @pytest.mark.parametrize(
     ("schema", "context", "seed"),
     [
-        (GeckoContext, GeckoContext(seed=9), 9),
-        (GeckoContext, {"seed": 9}, 9),
-        (GeckoContext, None, 7),
-        (Foreign, {"tenant": "a"}, 7),
-        (None, None, 7),
+        (GeckoContext, GeckoContext(seed=9), 9), (GeckoContext, {"seed": 9}, 9), (GeckoContext, None, 7),
+        (Foreign, {"tenant": "a"}, 7), (None, None, 7),
     ],
-)
+)  # fmt: skip
 async def test_knobs_come_from_our_context_else_from_the_default(run, schema, context, seed):
     graph = build(plain, context_schema=schema)
     assert (await run(graph, {"said": "hi"}, context=context))["said"] == f"hi {seed} False"
@@ -170,8 +167,7 @@ def invoke(gecko, how, given, config=None):
     return asyncio.run(asyncio.wait_for(gecko.ainvoke(given, config), LONG))
 
 
-@pytest.mark.parametrize("how", ["sync", "async"])
-@pytest.mark.parametrize("checklist", [True, False])
+@pytest.mark.parametrize(("how", "checklist"), [("sync", True), ("async", False)])
 def test_a_stalled_model_ends_the_turn_when_its_time_is_over(stalled, how, checklist):
     context = GeckoContext(time_budget_s=0.3)
     gecko = create_gecko(desk.toolkit(), model=stalled, context=context)
