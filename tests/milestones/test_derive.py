@@ -17,6 +17,7 @@ pytest.importorskip("rouge_score")
 from gecko_graph import GeckoError, Scenario, Toolkit, create_conversation
 from gecko_graph.conversation.derive import SUCCESS, derive_milestones, describe_milestones, score_conversation
 from gecko_graph.testing import scripted
+from tests.agents import call
 from tests.phone import CASES, agents, converse, load, played
 
 UNSEEN = {
@@ -98,10 +99,6 @@ ASKED = "Tell Bo Berg 'the train is late', note the 12 boxes in work; phone numb
 NAMES = {name: name for name in (*SCHEMAS, *STATE) if name != "now"}
 
 
-def call(tool: str, /, **args: Any) -> dict[str, Any]:
-    return {"call": tool, "args": args}
-
-
 ON, OFF = call("set_wifi", on=True), call("set_wifi", on=False)
 ANA, BO = call("find_people", name="Ana Lopez"), call("find_people", name="Bo Berg")
 SEND = call("send", to="+3247055012", text="the train is late")
@@ -116,18 +113,11 @@ def rename(value: Any, names: dict[str, str]) -> Any:
 
 
 def run(*does: dict[str, Any], names: dict[str, str] = NAMES) -> tuple[Toolkit, Any]:
-    tools = [
-        {
-            "name": names[name],
-            "description": name,
-            "parameters": {
-                "type": "object",
-                "properties": {key: {"type": kind} for key, kind in properties.items()},
-                "required": [*properties],
-            },
-        }
-        for name, properties in SCHEMAS.items()
-    ]
+    tools = []
+    for name, members in SCHEMAS.items():
+        properties = {key: {"type": kind} for key, kind in members.items()}
+        parameters = {"type": "object", "properties": properties, "required": [*members]}
+        tools.append({"name": names[name], "description": name, "parameters": parameters})
     contracts = {names[name]: rename(contract, names) for name, contract in CONTRACTS.items()}
     state = {names.get(key, key): value for key, value in copy.deepcopy(STATE).items()}
     data: dict[str, Any] = {"version": 1, "name": "x", "tools": tools, "state": state}

@@ -43,21 +43,6 @@ def runtime(text: str, runtime: ToolRuntime) -> dict:
 
 
 @tool
-async def aruntime(text: str, runtime: ToolRuntime[Any, dict]) -> dict:
-    """Note."""
-    return note("runtime", messages=len(runtime.state["messages"]), thread=runtime.config["configurable"]["thread_id"],
-                id=runtime.tool_call_id)  # fmt: skip
-
-
-@tool
-def state(
-    text: str, whole: Annotated[dict, InjectedState], messages: Annotated[list, InjectedState("messages")]
-) -> dict:
-    """Note."""
-    return note("state", messages=len(messages), same=whole["messages"] == messages)
-
-
-@tool
 async def store(text: str, store: Annotated[BaseStore, InjectedStore()]) -> dict:
     """Note."""
     await store.aput(("notes",), "last", {"text": text})
@@ -75,9 +60,12 @@ def config(text: str, config: RunnableConfig) -> dict:
     return note("config", thread=config["configurable"]["thread_id"])
 
 
-def function(text: str, state: Annotated[dict, InjectedState], runtime: ToolRuntime, store: BaseStore) -> dict:
+def function(
+    text: str, state: Annotated[dict, InjectedState], said: Annotated[list, InjectedState("messages")],
+    runtime: ToolRuntime, store: BaseStore,
+) -> dict:  # fmt: skip
     """Note."""
-    return note("function", messages=len(state["messages"]), same=runtime.store is store)
+    return note("function", messages=len(state["messages"]), same=runtime.store is store and state["messages"] == said)
 
 
 async def coroutine(text: str, runtime: ToolRuntime | None = None) -> dict:
@@ -102,8 +90,6 @@ class Class(BaseTool):
 
 EXPECTED = {
     "runtime": {"messages": 1, "thread": "1"},
-    "aruntime": {"messages": 1, "thread": "1"},
-    "state": {"messages": 1, "same": True},
     "store": {"kept": {"text": "hello"}},
     "call_id": {},
     "config": {"thread": "1"},
@@ -112,7 +98,7 @@ EXPECTED = {
     "commands": {},
     "of_class": {"messages": 1},
 }
-TOOLS = [runtime, aruntime, state, store, call_id, config, function, coroutine, commands, Class()]
+TOOLS = [runtime, store, call_id, config, function, coroutine, commands, Class()]
 
 
 class Parent(TypedDict, total=False):
@@ -138,7 +124,7 @@ def check_seen(name):
 
 
 @pytest.mark.parametrize("do", ["invoke", "ainvoke"])
-@pytest.mark.parametrize("name", ["runtime", "aruntime", "store", "function", "commands"])
+@pytest.mark.parametrize("name", ["runtime", "coroutine", "store", "function", "commands"])
 async def test_an_agent_s_real_call_gets_what_its_graph_has(name, do):
     parent = StateGraph(Parent).add_node("agent", agent_of(name))
     graph = parent.add_edge(START, "agent").compile(checkpointer=InMemorySaver(), store=InMemoryStore())
