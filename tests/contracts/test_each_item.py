@@ -118,7 +118,7 @@ def answered(contract, effect=None, *, unclear=None, **state):
         {"returns": {"cases": [{"pass": "nothing is known"}]}},
         {
             "let": {"n": {"cases": [{"pass": "nothing is known"}]}},
-            "requires": [{"check": "n > 1", "error": "x"}],
+            "requires": [{"check": "n", "error": "x"}],
             "returns": 1,
         },
     ],

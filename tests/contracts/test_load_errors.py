@@ -51,18 +51,14 @@ WRONG = [
     # keys
     ("state.odrers", "unknown key state.odrers .did you mean orders"),
     ("state.orders[args.id].totl > 1", r"unknown key state.orders\[args.id\].totl .did you mean total"),
-    ("defined(order.totl)", "unknown key order.totl"),
     ("at(state.orders, [args.id, 'totl'], None) is None", "unknown key 'totl' of at"),
     ("sum(one.totl for one in state.orders.values()) > 1", "unknown key one.totl"),
     ("any(any(i.prise > 1 for i in o['items']) for o in state.orders.values())", "unknown key i.prise"),
     ("sorted(state.orders.values(), key=lambda one: one.total)[0].totl", "unknown key"),
-    ("[one.nmae for one in calls]", "unknown key one.nmae"),
     ("args.amuont > 1", "unknown argument args.amuont .did you mean amount"),
     ("trusted(['odrers', args.id])", "unknown key 'odrers' of trusted .did you mean orders"),
-    ("trusted(args.id)", r"trusted: write \[args.id\]: a path needs a list, not a text"),
     # types
     ("args.id > 3", "cannot compare a text and a number"),
-    ("args.id + args.amount", "cannot add a text and a number"),
     ("sum(args.amount) > 1", "sum needs a list, not a number"),
     ("between(args.amount, now) > 1", "between needs a text, not a number"),
     ("all(o.total > 1 for o in state.orders)", "a loop needs a list, not an object"),
@@ -93,7 +89,6 @@ def test_what_may_be_right_loads(check):
 
 
 PLACES = [
-    ({"op": "replace", "path": ["orders", "{{ args.id }}", "totl"], "value": 1}, "effects[0].path[2]"),
     ({"op": "add", "path": ["orders", "{{ args.id }}", "totl"], "value": 1}, "effects[0].path[2]"),
     ({"op": "move", "from": ["orders", "x", "totl"], "path": ["log", "-"]}, "effects[0].from[2]"),
     ({"do": [{"op": "remove", "path": ["log", "0", "x"]}]}, "effects[0].do[0].path[2]"),
@@ -146,11 +141,6 @@ def test_an_invariant_over_what_the_state_cannot_have_is_refused(tmp_path):
         Toolkit.from_openapi(document)
 
 
-def test_a_closed_state_has_its_runtime_variables():
-    contract = {"requires": [{"check": "defined(state.runtime_state.cwd)", "error": "x"}], "returns": 1}
-    assert fitted(contract, STATE)["pay"].contract is not None
-
-
 def test_the_result_that_a_contract_returns_is_known_to_its_ensures():
     contract = {"returns": {"paid": "{{ args.amount }}"}, "ensures": [{"check": "result.payd > 1", "error": "x"}]}
     with pytest.raises(ContractError, match=r"unknown key result.payd .did you mean paid"):
@@ -164,11 +154,11 @@ def test_a_schema_that_is_open_refuses_only_what_is_almost_one_of_its_keys():
         fitted({"requires": [{"check": "state.orderss", "error": "x"}]}, state)
 
 
-def test_a_mounted_contract_is_held_to_its_part_of_the_state():
-    tools = Toolkit.from_tools([TOOL])
+def test_a_mounted_contract_is_held_to_its_part_of_the_state_and_has_the_runtime_variables_of_the_whole():
     contracts = {"pay": {"returns": "{{ state.orderss }}"}}
     with pytest.raises(ContractError, match=r"unknown key state.orderss"):
-        tools.with_contracts({"state": STATE, "at": "shop", "contracts": contracts})
+        Toolkit.from_tools([TOOL]).with_contracts({"state": STATE, "at": "shop", "contracts": contracts})
+    assert fitted({"returns": "{{ state.runtime_state.cwd }}"}, STATE)["pay"].contract is not None
 
 
 LOOP = {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}] * 10}}, "properties": {"x": {"$ref": "#/$defs/a"}}}
