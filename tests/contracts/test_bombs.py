@@ -28,13 +28,10 @@ MEMORY = 100_000_000
 MILLION = 1_000_000
 
 STATE = {
-    "text": "x" * MILLION,
-    "other": "x" * (MILLION - 1) + "y",
-    "wide": "ä" * MILLION,
-    "numbers": list(range(50_000)),
+    "text": "x" * MILLION, "other": "x" * (MILLION - 1) + "y", "wide": "ä" * MILLION, "numbers": list(range(50_000)),
     "words": ["word"] * 50_000,
     "tree": {str(one): {str(two): {"n": two} for two in range(100)} for one in range(300)},
-}
+}  # fmt: skip
 
 
 def doubling(step: str, start: str, times: int = 40, end: str = "{{ last }}") -> dict:
@@ -103,8 +100,7 @@ BOMBS: dict[str, dict] = {
     },
     "error as long as can be": {"requires": [{"check": "False", "error": "{{ state.text }}" * 100}]},
     "ensures that loop": {"ensures": [{"check": "[one for one in state.numbers if one in state.words]", "error": "x"}]},
-    "parentheses": returning("(" * 4000 + "1" + ")" * 4000),
-    "long literal": returning("'" + "x" * MILLION + "'"),
+    "parentheses": returning("(" * 4000 + "1" + ")" * 4000), "long literal": returning("'" + "x" * MILLION + "'"),
     "deep data": {"returns": json.loads("[" * 300 + "]" * 300)},
     "quantifiers in one another": returning("all(all(a + b >= 0 for b in state.numbers) for a in state.numbers)"),
     "dates of each": returning("len(unique([shift('2024-01-01', days=n) for n in state.numbers]))"),
@@ -118,14 +114,11 @@ BOMBS: dict[str, dict] = {
     "sorted within sorted": returning("sorted(state.numbers, key=lambda a: max(state.numbers, key=lambda b: a * b))"),
     "joined again and again": doubling("{{ V.join([V, V, V]) }}", "xx"),
     "written again and again": doubling("{{ json([V, V]) }}", "{{ [state.words] }}"),
-    "many operators": returning("1" + " + 1" * 3000),
-    "many brackets": returning("[" * 3000 + "]" * 3000),
+    "many operators": returning("1" + " + 1" * 3000), "many brackets": returning("[" * 3000 + "]" * 3000),
     "many lambdas": returning("lambda x: " * 900 + "1"),
     "brackets that never close": returning("f({'a': [" * 900),
-    "an endless number": returning("9" * 9000),
-    "powers": returning("9 ** 9 ** 9 ** 9"),
-    "bits": returning("1 << 10000000000"),
-    "format of a text": returning("f'{1:>999999999}'"),
+    "an endless number": returning("9" * 9000), "powers": returning("9 ** 9 ** 9 ** 9"),
+    "bits": returning("1 << 10000000000"), "format of a text": returning("f'{1:>999999999}'"),
     "YAML aliases": "let:\n  a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"  {chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)
     ),

@@ -83,8 +83,6 @@ def test_wrong_ids_and_kinds_are_refused_at_load(more, why):
         Contract.load({"requires": [{"check": "True", "error": "x", **more}]}, where="tool do")
 
 
-# calls ---------------------------------------------------------------------------------------------------------------
-
 SEES = {
     "let": {"asked": "{{ [one for one in calls if one.name == 'ask'] }}"},
     "requires": [{"check": "len(asked) > 0", "error": "ask first"}],
@@ -153,9 +151,6 @@ def test_an_agent_s_contracts_see_its_real_calls():
     items = [{"description": "two calls", "check": "len(calls) == 2"}]
     agent.invoke({"messages": [("user", "go")], "checklist": items}, thread())
     assert made == ["order", "cancel real-1"]
-
-
-# admissible ----------------------------------------------------------------------------------------------------------
 
 
 OPEN = {"check": "state.open", "error": "the shop is closed"}

@@ -37,9 +37,6 @@ ensures:
 """
 
 
-# the form -----------------------------------------------------------------------------------------------------------
-
-
 def test_the_design_s_contract():
     run = opened(MKDIR, LETS, name="y")
     assert run.refusal() is None
@@ -168,9 +165,6 @@ def test_results_and_patches_share_nothing_with_the_state():
     assert state == {"a": {"b": [1]}}
 
 
-# errors at load -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -193,9 +187,6 @@ def test_an_error_at_load_names_file_tool_and_place(text, why):
         load(text, LETS)
     assert str(caught.value).startswith("f.yaml: tool t: ")
     assert why in str(caught.value)
-
-
-# traps that a first version fell into --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -263,9 +254,6 @@ def test_trap_10_a_check_that_names_a_small_part_of_a_large_state_is_fast(count_
         return count_steps(opened(contract, state=state, name="a").refusal)
 
     assert steps(large) == steps({**large, "rows": rows(78)}) < 100
-
-
-# invariants ---------------------------------------------------------------------------------------------------------
 
 
 def test_an_invariant_holds_of_every_state():

@@ -19,19 +19,16 @@ def value(source, *, seed=0, call_id="c1", **names):
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("2024-05-15", "2024-05-15T00:00:00"),
-        ("2024-05-15T15:00:00", "2024-05-15T15:00:00"),
+        ("2024-05-15", "2024-05-15T00:00:00"), ("2024-05-15T15:00:00", "2024-05-15T15:00:00"),
         (" 2024-05-15 15:00 ", "2024-05-15T15:00:00"),
         ("2024-05-15T15:00:00.25Z", "2024-05-15T15:00:00.250000Z"),
-        ("2024-05-15T22:30:00+1", "2024-05-16T22:30:00"),
-        ("15MAY24", "2024-05-15T00:00:00"),
-        ("15MAY2024 1530", "2024-05-15T15:30:00"),
-        ("5 May 2024, 3:05 PM", "2024-05-05T15:05:00"),
+        ("2024-05-15T22:30:00+1", "2024-05-16T22:30:00"), ("15MAY24", "2024-05-15T00:00:00"),
+        ("15MAY2024 1530", "2024-05-15T15:30:00"), ("5 May 2024, 3:05 PM", "2024-05-05T15:05:00"),
         ("May 15, 2024", "2024-05-15T00:00:00"),
         ("Wed, 15 May 2024 08:00:00 GMT", "2024-05-15T08:00:00Z"),
         ("Wednesday, September 3rd, 2025", "2025-09-03T00:00:00"),
     ],
-)
+)  # fmt: skip
 def test_the_forms_of_a_time(text, wanted):
     assert value("time(x)", x=text) == wanted
     assert value("date(x)", x=text) == wanted[:10]
@@ -109,9 +106,6 @@ def test_shift_and_between_agree_with_the_calendar(moment, seconds):
     assert value("between(x, y)", x=text, y=later) == seconds
     assert value("weekday(x)", x=text) == moment.strftime("%A")
     assert value("date(x)", x=moment.strftime("%d%b%Y").upper()) == text[:10]
-
-
-# random numbers and identifiers --------------------------------------------------------------------------------------
 
 
 def test_numbers_come_from_seed_and_call():

@@ -16,8 +16,6 @@ STATE = {
 }
 
 
-# lets with parameters ------------------------------------------------------------------------------------------------
-
 FARES = {
     "fare(flight, cabin)": "{{ state.fares[flight][cabin] }}",
     "total(flights)": "{{ sum(fare(f, args.cabin) for f in flights) }}",
@@ -56,8 +54,6 @@ def test_wrong_lets_with_parameters_are_refused_at_load(lets, returns, why):
         load({"let": lets, "returns": returns})
 
 
-# shared requirements -------------------------------------------------------------------------------------------------
-
 SHARED = {
     "known": {"check": "args.id in state.fares", "error": "no flight {{ args.id }}", "kind": "policy"},
     "cheap": [{"check": "fare < 20", "error": "dear", "id": "not-dear"}, {"check": "fare < 9", "error": "not cheap"}],
@@ -94,9 +90,6 @@ def test_a_wrong_use_is_refused_at_load(requires, why):
     shared = {**SHARED, "odd": "known", "wrong": [{"check": "fare > 1", "error": "x"}]}
     with pytest.raises(ContractError, match=why):
         Contract.load({"requires": requires}, requires=shared, where="t")
-
-
-# pass ----------------------------------------------------------------------------------------------------------------
 
 
 TOOL = {"name": "t", "parameters": {"type": "object", "properties": {}}}

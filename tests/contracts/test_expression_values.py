@@ -1,7 +1,5 @@
 """What an expression has in common with Python; sources and values at random; templates."""
 
-from __future__ import annotations
-
 import contextlib
 from itertools import pairwise
 
@@ -88,9 +86,6 @@ def test_any_source_is_an_expression_or_a_clear_refusal(source):
     for is_text in (False, True):
         with contextlib.suppress(ContractError):
             Expression.compile(source, names=("a", "b"), where="f: t", is_text=is_text)
-
-
-# templates -----------------------------------------------------------------------------------------------------------
 
 
 STATE = {"cwd": ["a"], "names": ["Bob", "alice"], "_id": "k1", "text": "one\ntwo", "none": None, "flag": True}

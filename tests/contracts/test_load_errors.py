@@ -185,8 +185,6 @@ def test_no_schema_and_no_expression_takes_long_to_examine(state, check):
     assert time.thread_time() - started < 3
 
 
-# lines ---------------------------------------------------------------------------------------------------------------
-
 FILE = """\
 state: {type: object, properties: {n: {type: number}}, additionalProperties: false}
 let:

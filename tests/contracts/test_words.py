@@ -10,8 +10,7 @@ THEIRS = "one.owner_id == at(state.pets, [args.pet_id]).owner_id"
 @pytest.mark.parametrize(
     ("check", "words"),
     [
-        ("args.quantity <= 5", "the quantity is at most 5"),
-        ("args.item != 'ink'", "the item is not ink"),
+        ("args.quantity <= 5", "the quantity is at most 5"), ("args.item != 'ink'", "the item is not ink"),
         ("(args.item in state.stock)", "the item is among the stock"),
         ("args.kind not in ['a', 'b']", "the kind is not among one of a, b"),
         ("state.currentUser is not None", "the current user is given"),
@@ -33,12 +32,10 @@ THEIRS = "one.owner_id == at(state.pets, [args.pet_id]).owner_id"
             "len([one for one in state.seats.values() if one.row == args.row]) != 0",
             "there are seats whose row is the row",
         ),
-        ("False", ""),
-        ("args.a < 3 < args.b", ""),
-        ("[x for x in args.a][0]", ""),
+        ("False", ""), ("args.a < 3 < args.b", ""), ("[x for x in args.a][0]", ""),
         (" and ".join(f"args.name_{n} == {n}" for n in range(40)), ""),
     ],
-)
+)  # fmt: skip
 def test_a_condition_in_words(check, words):
     assert in_words(check) == words
     assert len(words) <= LONGEST

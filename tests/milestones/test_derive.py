@@ -54,17 +54,11 @@ def with_milestones(scenario: Scenario, written: list[dict[str, Any]]) -> Scenar
     return replace(scenario, goal=Scenario.from_dict({**data, "milestones": written}).goal)
 
 
-# a small world -----------------------------------------------------------------------------------
-
 SCHEMAS = {
-    "set_wifi": {"on": "boolean"},
-    "find_people": {"name": "string"},
-    "list_people": {},
-    "send": {"to": "string", "text": "string"},
-    "set_folder": {"folder": "string"},
-    "write": {"file": "string", "text": "string"},
-    "drop": {"file": "string"},
-}
+    "set_wifi": {"on": "boolean"}, "find_people": {"name": "string"}, "list_people": {},
+    "send": {"to": "string", "text": "string"}, "set_folder": {"folder": "string"},
+    "write": {"file": "string", "text": "string"}, "drop": {"file": "string"},
+}  # fmt: skip
 NO_CONNECTION = [{"check": "state.settings.wifi", "error": "no connection"}]
 FOUND = {"for_each": "state.people.values()", "as": "each", "when": "each.name == args.name", "value": "{{ each }}"}
 SENT = {"to": "{{ args.to }}", "text": "{{ args.text }}", "at": "{{ now }}"}
@@ -85,16 +79,13 @@ CONTRACTS = {
     },
 }  # fmt: skip
 STATE = {
-    "now": "2027-05-12T09:00",
-    "settings": {"wifi": False, "sound": True},
+    "now": "2027-05-12T09:00", "settings": {"wifi": False, "sound": True},
     "people": {
         "p1": {"name": "Ana Lopez", "phone": "+3247055011", "age": 41},
         "p2": {"name": "Bo Berg", "phone": "+3247055012", "age": 37},
     },
-    "sent": {},
-    "cwd": "home",
-    "files": {"home": {"old": {"text": "x"}}, "work": {}},
-}
+    "sent": {}, "cwd": "home", "files": {"home": {"old": {"text": "x"}}, "work": {}},
+}  # fmt: skip
 ASKED = "Tell Bo Berg 'the train is late', note the 12 boxes in work; phone number and age of Ana Lopez?"
 NAMES = {name: name for name in (*SCHEMAS, *STATE) if name != "now"}
 
@@ -200,8 +191,6 @@ def test_a_write_that_a_model_has_made_up_is_refused():
     with pytest.raises(GeckoError, match="drop has another result"):
         derive_milestones(tools, good)
 
-
-# an object of plain values under drawn keys ------------------------------------------------------
 
 ORDERS = {
     "order": {

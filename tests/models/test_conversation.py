@@ -1,7 +1,5 @@
 """The planner's conversation is one that every provider takes."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from hypothesis import given, settings

@@ -19,13 +19,10 @@ from gecko_graph.testing import recorded
 from tests.deciding import Decider, openai
 
 FORMS = [
-    ("judge", roles.Judgement, ("item-1", "item-2")),
-    ("validator", roles.SemanticVerdict, ("/name",)),
-    ("claim_judge", roles.ClaimReply, ()),
-    ("reranker", roles.Ranking, ("pay", "refund")),
-    ("risk", roles.RiskReply, ()),
-    ("label_judge", roles.LabelReply, ("first", "second")),
-]
+    ("judge", roles.Judgement, ("item-1", "item-2")), ("validator", roles.SemanticVerdict, ("/name",)),
+    ("claim_judge", roles.ClaimReply, ()), ("reranker", roles.Ranking, ("pay", "refund")),
+    ("risk", roles.RiskReply, ()), ("label_judge", roles.LabelReply, ("first", "second")),
+]  # fmt: skip
 
 
 def ask(role, reply, ids=(), band=(0.2, 0.8)):

@@ -1,7 +1,5 @@
 """Models from names: what is built, and what a user is told who has something missing."""
 
-from __future__ import annotations
-
 import socket
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """What prompts are told is bounded whatever comes in, and nothing in it looks like something else."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

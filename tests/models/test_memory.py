@@ -1,7 +1,5 @@
 """What a rehearsal leaves in a conversation, and what later turns read of it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

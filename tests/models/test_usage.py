@@ -1,7 +1,5 @@
 """Counting: sums do not depend on their order, and an unknown price stays unknown."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Users' functions: in time, off the event loop, and whatever they raise is theirs."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import subprocess
@@ -61,15 +59,12 @@ class Mute(Exception):
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (ValueError("no tray"), "ValueError: no tray"),
-        (TimeoutError("its own"), "TimeoutError: its own"),
+        (ValueError("no tray"), "ValueError: no tray"), (TimeoutError("its own"), "TimeoutError: its own"),
         (asyncio.CancelledError("mine"), "CancelledError: mine"),
-        (Rude("bye"), "Rude: bye"),
-        (Refused("no"), "Refused: no"),
-        (Mute(), "Mute"),
+        (Rude("bye"), "Rude: bye"), (Refused("no"), "Refused: no"), (Mute(), "Mute"),
         (ValueError("half \ud800"), "ValueError: half ?"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("kind", ["plain", "coroutine"])
 async def test_whatever_a_function_raises_is_its_own_error(run, kind, error, told):
     def plain():

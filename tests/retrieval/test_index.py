@@ -1,7 +1,5 @@
 """ToolIndex: words, the gate, fusion, rerankers, and a cache that is never trusted."""
 
-from __future__ import annotations
-
 import builtins
 import pickle
 

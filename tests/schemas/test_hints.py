@@ -1,7 +1,5 @@
 """hints: a complaint says what is wrong, never what would be right."""
 
-from __future__ import annotations
-
 import json
 import time
 

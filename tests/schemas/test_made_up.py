@@ -1,7 +1,5 @@
 """Made-up values fit their schema, or are said to be impossible; the same in every process, and plainly made up."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -125,9 +123,6 @@ def test_every_real_argument_schema_is_met(real_tools):
         made = make_value(tool.parameters, seed=1, key=tool.name, subject=tool.name)
         assert find_faults(tool.parameters, made) == [], (document, tool.name)
         assert find_complaints(tool, made) == [], (document, tool.name)
-
-
-# plain values --------------------------------------------------------------------------------------------------------
 
 
 def listed(**properties):

@@ -1,7 +1,5 @@
 """Patterns, as `re` or ECMA-262 have them and never slow; formats, against what their RFCs say."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -31,20 +29,12 @@ def test_as_re(source, text):
 @pytest.mark.parametrize(
     ("source", "yes", "no"),
     [
-        (r"^\d$", ["7"], ["\u0667"]),
-        (r"^\p{L}+$", ["né中"], ["a1"]),
-        (r"^(?<year>\d{4})$", ["2024"], ["24"]),
-        (r"^\u{1F600}$", ["😀"], ["a"]),
-        (r"^[^]$", ["a"], []),
-        (r"^[\w-.]+$", ["a-.b"], ["a,b"]),
-        (r"^[]", [], ["", "a"]),
-        (r"^.\s$", ["a\ufeff"], ["\u2028 "]),
-        (r"^\p{Script=Greek}\p{Greek}$", ["λσ"], ["ab"]),
-        (r"(?i)^\W$", ["-"], ["s", "K"]),
-        (r"^(?i)a$", [], []),
-        (r"(?i)^[a-c]é$", ["BÉ", "aé"], ["dé"]),
+        (r"^\d$", ["7"], ["\u0667"]), (r"^\p{L}+$", ["né中"], ["a1"]), (r"^(?<year>\d{4})$", ["2024"], ["24"]),
+        (r"^\u{1F600}$", ["😀"], ["a"]), (r"^[^]$", ["a"], []), (r"^[\w-.]+$", ["a-.b"], ["a,b"]),
+        (r"^[]", [], ["", "a"]), (r"^.\s$", ["a\ufeff"], ["\u2028 "]), (r"^\p{Script=Greek}\p{Greek}$", ["λσ"], ["ab"]),
+        (r"(?i)^\W$", ["-"], ["s", "K"]), (r"^(?i)a$", [], []), (r"(?i)^[a-c]é$", ["BÉ", "aé"], ["dé"]),
     ],
-)
+)  # fmt: skip
 def test_as_ecma(source, yes, no):
     pattern = compile_pattern(source)
     if not yes and not no:
@@ -71,14 +61,11 @@ def test_what_cannot_be_read_is_no_rule(source):
 @pytest.mark.parametrize(
     ("source", "text"),
     [
-        ("(a+)+$", "a" * 2_000 + "!"),
-        ("(x+x+)+y", "x" * 2_000),
-        ("[a-z]{1,9000}[0-9]", "a" * 2_000),
-        ("(?=(a+)+b)(?=(a+)+c)a", "a" * 2_000),
-        ("(?:a?){900}a{900}", "a" * 900),
+        ("(a+)+$", "a" * 2_000 + "!"), ("(x+x+)+y", "x" * 2_000), ("[a-z]{1,9000}[0-9]", "a" * 2_000),
+        ("(?=(a+)+b)(?=(a+)+c)a", "a" * 2_000), ("(?:a?){900}a{900}", "a" * 900),
         ("^((a{1,500}){1,500}){1,500}$", "a" * 2_000 + "!"),
     ],
-)
+)  # fmt: skip
 def test_bombs_fizzle(source, text):
     pattern = compile_pattern(source)
     assert pattern is not None
@@ -96,9 +83,6 @@ def test_a_form(source):
 def test_any_text_is_read_or_refused(source, text):
     pattern = compile_pattern(source)
     assert pattern is None or pattern.matches(text) in (True, False)
-
-
-# formats -------------------------------------------------------------------------------------------------------------
 
 
 GOOD = {

@@ -1,7 +1,5 @@
 """Only what a change touches is checked, and the verdict is that of the whole check."""
 
-from __future__ import annotations
-
 import json
 import random
 

@@ -1,7 +1,5 @@
 """Small OpenAPI documents, made of what a test is about."""
 
-from __future__ import annotations
-
 from gecko_graph.tools import Toolkit
 
 

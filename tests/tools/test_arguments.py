@@ -1,7 +1,5 @@
 """Parameters and bodies of OpenAPI operations as one argument object; Swagger 2.0 read as OpenAPI 3.0."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 
@@ -105,9 +103,6 @@ def test_values_that_a_document_shows_of_credentials_go_nowhere(where, name):
     assert read_one({"parameters": [given]}).parameters["properties"] == {
         name: {"type": "string", "minLength": 2, "description": "Who asks."}
     }
-
-
-# Swagger 2.0 ---------------------------------------------------------------------------------------------------------
 
 
 PETS = """

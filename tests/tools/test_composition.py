@@ -1,7 +1,5 @@
 """Schemas that are composed: children by `allOf`, what one direction does not carry, and corners that are broken."""
 
-from __future__ import annotations
-
 import pytest
 
 from gecko_graph import Toolkit, World
@@ -36,9 +34,6 @@ def family(discriminator, **more):
 
 def is_refused(toolkit, args):
     return bool(toolkit.check({"name": "add", "args": args}, {}))
-
-
-# children by allOf ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
@@ -117,8 +112,6 @@ def test_a_made_up_answer_is_one_of_a_child():
     assert all("gears" in one for one in made if one["kind"] == "Bike")
 
 
-# read-only and write-only --------------------------------------------------------------------------------------------
-
 CODE = {"Code": {"type": "string"}}
 BASE = {"type": "object", "properties": {"code": {"type": "string", "readOnly": True}, "title": {"type": "string"}}}
 REQUIRED = {"required": ["code", "title"]}
@@ -165,8 +158,6 @@ def test_a_member_that_one_alternative_hides_is_required_by_the_other():
     assert not is_refused(toolkit, {"inner": {"code": 1, "size": 2}})
     assert is_refused(toolkit, {"inner": {"size": 2}})
 
-
-# corners -------------------------------------------------------------------------------------------------------------
 
 NODE = {"type": "object", "properties": {"name": {"type": "string"}}}
 
@@ -226,9 +217,6 @@ def test_a_list_of_items_and_what_follows_it():
     toolkit = corner({"items": [{"type": "string"}], "additionalItems": {"type": "integer"}})
     assert not is_refused(toolkit, {"deep": ["a", 1]})
     assert is_refused(toolkit, {"deep": ["a", "b"]})
-
-
-# what a document shows of a result --------------------------------------------------------------------------------
 
 
 def test_a_simulated_result_has_the_ids_of_its_call_and_what_the_document_shows():

@@ -1,7 +1,5 @@
 """Tools in words: the converter's questions, tools in brief, and the problems of what is left unsaid."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -94,9 +92,6 @@ def test_no_prompt_is_unbounded():
     assert "field_0" in told
 
 
-# tools in brief ------------------------------------------------------------------------------------------------------
-
-
 COMMON = "This tool belongs to the travel system, which allows users to book flights. Tool description: "
 
 
@@ -136,9 +131,6 @@ def test_what_has_no_description_is_shown_with_method_and_path():
     assert tools.as_openai()[0]["function"]["description"] == "GET /pens/{id}"
     assert format_tools(tools) == "a: GET /pens/{id}"
     assert tools.to_openapi()["paths"]["/pens/{id}"]["get"].get("description") is None
-
-
-# problems ------------------------------------------------------------------------------------------------------------
 
 
 def read(name, **more):

@@ -1,7 +1,5 @@
 """Documents in several files, with references wherever their authors put them; files of other formats."""
 
-from __future__ import annotations
-
 import pytest
 
 from gecko_graph import Toolkit

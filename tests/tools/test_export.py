@@ -1,7 +1,5 @@
 """Toolkits as OpenAPI documents that read back as the same tools: real ones, small ones, and any at all."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import json
@@ -24,8 +22,6 @@ from gecko_graph.tools.spec import HttpBinding
 from gecko_graph.values.documents import read_document
 from tests.any_schema import JSON, SCHEMAS
 from tests.tools.round_trip import check, own_words
-
-# real tools ----------------------------------------------------------------------------------------------------------
 
 
 def test_real_documents_are_written_back_as_they_were(shared_data):
@@ -88,8 +84,6 @@ def test_bfcl_and_tau_tools_survive(shared_data, read_jsonl):
         assert words["binding"] == len(tools)
         assert words.get("parameters", 0) <= len(tools) / 4
 
-
-# what plain OpenAPI says ---------------------------------------------------------------------------------------------
 
 PET = {"type": "object", "properties": {"name": {"type": "string", "description": "Its name."}}, "required": ["name"]}
 
@@ -179,8 +173,6 @@ def test_whatever_stands_below_own_keys_is_refused_in_words_or_can_be_used():
     assert refused > 100
     assert used > 100
 
-
-# any tools -----------------------------------------------------------------------------------------------------------
 
 DEFS = {
     "A": {"properties": {"kids": {"items": {"$ref": "#/$defs/A"}}, "x-own": {"type": "number"}}},

@@ -1,7 +1,5 @@
 """What function dicts declare, and what is misspelt in them."""
 
-from __future__ import annotations
-
 import pytest
 
 from gecko_graph.errors import ToolkitError

@@ -49,9 +49,6 @@ def spec(source) -> ToolSpec:
     return spec_of(source, where="tools[0]")
 
 
-# functions -----------------------------------------------------------------------------------------------------------
-
-
 def search(
     query: str, limit: int = 10, *, since: datetime.date | None = None, color: Color = Color.RED
 ) -> dict[str, int]:
@@ -170,9 +167,6 @@ def test_docstrings(text, description, arguments, returns):
     assert (read.description, read.arguments, read.returns) == (description, arguments, returns)
 
 
-# classes and LangChain tools -----------------------------------------------------------------------------------------
-
-
 @tool
 def weather(city: str, days: int = 1) -> list[str]:
     """Forecast the weather.
@@ -236,9 +230,6 @@ def test_hints_of_mcp_tools(metadata, effect):
     assert (read.effect, read.stated) == (effect, False)
     assert read.parameters["properties"] == {"a": {"type": "integer"}}
     assert read.real(a=1) == {"a": 1}
-
-
-# dicts ---------------------------------------------------------------------------------------------------------------
 
 
 def test_bfcl_documents_are_read_as_the_benchmark_means_them(read_jsonl):

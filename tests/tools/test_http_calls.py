@@ -1,7 +1,5 @@
 """Calls over loopback: answers, doubts, redirects, and the key that makes a write once."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import socket
@@ -164,9 +162,6 @@ def test_what_was_never_sent_is_no_doubt():
     assert error_of(toolkit["order"].real(item="mug")) == error
 
 
-# redirects -----------------------------------------------------------------------------------------------------------
-
-
 def redirecting(here, status, location):
     moved = status, {"location": location}, b""
     there = {"/api/orders/1": moved, "/api/orders": moved}
@@ -206,9 +201,6 @@ def test_no_redirect_leads_elsewhere(here, where):
         assert other.asked == []
 
 
-# what the environment and the server may not change ------------------------------------------------------------------
-
-
 def test_no_proxy_and_no_cookie_of_an_earlier_answer(here, monkeypatch):
     with serving() as proxy:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
@@ -221,9 +213,6 @@ def test_no_proxy_and_no_cookie_of_an_earlier_answer(here, monkeypatch):
         assert proxy.asked == []
     client_module.default_client.cache_clear()
     assert [asked.header("cookie") for asked in here.asked] == [None, None]
-
-
-# idempotency keys ----------------------------------------------------------------------------------------------------
 
 
 PAY = {

@@ -1,7 +1,5 @@
 """Where calls go and who is calling: by the document, by what the user says, and nowhere to be read afterwards."""
 
-from __future__ import annotations
-
 import base64
 import json
 import traceback
@@ -121,9 +119,6 @@ def test_a_broken_credential_says_nothing_of_itself(here, source):
     assert here.asked == []
 
 
-# nowhere to be read --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("scheme", ["basic", "bearer", "head", "query", "cookie"])
 @pytest.mark.parametrize("status", [200, 401, 503])
 def test_no_credential_in_what_comes_back(here, caplog, scheme, status):
@@ -174,9 +169,6 @@ def test_no_credential_leads_elsewhere(here):
     assert here.asked[-1].header("authorization") == here.asked[0].header("authorization")
 
 
-# servers -------------------------------------------------------------------------------------------------------------
-
-
 def base_of(given, server=None, **more):
     whole = {**document({"/x": {"get": {"responses": {}}}}), **({"servers": given} if given is not None else {})}
     real = Toolkit.from_openapi(whole, server=server, **more)["get_x"].real
@@ -190,18 +182,15 @@ TEMPLATE = [{"url": "https://{region}.api.test/{v}", "variables": VARIABLES}]
 @pytest.mark.parametrize(
     ("given", "server", "base"),
     [
-        (None, None, None),
-        ([{"url": "/api/v3"}], None, None),
+        (None, None, None), ([{"url": "/api/v3"}], None, None),
         ([{"url": "https://a.test/v1/"}, {"url": "https://b.test"}], None, "https://a.test/v1"),
         ([{"url": "https://a.test/v1"}], "http://127.0.0.1:8080", "http://127.0.0.1:8080"),
         ([{"url": "/api/v3"}], "http://127.0.0.1:8080", "http://127.0.0.1:8080/api/v3"),
-        (None, "https://a.test/v1", "https://a.test/v1"),
-        (TEMPLATE, None, "https://eu.api.test/v2"),
-        (TEMPLATE, {"region": "us"}, "https://us.api.test/v2"),
-        ([{"url": "https://{none}.test"}], None, None),
+        (None, "https://a.test/v1", "https://a.test/v1"), (TEMPLATE, None, "https://eu.api.test/v2"),
+        (TEMPLATE, {"region": "us"}, "https://us.api.test/v2"), ([{"url": "https://{none}.test"}], None, None),
         ([{"url": "https://me:pw@a.test"}], None, None),
     ],
-)
+)  # fmt: skip
 def test_servers(given, server, base):
     assert base_of(given, server) == base
 
@@ -223,14 +212,8 @@ def test_a_wrong_server_is_refused(server, about):
 
 
 ODD = [
-    7,
-    "a",
-    [7],
-    ["http://"],
-    {"a": 7},
-    [{"url": 7, "variables": []}],
-    [{"url": "https://{a}", "variables": {"a": 7}}],
-]
+    7, "a", [7], ["http://"], {"a": 7}, [{"url": 7, "variables": []}], [{"url": "https://{a}", "variables": {"a": 7}}],
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)

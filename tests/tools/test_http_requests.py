@@ -1,7 +1,5 @@
 """How arguments are written on the wire: a server that decodes them finds what was sent; nothing leaves its place."""
 
-from __future__ import annotations
-
 import base64
 import json
 from email.parser import BytesParser
@@ -29,8 +27,6 @@ def send(operation, args, *, path="/x", method="get", **more):
 def target(request):
     return request.url.raw_path.decode()
 
-
-# path ----------------------------------------------------------------------------------------------------------------
 
 HOSTILE = ["../x", "a/b", "?a=b", "#f", "%2F", "%2e%2e", "ä/ö", "a b", "a;b=1", "..;", "\\..\\", "//h", "é\u202e"]
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1) | st.sampled_from(HOSTILE)
@@ -71,9 +67,6 @@ def test_path_styles_are_those_of_the_specification(style, explode, value, writt
     parameter = {"name": "color", "in": "path", "required": True, "style": style, "explode": explode, "schema": ANY}
     request = send({"parameters": [parameter]}, {"color": value}, path="/c/{color}")
     assert target(request) == f"/base/v1/c/{written}"
-
-
-# query and cookies ---------------------------------------------------------------------------------------------------
 
 
 @given(st.dictionaries(st.sampled_from(["a", "b c", "d[]"]), TEXT | st.integers() | st.lists(TEXT, min_size=1)))
@@ -124,8 +117,6 @@ def test_header_injection_is_refused(value):
     with pytest.raises(CannotSend, match="x-trace"):
         send({"parameters": [{"name": "X-Trace", "in": "header", "schema": ANY}]}, {"X-Trace": value})
 
-
-# bodies --------------------------------------------------------------------------------------------------------------
 
 OBJECT = {"type": "object", "properties": {"a": {}, "b": {}}}
 

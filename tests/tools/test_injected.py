@@ -89,15 +89,10 @@ class Class(BaseTool):
 
 
 EXPECTED = {
-    "runtime": {"messages": 1, "thread": "1"},
-    "store": {"kept": {"text": "hello"}},
-    "call_id": {},
-    "config": {"thread": "1"},
-    "function": {"messages": 1, "same": True},
-    "coroutine": {"messages": 1},
-    "commands": {},
+    "runtime": {"messages": 1, "thread": "1"}, "store": {"kept": {"text": "hello"}}, "call_id": {},
+    "config": {"thread": "1"}, "function": {"messages": 1, "same": True}, "coroutine": {"messages": 1}, "commands": {},
     "of_class": {"messages": 1},
-}
+}  # fmt: skip
 TOOLS = [runtime, store, call_id, config, function, coroutine, commands, Class()]
 
 

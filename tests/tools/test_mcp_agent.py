@@ -1,7 +1,5 @@
 """The agent against an MCP server: rehearsed, reviewed, carried out; also where the server lies, or dies."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("mcp.server.mcpserver", reason="the extra `mcp` (2.x) is not installed")

@@ -1,7 +1,5 @@
 """MCP servers that die, answer late, wrongly or far too much; both protocol eras, on the wire."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

@@ -1,7 +1,5 @@
 """Tools from OpenAPI documents, real ones and broken ones: what is whole is kept, what is not is named."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -17,9 +15,6 @@ from tests.every_place import every_place
 from tests.tools.small_documents import answering, body, document, read_one
 
 METHODS = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
-
-
-# the real documents --------------------------------------------------------------------------------------------------
 
 
 def count_operations(raw):
@@ -54,9 +49,6 @@ def test_every_real_document_loads_whole_or_names_the_place(shared_data):
     parts = {json.dumps(part, sort_keys=True) for one in schemas for part in one.pop("properties", {}).values()}
     for part in {*parts, *(json.dumps(one, sort_keys=True) for one in schemas)}:
         Draft202012Validator.check_schema(json.loads(part))
-
-
-# names, descriptions, effects ----------------------------------------------------------------------------------------
 
 
 def test_operations_without_a_name_get_a_stable_one():
@@ -94,31 +86,22 @@ def test_effects(method, said, effect):
     assert read_one({"x-effect": said} if said else {}, method=method).effect == effect
 
 
-# results -------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("responses", "result"),
     [
         ({"201": "integer", "200": "string"}, {"type": "string"}),
         ({"200": None, "202": "integer"}, {"type": "integer"}),
         ({"2XX": "integer", "404": "string"}, {"type": "integer"}),
-        ({"default": "integer"}, {"type": "integer"}),
-        ({"200": None, "default": "integer"}, None),
-        ({"404": "integer"}, None),
-        ({"204": None}, {"type": "null"}),
-        ({}, None),
+        ({"default": "integer"}, {"type": "integer"}), ({"200": None, "default": "integer"}, None),
+        ({"404": "integer"}, None), ({"204": None}, {"type": "null"}), ({}, None),
     ],
-)
+)  # fmt: skip
 def test_the_lowest_success_is_the_result(responses, result):
     written = {
         code: {"description": "", **({"content": {"application/json": {"schema": {"type": kind}}}} if kind else {})}
         for code, kind in responses.items()
     }
     assert read_one({"responses": written}).result == result
-
-
-# examples ------------------------------------------------------------------------------------------------------------
 
 
 def test_examples_are_paired_by_name():
@@ -129,9 +112,6 @@ def test_examples_are_paired_by_name():
     assert tool.examples == (ToolExample({"region": "south"}, {"t": 1}), ToolExample({"region": "7"}, {"t": 2}))
 
 
-# contracts -----------------------------------------------------------------------------------------------------------
-
-
 def test_a_broken_contract_names_document_tool_and_place():
     operation = {"x-contract": {"requires": [{"check": "args.q ==", "error": "x"}]}}
     for name, shown in (("look", "look"), (None, "get_x")):
@@ -139,9 +119,6 @@ def test_a_broken_contract_names_document_tool_and_place():
             read_one({**operation, "operationId": name})
         place = f"the document#/paths/~1x/get/x-contract (tool {shown}): requires[0].check: "
         assert str(failure.value).startswith(place)
-
-
-# broken documents ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -218,8 +195,6 @@ def test_a_misspelt_key_is_a_problem_and_not_lost_in_silence():
         "/paths/~1a/get/x-efect: unknown key (did you mean x-effect?)": "get_a",
     }
 
-
-# one broken part ---------------------------------------------------------------------------------------------------
 
 NOWHERE = {"$ref": "#/components/schemas/Nowhere"}
 FINE = {"operationId": "fine", **answering({"type": "string"})}

@@ -1,7 +1,5 @@
 """OpenAPI 3.2: what it adds to documents, and how its calls travel."""
 
-from __future__ import annotations
-
 import json
 
 import httpx

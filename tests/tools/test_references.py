@@ -46,15 +46,12 @@ def test_files_beside_and_below_and_back(tmp_path):
 @pytest.mark.parametrize(
     ("reference", "why"),
     [
-        ("../secret.json", "out of the document's folder"),
-        ("link.json", "out of the document's folder"),
-        (".env", "must name a .yaml, .yml or .json file"),
-        ("file:///etc/passwd", "cannot read"),
-        ("https://host/secret.json", "allow_remote=True"),
-        ("nul\x00.json", "out of the document's folder"),
+        ("../secret.json", "out of the document's folder"), ("link.json", "out of the document's folder"),
+        (".env", "must name a .yaml, .yml or .json file"), ("file:///etc/passwd", "cannot read"),
+        ("https://host/secret.json", "allow_remote=True"), ("nul\x00.json", "out of the document's folder"),
         ("missing.json", "no such file"),
     ],
-)
+)  # fmt: skip
 def test_references_that_lead_astray(tmp_path, reference, why):
     write(tmp_path / "secret.json", {"type": "string", "description": "the secret"})
     folder = tmp_path / "api"
@@ -76,9 +73,6 @@ def test_references_in_a_circle_of_nothing_but_references():
     toolkit = Toolkit.from_openapi(referring({"$ref": "#/components/schemas/A"}, components={"schemas": schemas}))
     assert [tool.result for tool in toolkit] == [{}]
     assert "leads back to itself" in toolkit.broken[0].message
-
-
-# the web, played by a table ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -153,9 +147,6 @@ def test_redirects_stay_on_https(pages):
     with pytest.raises(ToolkitError, match=r"redirects to 'http://a\.example/x\.json'"):
         Toolkit.from_openapi("https://a.example/x.json", allow_remote=True)
     assert asked[-1] == "https://b.example/x.json"
-
-
-# files as they come --------------------------------------------------------------------------------------------------
 
 
 def test_the_key_openapi_may_stand_behind_much_else(tmp_path):

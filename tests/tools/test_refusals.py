@@ -52,9 +52,6 @@ def test_of_the_same_error_a_write_is_in_doubt_and_a_read_has_failed():
     assert (answer.status, answer.retry_after, in_doubt) == ("error", 0.0, False), "it is waited out"
 
 
-# error results -------------------------------------------------------------------------------------------------------
-
-
 def returns(to: str):
     """Pay."""
     return ToolMessage("closed", status="error", tool_call_id="1")
@@ -97,8 +94,6 @@ def test_arguments_that_a_tool_refuses_itself_are_no_doubt_when_it_handles_that_
     assert "valid string" in answer.result
 
 
-# HTTP ----------------------------------------------------------------------------------------------------------------
-
 PAY = {"/pay": {"post": {"operationId": "pay", "responses": {"200": {"description": "paid"}}}}}
 STATUSES = {404: False, 429: False, 409: True, 500: True}
 
@@ -121,9 +116,6 @@ def test_an_http_tool_that_sent_nothing_is_no_doubt():
     for one in (document(PAY), secured):
         answer, in_doubt = make(Toolkit.from_openapi(one, server=url)["pay"], {})
         assert (answer.status, in_doubt) == ("error", False)
-
-
-# the agent -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("error", [json.JSONDecodeError("cut off", "", 0), KeyError("id")], ids=["cut off", "no id"])

@@ -1,7 +1,5 @@
 """`read_request` is the inverse of `build_request`, for every style that keeps the values."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import httpx

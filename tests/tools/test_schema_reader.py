@@ -1,7 +1,5 @@
 """Schemas as OpenAPI and people write them, read as JSON Schema 2020-12; and simplified without a change of meaning."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -90,9 +88,6 @@ def test_a_web_of_very_many_definitions_is_left_as_it_is():
     assert find_faults(schema, {"p0": {"p1": 3}}) == ["/p0/p1: expected an object, got 3"]
 
 
-# discriminators ------------------------------------------------------------------------------------------------------
-
-
 def test_children_that_extend_a_parent_that_lists_them():
     pet = {
         "type": "object",
@@ -159,9 +154,6 @@ def test_what_a_branch_takes(own, mapped, taken):
     assert {word for word in words if find_faults(toolkit["say"].result, {"role": word}) == []} == taken
 
 
-# broken schemas ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("schema", "message"),
     [
@@ -183,8 +175,6 @@ def test_what_cannot_be_read_is_an_error_in_plain_json_schema_and_open_in_a_docu
     assert find_faults(made, {"a/b": {}}) == []
     assert reader.take_corners() == {}
 
-
-# simplifying changes no meaning --------------------------------------------------------------------------------------
 
 VALUES = st.recursive(
     st.none() | st.integers(-3, 3) | st.sampled_from(["", "a", "bb"]),

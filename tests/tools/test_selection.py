@@ -1,7 +1,5 @@
 """Some tools of many, toolkits that make it harder, and several toolkits on one state."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -58,9 +56,6 @@ def test_what_matches_nothing_is_an_error_with_near_names(chosen, message):
         GITHUB.select(**chosen)
 
 
-# too many ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def without_extra(monkeypatch):
     monkeypatch.setattr(problems, "find_spec", lambda name: None)
@@ -81,9 +76,6 @@ def test_more_tools_than_a_provider_takes_are_a_problem_with_numbers(without_ext
     assert "pip install '.[retrieval]'" in message
     assert sizes(Toolkit(many[:64])) == []
     assert GeckoContext().max_tools == problems.SHOWN_TOOLS
-
-
-# augmentations -------------------------------------------------------------------------------------------------------
 
 
 NAMES = ("get_wifi", "set_wifi", "get_cellular", "set_cellular", "add", "subtract", "find_contact", "wifi_speed")
@@ -147,9 +139,6 @@ def test_a_disguise_stays_when_the_toolkit_is_changed():
     for changed in (one.replace(one["add"]), one.select(names=["add", "set_wifi"]), one.mount("phone"), one + other):
         assert all(shown(changed)[one.faces[name].name]["description"] == "" for name in changed.names if name in one)
     assert (one + other).resolve("tool_0_2") == "tool_0"
-
-
-# mounted on one state ------------------------------------------------------------------------------------------------
 
 
 NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}

@@ -63,20 +63,16 @@ VALUES = {
     "model": (Item, {"sku": "a", "count": 2, "due": "2026-01-02"}, ITEM),
     "models": (list[Item], [{"sku": "a", "count": 2, "due": "2026-01-02"}], [ITEM]),
     "strict": (Strict, {"on": "2026-01-02"}, Strict(on=DAY)),
-    "date": (dt.date, "2026-01-02", DAY),
-    "datetime": (dt.datetime, "2026-01-02T12:00:00Z", NOON),
-    "enum": (Color, "red", Color.RED),
-    "decimal": (Decimal, "0.10", Decimal("0.10")),
+    "date": (dt.date, "2026-01-02", DAY), "datetime": (dt.datetime, "2026-01-02T12:00:00Z", NOON),
+    "enum": (Color, "red", Color.RED), "decimal": (Decimal, "0.10", Decimal("0.10")),
     "set": (set[str], ["a", "b"], {"a", "b"}),
     "tuple": (tuple[int, dt.date], [1, "2026-01-02"], (1, DAY)),
     "dataclass": (Point, {"x": 1, "at": "2026-01-02T12:00:00Z"}, Point(1.0, NOON)),
-    "optional": (dt.date | None, "2026-01-02", DAY),
-    "union": (Item | dt.date, "2026-01-02", DAY),
+    "optional": (dt.date | None, "2026-01-02", DAY), "union": (Item | dt.date, "2026-01-02", DAY),
     "annotated": (Annotated[str, AfterValidator(upper)], "a", "A"),
     "before": (Annotated[dt.date, BeforeValidator(lambda text: f"2026-{text}")], "01-02", DAY),
-    "text": (str, "a", "a"),
-    "anything": (Any, {"a": [1]}, {"a": [1]}),
-}
+    "text": (str, "a", "a"), "anything": (Any, {"a": [1]}, {"a": [1]}),
+}  # fmt: skip
 
 
 def taking(hint, *, is_async=False):

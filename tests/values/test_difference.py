@@ -1,7 +1,5 @@
 """Differences and equality of JSON documents, their net changes, and what two patches both touch."""
 
-from __future__ import annotations
-
 import copy
 import json
 
@@ -44,9 +42,6 @@ def test_applying_the_difference_gives_the_other(before, after):
     assert (patch == []) == json_equal(before, after)
 
 
-# --- differences that a person can read ---
-
-
 @pytest.mark.parametrize(
     ("before", "after", "patch"),
     [
@@ -74,9 +69,6 @@ def test_two_removals_far_apart_in_a_long_list():
         {"op": "remove", "path": "/4000"},
         {"op": "remove", "path": "/10"},
     ]
-
-
-# net changes ---------------------------------------------------------------------------------------------------------
 
 
 def at(document, path):
@@ -111,27 +103,19 @@ def test_of_many_lost_members_the_count_is_told_and_which(count, data):
         assert [change.kind for change in changes] == ["remove"] * lost
 
 
-# what two patches touch ----------------------------------------------------------------------------------------------
-
-
 RACES = [
-    ("the same place", "replace /a", "replace /a", ["/a"]),
-    ("inside", "replace /a", "add /a/b", ["/a/b"]),
-    ("a longer name", "replace /a", "replace /ab", []),
-    ("two appends", "add /l/-", "add /l/-", ["/l/-"]),
+    ("the same place", "replace /a", "replace /a", ["/a"]), ("inside", "replace /a", "add /a/b", ["/a/b"]),
+    ("a longer name", "replace /a", "replace /ab", []), ("two appends", "add /l/-", "add /l/-", ["/l/-"]),
     ("append and add at an index", "add /l/-", "add /l/2", ["/l/2"]),
     ("append and replace", "add /l/-", "replace /l/0", []),
     ("append and change inside an item", "add /l/-", "replace /l/0/x", []),
     ("remove shifts", "remove /l/0", "replace /l/2/x", ["/l/2/x"]),
     ("remove does not shift what comes before", "remove /l/2", "replace /l/0", []),
     ("insertion shifts", "add /l/0", "remove /l/1", ["/l/1"]),
-    ("keys that are numbers", "add /d/1", "add /d/2", []),
-    ("test reads", "replace /a", "test /a", ["/a"]),
-    ("copy reads", "replace /a/x", "copy /a /b", ["/a/x"]),
-    ("two copies of one", "copy /a /b", "copy /a /c", []),
-    ("move takes", "move /a /b", "replace /a/x", ["/a/x"]),
-    ("the root", "replace ", "test /a/b", ["/a/b"]),
-]
+    ("keys that are numbers", "add /d/1", "add /d/2", []), ("test reads", "replace /a", "test /a", ["/a"]),
+    ("copy reads", "replace /a/x", "copy /a /b", ["/a/x"]), ("two copies of one", "copy /a /b", "copy /a /c", []),
+    ("move takes", "move /a /b", "replace /a/x", ["/a/x"]), ("the root", "replace ", "test /a/b", ["/a/b"]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("a", "b", "expected"), [row[1:] for row in RACES], ids=[row[0] for row in RACES])

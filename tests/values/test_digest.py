@@ -1,7 +1,5 @@
 """Digest, clone and check of JSON documents."""
 
-from __future__ import annotations
-
 import copy
 import enum
 import json
@@ -32,9 +30,6 @@ def shuffled(value, chance):
     if isinstance(value, dict):
         return {key: shuffled(value[key], chance) for key in chance.sample(list(value), len(value))}
     return [shuffled(item, chance) for item in value] if isinstance(value, list) else value
-
-
-# --- digest ---
 
 
 @settings(max_examples=100, deadline=None)
@@ -77,9 +72,6 @@ def test_digests_stay_as_they_are():
     )
 
 
-# --- clone ---
-
-
 @settings(max_examples=100, deadline=None)
 @given(JSON)
 @example({"a": 2**64, "b": [-(2**80), "\ud800"]})
@@ -104,9 +96,6 @@ def test_a_clone_of_shared_parts_shares_them_no_more():
     twin["a"]["n"].append(2)
     assert twin == {"a": {"n": [1, 2]}, "b": {"n": [1]}}
     assert part == {"n": [1]}
-
-
-# --- check ---
 
 
 class Colour(enum.StrEnum):

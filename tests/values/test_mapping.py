@@ -1,7 +1,5 @@
 """Work on many items: in order, bounded, whatever dies."""
 
-from __future__ import annotations
-
 import sys
 from itertools import count, islice
 

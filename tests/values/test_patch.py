@@ -1,7 +1,5 @@
 """JSON Patch: RFC 6902 by table, by property, against `jsonpatch` as oracle, and on 8,000 recorded changes."""
 
-from __future__ import annotations
-
 import copy
 import json
 import timeit
@@ -18,8 +16,6 @@ from gecko_graph.values.difference import json_equal, make_patch
 from gecko_graph.values.patch import COPY_LIMIT, apply_patch, fold_patches, tokens
 from gecko_graph.values.places import pointer
 from tests.values.any_patch import applied, by_oracle, cases
-
-# --- what RFC 6902 says, case by case; PatchConflict where it must not apply ---
 
 TABLE = [
     ("add a member", {"a": 1}, [{"op": "add", "path": "/b", "value": 2}], {"a": 1, "b": 2}),
@@ -80,9 +76,6 @@ def test_garbage_is_a_conflict(patch):
     assert document == {"a": 1}
 
 
-# --- properties ---
-
-
 # Up to 1.33 jsonpatch is lenient (it moves an item of a list into itself, reads letters of a text by index, takes true
 # for 1 in `test`) and cannot copy the root: no oracle. 1.47 follows the RFC, and refuses to remove the root as we do.
 SOUND_ORACLE = tuple(map(int, jsonpatch.__version__.split(".")[:2])) >= (1, 47)
@@ -102,9 +95,6 @@ def test_agrees_with_the_oracle(case):
 def test_pointers_and_tokens_are_inverse(parts):
     assert tokens(pointer(parts)) == parts
     assert tokens(pointer(parts)) == jsonpointer.JsonPointer(pointer(parts)).parts
-
-
-# --- copy on write, sizes ---
 
 
 def test_untouched_parts_are_shared():
@@ -161,9 +151,6 @@ def test_a_small_patch_of_a_large_state_is_cheap(count_steps):
     after = apply_patch(document, patch)
     assert make_patch(document, after) == patch
     assert count_steps(lambda: make_patch(document, after)) < 10 * len(document)  # never into what both share
-
-
-# --- the recorded changes of real tools ---
 
 
 @pytest.mark.parametrize("name", ["bfcl_multiturn_calls.jsonl.gz", "bfcl_multiturn_recorded_calls.jsonl.gz"])

@@ -1,7 +1,5 @@
 """Views: what is shown, what is marked as left out, and that nothing in a state can pass for something else."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random
@@ -40,9 +38,6 @@ def containers(child):
 JSON = st.recursive(SCALARS, containers, max_leaves=5)
 
 
-# --- properties ---
-
-
 @settings(max_examples=80, deadline=None)
 @given(JSON, st.lists(st.sampled_from(WORDS) | TEXT, max_size=5), st.sampled_from([500, 501, 640, 1_000, 3_000]))
 @example("x" * 5_000, [], 500)
@@ -76,9 +71,6 @@ def test_no_text_passes_for_a_mark(text, size):
     shown = view(state, focus=[text], budget=1_000)
     assert reader.is_true(reader.read(shown), state)
     assert len(shown.splitlines()) == shown.count("\n") + 1
-
-
-# --- a large state ---
 
 
 LOREM = ["lorem", "ipsum", "dolor", "sit", "amet", "consectetur", "adipiscing", "elit", "sed", "eiusmod", "tempor"]
@@ -205,9 +197,6 @@ def test_a_long_text_is_cut_in_the_middle():
     assert (cut.head[:6], cut.tail[-4:], cut.length) == ("start ", " end", 40_010)
     more = shown_of(state, ["text"], budget=2_000)("text")
     assert len(more.head) > len(cut.head)
-
-
-# --- words ---
 
 
 MISSING = object()
