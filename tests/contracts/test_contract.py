@@ -112,25 +112,22 @@ def test_call_and_clock_are_in_scope():
         opened({"returns": {"at": "{{ now }}"}}).answer()
 
 
-@pytest.mark.parametrize(
-    ("effects", "after"),
-    [
-        ([{"op": "add", "path": ["a/b", "{{ 'c~d' }}"], "value": 1}], {"a/b": {"c~d": 1}, "l": [1, 2], "n": 0}),
-        ([{"op": "replace", "path": ["{{ ['l'] }}", [["{{ 0 }}"]]], "value": "x"}], {"a/b": {}, "l": ["x", 2], "n": 0}),
-        ([{"op": "move", "from": ["l", 0], "path": ["m"]}], {"a/b": {}, "l": [2], "n": 0, "m": 1}),
-        ([{"when": "state.n", "op": "remove", "path": ["l"]}], {"a/b": {}, "l": [1, 2], "n": 0}),
-        ([{"for_each": "state.l", "when": "item > 1", "op": "add", "path": ["a/b", "{{ item }}"], "value": 2}],
-         {"a/b": {"2": 2}, "l": [1, 2], "n": 0}),
-        ([{"when": "state.n == 0",
-           "do": [{"op": "replace", "path": ["n"], "value": 5}, {"op": "remove", "path": ["l"]}]}],
-         {"a/b": {}, "n": 5}),
-        ([{"for_each": "[1, 2, 3]", "op": "replace", "path": ["n"], "value": "{{ state.n + item }}"}],
-         {"a/b": {}, "l": [1, 2], "n": 6}),
-        ([{"for_each": "state.l", "as": "one",
-           "do": [{"for_each": "['x', 'y']", "as": "two", "op": "add", "path": ["a/b", "{{ f'{two}{one}' }}"],
-                   "value": 0}]}], {"a/b": {"x1": 0, "y1": 0, "x2": 0, "y2": 0}, "l": [1, 2], "n": 0}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("effects", "after"), [
+    ([{"op": "add", "path": ["a/b", "{{ 'c~d' }}"], "value": 1}], {"a/b": {"c~d": 1}, "l": [1, 2], "n": 0}),
+    ([{"op": "replace", "path": ["{{ ['l'] }}", [["{{ 0 }}"]]], "value": "x"}], {"a/b": {}, "l": ["x", 2], "n": 0}),
+    ([{"op": "move", "from": ["l", 0], "path": ["m"]}], {"a/b": {}, "l": [2], "n": 0, "m": 1}),
+    ([{"when": "state.n", "op": "remove", "path": ["l"]}], {"a/b": {}, "l": [1, 2], "n": 0}),
+    ([{"for_each": "state.l", "when": "item > 1", "op": "add", "path": ["a/b", "{{ item }}"], "value": 2}],
+     {"a/b": {"2": 2}, "l": [1, 2], "n": 0}),
+    ([{"when": "state.n == 0",
+       "do": [{"op": "replace", "path": ["n"], "value": 5}, {"op": "remove", "path": ["l"]}]}],
+     {"a/b": {}, "n": 5}),
+    ([{"for_each": "[1, 2, 3]", "op": "replace", "path": ["n"], "value": "{{ state.n + item }}"}],
+     {"a/b": {}, "l": [1, 2], "n": 6}),
+    ([{"for_each": "state.l", "as": "one",
+       "do": [{"for_each": "['x', 'y']", "as": "two", "op": "add", "path": ["a/b", "{{ f'{two}{one}' }}"],
+               "value": 0}]}], {"a/b": {"x1": 0, "y1": 0, "x2": 0, "y2": 0}, "l": [1, 2], "n": 0}),
+])  # fmt: skip
 def test_effects(effects, after):
     state = {"a/b": {}, "l": [1, 2], "n": 0}
     untouched = copy.deepcopy(state)
@@ -138,16 +135,13 @@ def test_effects(effects, after):
     assert state == untouched
 
 
-@pytest.mark.parametrize(
-    ("data", "why"),
-    [
-        (effect(op="add", path=["{{ args.p }}"], value=1), "effects[0].path[0]: args.p is undefined"),
-        (effect(op="add", path=["{{ state }}"], value=1), "a path needs texts and whole numbers, not an object"),
-        (effect(op="add", path=["x"], value=["{{ state.no }}"]), "effects[0].value[0]: state.no is undefined"),
-        ({"let": {"a": "{{ state.no.no }}"}, "returns": "{{ a + 1 }}"}, "state.no is undefined"),
-        ({"returns": {"a": ["{{ args.x }}"]}}, "args.x is undefined"), ({"returns": "x{{ args.x }}"}, "is undefined"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("data", "why"), [
+    (effect(op="add", path=["{{ args.p }}"], value=1), "effects[0].path[0]: args.p is undefined"),
+    (effect(op="add", path=["{{ state }}"], value=1), "a path needs texts and whole numbers, not an object"),
+    (effect(op="add", path=["x"], value=["{{ state.no }}"]), "effects[0].value[0]: state.no is undefined"),
+    ({"let": {"a": "{{ state.no.no }}"}, "returns": "{{ a + 1 }}"}, "state.no is undefined"),
+    ({"returns": {"a": ["{{ args.x }}"]}}, "args.x is undefined"), ({"returns": "x{{ args.x }}"}, "is undefined"),
+])  # fmt: skip
 def test_a_contract_that_cannot_be_evaluated_is_no_tool_error(data, why):
     with pytest.raises(EvaluationFailed) as caught:
         opened(data).answer()
@@ -165,23 +159,20 @@ def test_results_and_patches_share_nothing_with_the_state():
     assert state == {"a": {"b": [1]}}
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("requires: [{check: nme in here, error: x}]", "requires[0].check: unknown name 'nme'"),
-        ("requires: [{check: here, error: x, wehn: y}]", "requires[0]: unknown key 'wehn' (did you mean when?)"),
-        ("requires: [{check: [here], error: x}]", "requires[0].check: expected an expression as a text"),
-        ("effects: [{op: remove, path: /tree/x}]", "effects[0].path: expected a list of tokens like"),
-        ("effects: [{op: remove, path: [a], value: 1}]", "effects[0]: unknown key 'value'"),
-        ("effects: [{op: remove, path: [a], as: x}]", "effects[0].as: only with `for_each`"),
-        ("effects: [{op: remove, path: [a], for_each: here, as: here}]", "effects[0].as: the name 'here' is"),
-        ("effects: [{op: remove, path: ['{{ item }}']}]", "effects[0].path[0]: unknown name 'item'"),
-        ("ensures: [{check: result, error: x, effects: []}]", "ensures[0]: unknown key 'effects'"),
-        ("let: {a: '{{ b }}', b: '{{ c }}', c: '{{ a }}'}", "let.a: lets use one another in a cycle: a -> b -> c"),
-        ("let: {here: 1}", "let.here: the name is already used in x-contract-let"),
-        ("[]", "expected an object with at, let, requires"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "why"), [
+    ("requires: [{check: nme in here, error: x}]", "requires[0].check: unknown name 'nme'"),
+    ("requires: [{check: here, error: x, wehn: y}]", "requires[0]: unknown key 'wehn' (did you mean when?)"),
+    ("requires: [{check: [here], error: x}]", "requires[0].check: expected an expression as a text"),
+    ("effects: [{op: remove, path: /tree/x}]", "effects[0].path: expected a list of tokens like"),
+    ("effects: [{op: remove, path: [a], value: 1}]", "effects[0]: unknown key 'value'"),
+    ("effects: [{op: remove, path: [a], as: x}]", "effects[0].as: only with `for_each`"),
+    ("effects: [{op: remove, path: [a], for_each: here, as: here}]", "effects[0].as: the name 'here' is"),
+    ("effects: [{op: remove, path: ['{{ item }}']}]", "effects[0].path[0]: unknown name 'item'"),
+    ("ensures: [{check: result, error: x, effects: []}]", "ensures[0]: unknown key 'effects'"),
+    ("let: {a: '{{ b }}', b: '{{ c }}', c: '{{ a }}'}", "let.a: lets use one another in a cycle: a -> b -> c"),
+    ("let: {here: 1}", "let.here: the name is already used in x-contract-let"),
+    ("[]", "expected an object with at, let, requires"),
+])  # fmt: skip
 def test_an_error_at_load_names_file_tool_and_place(text, why):
     with pytest.raises(ContractError) as caught:
         load(text, LETS)

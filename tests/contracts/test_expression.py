@@ -24,59 +24,53 @@ def evaluate(source: str, **values):
     return Expression.compile(source, names=scope.values, where="f: tool t: here").evaluate(scope)
 
 
-@pytest.mark.parametrize(
-    ("source", "value"),
-    [
-        ("1 == 1.0 and not 1 == '1'", True),
-        ("{'a': 1} == {'a': 2} or {'a': 1} == {'b': 1} or [1] == {'a': 1} or [1, 2] == [1]", False),
-        ("(1, 2)", [1, 2]), ("'ne' in state.text and 'items' in state", True),
-        ("1 in state['items'] and state['items'][7].qty == 1", True),
-        ("f'{state.names[0]}{state.names[-1]}'", "BobCarol"), ("state._id", "k1"),
-        ("at(state, ['deep', ['a', 'b'], 1, 'c'])", 2), ("at(state, ['no', 'where'], 5)", 5),
-        ("defined(at(state, ['no', 'where']))", False),
-        ("[one.path for one in walk({'a': {'b': 1}, 'c': [2]})]", [["a"], ["a", "b"], ["c"], ["c", 0]]),
-        ("zip([1, 2], ['a', 'b', 'c'])", [[1, "a"], [2, "b"]]),
-        ("{key: value for key, value in [['a', 1], [2, 'b'], ['a', 3]]}", {"a": 3, "2": "b"}),
-        ("index(state.names, 'alice')", 1),
-        ("[index('abc', 'a'), index('abc', 'c'), defined(index('abc', 'x'))]", [0, 2, False]),
-        ("range(1, 8, 3) + range(3, 0, -1) + range(5, 2)", [1, 4, 7, 3, 2, 1]),
-        ("money(1.005)", 1.01), ("money(3 * 0.1)", 0.3), ("f\"{'xxaxx'.strip('x')}{'a//'.rstrip('/')}\"", "aa"),
-        ("default(default(state.no, state.nothing), 1)", 1),
-        ("len(state.names) + len(state) - len(state.text)", 3 + len(STATE) - 14),
-        ("not defined(max([]))", True), ("int('12') + int(3.9) + int(True)", 16), ("float('1.5') + float(2)", 3.5),
-        ("f'{fixed(1.005)} {fixed(2, 1)} {fixed(2.5, 0)}'", "1.00 2.0 2"),
-        ("'-'.join(str(one) for one in ['a', 1, None])", "a-1-None"),
-        ("json({'a': [1, 'ä']})", '{"a": [1, "ä"]}'), ("byte_count('äb')", 3), ("state['items'].keys()", ["1", "7"]),
-        ("{'a': 1}.items()", [["a", 1]]),
-        ("[state.get('nothing'), state.get('nothing', 2), state.get('flag')]", [None, 2, True]),
-        ("[round(2.5), round(2.567, 1), abs(-2), bool([]), isinstance(2, (str, int))]", [2, 2.6, 2, False, True]),
-        ("f'{state.names[0]} has {1 + 1}' ' and {no}'", "Bob has 2 and {no}"),
-        ("len(unique([one.replace('a', new_id('n')) for one in ['a', 'a']]))", 2),
-        ("len([one for one in [{'a': 1}, {}] if defined(one.a)])", 1),
-        ("defined(state.no.such.thing)", False), ("'{{ 7*7 }}'", "{{ 7*7 }}"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("source", "value"), [
+    ("1 == 1.0 and not 1 == '1'", True),
+    ("{'a': 1} == {'a': 2} or {'a': 1} == {'b': 1} or [1] == {'a': 1} or [1, 2] == [1]", False),
+    ("(1, 2)", [1, 2]), ("'ne' in state.text and 'items' in state", True),
+    ("1 in state['items'] and state['items'][7].qty == 1", True),
+    ("f'{state.names[0]}{state.names[-1]}'", "BobCarol"), ("state._id", "k1"),
+    ("at(state, ['deep', ['a', 'b'], 1, 'c'])", 2), ("at(state, ['no', 'where'], 5)", 5),
+    ("defined(at(state, ['no', 'where']))", False),
+    ("[one.path for one in walk({'a': {'b': 1}, 'c': [2]})]", [["a"], ["a", "b"], ["c"], ["c", 0]]),
+    ("zip([1, 2], ['a', 'b', 'c'])", [[1, "a"], [2, "b"]]),
+    ("{key: value for key, value in [['a', 1], [2, 'b'], ['a', 3]]}", {"a": 3, "2": "b"}),
+    ("index(state.names, 'alice')", 1),
+    ("[index('abc', 'a'), index('abc', 'c'), defined(index('abc', 'x'))]", [0, 2, False]),
+    ("range(1, 8, 3) + range(3, 0, -1) + range(5, 2)", [1, 4, 7, 3, 2, 1]),
+    ("money(1.005)", 1.01), ("money(3 * 0.1)", 0.3), ("f\"{'xxaxx'.strip('x')}{'a//'.rstrip('/')}\"", "aa"),
+    ("default(default(state.no, state.nothing), 1)", 1),
+    ("len(state.names) + len(state) - len(state.text)", 3 + len(STATE) - 14),
+    ("not defined(max([]))", True), ("int('12') + int(3.9) + int(True)", 16), ("float('1.5') + float(2)", 3.5),
+    ("f'{fixed(1.005)} {fixed(2, 1)} {fixed(2.5, 0)}'", "1.00 2.0 2"),
+    ("'-'.join(str(one) for one in ['a', 1, None])", "a-1-None"),
+    ("json({'a': [1, 'ä']})", '{"a": [1, "ä"]}'), ("byte_count('äb')", 3), ("state['items'].keys()", ["1", "7"]),
+    ("{'a': 1}.items()", [["a", 1]]),
+    ("[state.get('nothing'), state.get('nothing', 2), state.get('flag')]", [None, 2, True]),
+    ("[round(2.5), round(2.567, 1), abs(-2), bool([]), isinstance(2, (str, int))]", [2, 2.6, 2, False, True]),
+    ("f'{state.names[0]} has {1 + 1}' ' and {no}'", "Bob has 2 and {no}"),
+    ("len(unique([one.replace('a', new_id('n')) for one in ['a', 'a']]))", 2),
+    ("len([one for one in [{'a': 1}, {}] if defined(one.a)])", 1),
+    ("defined(state.no.such.thing)", False), ("'{{ 7*7 }}'", "{{ 7*7 }}"),
+])  # fmt: skip
 def test_what_it_can_say(source, value):
     got = evaluate(source)
     assert got == value
     assert type(got) is type(value)
 
 
-@pytest.mark.parametrize(
-    ("source", "why"),
-    [
-        ("", "unexpected end"), ("{{ state }}", "leave out {{ }}"), ("1  # one", "`#` is not part of the language"),
-        ("'\\d'", "no escape"), ("f'{1:>3}'", "no format: write {fixed(x, 2)}"),
-        ("sorted(state, key='name')", "key=lambda one: one.field"),
-        ("isinstance(state, name)", "isinstance: write isinstance(x, TYPE)"),
-        ("{1, 2}", "write a list"), ("nme", "unknown name 'nme' (did you mean name?)"),
-        ("state.split().splits()", "unknown method 'splits' (did you mean split?)"),
-        ("round(state, 1, 2, 3)", "round: too many positional arguments"),
-        ("[one.replace('a') for one in state]", "replace: missing"),
-        ("1e999", "not finite"), ("a" * 10_001, "more than 10,000 characters"),
-        ("[" + "1, " * 600 + "1]", "more than 500 parts"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("source", "why"), [
+    ("", "unexpected end"), ("{{ state }}", "leave out {{ }}"), ("1  # one", "`#` is not part of the language"),
+    ("'\\d'", "no escape"), ("f'{1:>3}'", "no format: write {fixed(x, 2)}"),
+    ("sorted(state, key='name')", "key=lambda one: one.field"),
+    ("isinstance(state, name)", "isinstance: write isinstance(x, TYPE)"),
+    ("{1, 2}", "write a list"), ("nme", "unknown name 'nme' (did you mean name?)"),
+    ("state.split().splits()", "unknown method 'splits' (did you mean split?)"),
+    ("round(state, 1, 2, 3)", "round: too many positional arguments"),
+    ("[one.replace('a') for one in state]", "replace: missing"),
+    ("1e999", "not finite"), ("a" * 10_001, "more than 10,000 characters"),
+    ("[" + "1, " * 600 + "1]", "more than 500 parts"),
+])  # fmt: skip
 def test_what_is_refused_at_load_says_where_and_why(source, why):
     with pytest.raises(ContractError) as caught:
         Expression.compile(source, names=("state", "name"), where="f.yaml: tool t: requires[0].check")
@@ -85,21 +79,18 @@ def test_what_is_refused_at_load_says_where_and_why(source, why):
     assert len(str(caught.value)) < 400
 
 
-@pytest.mark.parametrize(
-    ("source", "why"),
-    [
-        ("state.no", "state.no is undefined"), ("state.deep.a.x.y", "state.deep.a.x is undefined"),
-        ("[one.a for one in [{}]]", "one.a is undefined"), ("1 / 0", "division by zero"),
-        ("'a' + 1", "+ cannot add a number to a text"), ("int('abc')", "int cannot read 'abc'"),
-        ("float('1e400')", "not finite"), ("sorted(state)", "needs a list, not an object"),
-        ("sorted([1, 'a'])", "only numbers or only texts have an order"),
-        ("unique([[1]])", "unique needs texts or numbers"),
-        ("{key: value for key, value in [1]}", "a loop over key, value needs lists of 2 values, not a number"),
-        ("at(state, 'cwd'.lower())", "a path needs a list, not a text"),
-        ("state.names.lower()", "lower needs a text, not a list"),
-        ("range(1, 2, 0)", "must not be zero"), ("4611686018427387904 * 1000", "64 bits"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("source", "why"), [
+    ("state.no", "state.no is undefined"), ("state.deep.a.x.y", "state.deep.a.x is undefined"),
+    ("[one.a for one in [{}]]", "one.a is undefined"), ("1 / 0", "division by zero"),
+    ("'a' + 1", "+ cannot add a number to a text"), ("int('abc')", "int cannot read 'abc'"),
+    ("float('1e400')", "not finite"), ("sorted(state)", "needs a list, not an object"),
+    ("sorted([1, 'a'])", "only numbers or only texts have an order"),
+    ("unique([[1]])", "unique needs texts or numbers"),
+    ("{key: value for key, value in [1]}", "a loop over key, value needs lists of 2 values, not a number"),
+    ("at(state, 'cwd'.lower())", "a path needs a list, not a text"),
+    ("state.names.lower()", "lower needs a text, not a list"),
+    ("range(1, 2, 0)", "must not be zero"), ("4611686018427387904 * 1000", "64 bits"),
+])  # fmt: skip
 def test_what_fails_says_where_and_why(source, why):
     with pytest.raises(EvaluationFailed) as caught:
         evaluate(source)

@@ -96,23 +96,20 @@ def fill(data, **values):
     return Template(data, Location("f: tool t: here", dict.fromkeys(scope.values))).fill(scope)
 
 
-@pytest.mark.parametrize(
-    ("data", "value"),
-    [
-        ("{{ state.cwd }}", ["a"]),
-        ("{{ 1 }}{{ 2 }}", "12"),
-        ("{{ '{{' }}x}}", "{{x}}"),
-        (["{{ 1 }}", {"{{ state._id }}": "{{ 2 }}"}, 3, None, True, 1.5], [1, {"k1": 2}, 3, None, True, 1.5]),
-        ({"for_each": "range(3)", "value": "{{ item * 2 }}"}, [0, 2, 4]),
-        ({"for_each": "range(6)", "when": "n > 3", "as": "n", "value": {"n": "{{ n }}"}}, [{"n": 4}, {"n": 5}]),
-        (
-            {"for_each": "[1, 2]", "as": "x", "value": {"for_each": "[10, 20]", "as": "y", "value": "{{ x + y }}"}},
-            [[11, 21], [12, 22]],
-        ),
-        ({"cases": [{"when": "state.none", "value": 1}, {"when": "state.flag", "value": 2}, {"value": 3}]}, 2),
-        ({"a": {"cases": [{"value": {"for_each": "[1]", "value": "{{ item }}"}}]}}, {"a": [1]}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("data", "value"), [
+    ("{{ state.cwd }}", ["a"]),
+    ("{{ 1 }}{{ 2 }}", "12"),
+    ("{{ '{{' }}x}}", "{{x}}"),
+    (["{{ 1 }}", {"{{ state._id }}": "{{ 2 }}"}, 3, None, True, 1.5], [1, {"k1": 2}, 3, None, True, 1.5]),
+    ({"for_each": "range(3)", "value": "{{ item * 2 }}"}, [0, 2, 4]),
+    ({"for_each": "range(6)", "when": "n > 3", "as": "n", "value": {"n": "{{ n }}"}}, [{"n": 4}, {"n": 5}]),
+    (
+        {"for_each": "[1, 2]", "as": "x", "value": {"for_each": "[10, 20]", "as": "y", "value": "{{ x + y }}"}},
+        [[11, 21], [12, 22]],
+    ),
+    ({"cases": [{"when": "state.none", "value": 1}, {"when": "state.flag", "value": 2}, {"value": 3}]}, 2),
+    ({"a": {"cases": [{"value": {"for_each": "[1]", "value": "{{ item }}"}}]}}, {"a": [1]}),
+])  # fmt: skip
 def test_values_are_filled_in(data, value):
     assert fill(data) == value
 

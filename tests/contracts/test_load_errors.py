@@ -72,18 +72,15 @@ def test_what_can_never_be_evaluated_is_refused(check, why):
         fitted({"requires": [{"check": check, "error": "x"}]})
 
 
-@pytest.mark.parametrize(
-    "check",
-    [
-        "defined(order) and order.total > args.amount", "order.status == 'paid' and len(order['items']) > 0",
-        "order.total + 1 > (args.amount or 0)", "[key for key, one in state.orders.items() if one.total > 3]",
-        "state.open.anything.x > 1 and state.log[0] == 'a' and state.log[-1] < 'b'",
-        "at(state.orders, [state.cwd, 'anything'])", "[one.result.id for one in calls if one.name == 'x']",
-        "between(now, date(args.id), 'days') > 1 and 'x' in args.tags",
-        "trusted(['orders', args.id, 'total']) and trusted(['open', 'anything']) and trusted(args.tags)",
-        "high(args.amount) and dear(order) and low(args.id) == 'x' and low(3) == 3",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("check", [
+    "defined(order) and order.total > args.amount", "order.status == 'paid' and len(order['items']) > 0",
+    "order.total + 1 > (args.amount or 0)", "[key for key, one in state.orders.items() if one.total > 3]",
+    "state.open.anything.x > 1 and state.log[0] == 'a' and state.log[-1] < 'b'",
+    "at(state.orders, [state.cwd, 'anything'])", "[one.result.id for one in calls if one.name == 'x']",
+    "between(now, date(args.id), 'days') > 1 and 'x' in args.tags",
+    "trusted(['orders', args.id, 'total']) and trusted(['open', 'anything']) and trusted(args.tags)",
+    "high(args.amount) and dear(order) and low(args.id) == 'x' and low(3) == 3",
+])  # fmt: skip
 def test_what_may_be_right_loads(check):
     assert fitted({"requires": [{"check": check, "error": "x"}]})["pay"].contract is not None
 

@@ -42,13 +42,10 @@ OFF = {"says": "the wifi is off"}
 VAGUE = "The router's radio has gone quiet."
 
 
-@pytest.mark.parametrize(
-    ("answer", "status"),
-    [
-        ("I have turned the wifi off.", "passed"), ("The wifi is still on.", "failed"), (VAGUE, "unknown"),
-        ("", "failed"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("answer", "status"), [
+    ("I have turned the wifi off.", "passed"), ("The wifi is still on.", "failed"), (VAGUE, "unknown"),
+    ("", "failed"),
+])  # fmt: skip
 def test_an_answer_is_judged_by_rule(answer, status):
     found = run_case(scenario(OFF), scripted({"say": answer}))
     assert (found.status, found.passed) == (status, status == "passed")

@@ -41,18 +41,15 @@ SUNNY = "It is sunny in Rome"
 ANSWER = {"id": "answer", "message": {"sender": "agent", "content": SUNNY}}
 
 
-@pytest.mark.parametrize(
-    ("written", "message"),
-    [
-        ([{"id": "a", "after": "b", "call": {"name": "x"}}], "milestones[0]: after: unknown milestone 'b'"),
-        ([{"id": "a", "call": {"name": "x"}}, {"id": "a", "call": {"name": "x"}}], "'a' is a duplicate"),
-        ([{"state": {"at": "setings", "snapshot": []}}], "the state has no 'setings' (did you mean settings?)"),
-        ([{"state": {"at": "settings", "update": [{"wify": 1}]}}],
-         "unknown column 'wify' of settings (did you mean wifi?)"),
-        ([{"id": "a", "after": "c", "call": {"name": "x"}}, {"id": "b", "call": {"name": "x"}},
-          {"id": "c", "call": {"name": "x"}}], "milestones: after: a cycle: a after c after b after a"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("written", "message"), [
+    ([{"id": "a", "after": "b", "call": {"name": "x"}}], "milestones[0]: after: unknown milestone 'b'"),
+    ([{"id": "a", "call": {"name": "x"}}, {"id": "a", "call": {"name": "x"}}], "'a' is a duplicate"),
+    ([{"state": {"at": "setings", "snapshot": []}}], "the state has no 'setings' (did you mean settings?)"),
+    ([{"state": {"at": "settings", "update": [{"wify": 1}]}}],
+     "unknown column 'wify' of settings (did you mean wifi?)"),
+    ([{"id": "a", "after": "c", "call": {"name": "x"}}, {"id": "b", "call": {"name": "x"}},
+      {"id": "c", "call": {"name": "x"}}], "milestones: after: a cycle: a after c after b after a"),
+])  # fmt: skip
 def test_mistakes_are_named_with_their_place(written: list[dict[str, Any]], message: str) -> None:
     problems = list(find_problems(entries(*written), STATE, part="milestones"))
     assert any(message in problem for problem in problems), problems
@@ -134,20 +131,17 @@ def made(call: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) ->
     return {**snapshot(after, calls=[call]), "(writes)": [{**call, "tables": tables}]}
 
 
-@pytest.mark.parametrize(
-    ("milestone", "message", "part", "place", "wanted", "found", "nearest"),
-    [
-        ({"call": {"name": "add", "args": {"name": "Cy", "phone": "1"}}},
-         {"calls": [{"name": "add", "args": {"name": "Di", "phone": "1"}}]}, "argument", "add.name", "Cy", "Di", 1),
-        ({"call": {"name": "send"}}, {"calls": [{"name": "add", "args": {}}]}, "call", "send",
-         [{"name": "send", "args": {}}], [], 2),
-        ({"message": {"sender": "agent", "content": "Yes", "measure": "contains"}}, {}, "content", "", "Yes", "No", 2),
-        ({"message": {"sender": "agent", "mentions": ["Rome"]}}, {}, "mentions", "", ["Rome"], "No", 2),
-        ({"state": {"at": "settings", "update": [{"wifi": True}]}}, {}, "rows", "/settings", [{"wifi": True}], [], 2),
-        ({"state": {"at": "settings", "snapshot": [{"wifi": True, "cellular": True}]}}, {}, "column", "/settings/wifi",
-         True, False, 2),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("milestone", "message", "part", "place", "wanted", "found", "nearest"), [
+    ({"call": {"name": "add", "args": {"name": "Cy", "phone": "1"}}},
+     {"calls": [{"name": "add", "args": {"name": "Di", "phone": "1"}}]}, "argument", "add.name", "Cy", "Di", 1),
+    ({"call": {"name": "send"}}, {"calls": [{"name": "add", "args": {}}]}, "call", "send",
+     [{"name": "send", "args": {}}], [], 2),
+    ({"message": {"sender": "agent", "content": "Yes", "measure": "contains"}}, {}, "content", "", "Yes", "No", 2),
+    ({"message": {"sender": "agent", "mentions": ["Rome"]}}, {}, "mentions", "", ["Rome"], "No", 2),
+    ({"state": {"at": "settings", "update": [{"wifi": True}]}}, {}, "rows", "/settings", [{"wifi": True}], [], 2),
+    ({"state": {"at": "settings", "snapshot": [{"wifi": True, "cellular": True}]}}, {}, "column", "/settings/wifi",
+     True, False, 2),
+])  # fmt: skip
 def test_a_missed_milestone_says_what_was_wanted_beside_the_nearest_found(
     milestone: dict[str, Any], message: dict[str, Any], part: str, place: str, wanted: Any, found: Any, nearest: int
 ) -> None:

@@ -149,13 +149,10 @@ def items(p):
     return lambda shown, question: p if "item" in question else 0.01
 
 
-@pytest.mark.parametrize(
-    ("p", "word", "status", "attempts"),
-    [
-        (0.95, "accepted", "success", 1), (0.6, "needs_user", "unsure", 1), (None, "needs_user", "unsure", 1),
-        (0.1, "failed", "failed", 2),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("p", "word", "status", "attempts"), [
+    (0.95, "accepted", "success", 1), (0.6, "needs_user", "unsure", 1), (None, "needs_user", "unsure", 1),
+    (0.1, "failed", "failed", 2),
+])  # fmt: skip
 def test_an_item_within_the_band_is_unsure_shown_and_not_tried_again(p, word, status, attempts):
     made = run(Decider(say=items(p)), max_retries=1)
     verdict = made["verdict"]

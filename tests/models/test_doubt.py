@@ -52,14 +52,11 @@ def test_a_refusal_and_a_connection_that_never_opened_do_not(error):
     assert not is_in_doubt(error)
 
 
-@pytest.mark.parametrize(
-    ("module", "kind", "in_doubt"),
-    [
-        ("requests", "HTTPError", True), ("requests", "ConnectionError", True), ("requests", "ConnectTimeout", False),
-        ("urllib3.exceptions", "ProtocolError", True), ("aiohttp", "ClientPayloadError", True),
-        ("psycopg", "OperationalError", True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("module", "kind", "in_doubt"), [
+    ("requests", "HTTPError", True), ("requests", "ConnectionError", True), ("requests", "ConnectTimeout", False),
+    ("urllib3.exceptions", "ProtocolError", True), ("aiohttp", "ClientPayloadError", True),
+    ("psycopg", "OperationalError", True),
+])  # fmt: skip
 def test_the_clients_that_may_be_installed(module, kind, in_doubt):
     assert is_in_doubt(getattr(pytest.importorskip(module), kind)("x")) is in_doubt
 

@@ -14,18 +14,15 @@ VALUE = {"a": ["}", '"', "\\", "<think>", {"b": None}]}
 TEXT = json.dumps(VALUE)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"Sure {{name}}: {TEXT}. Done [1], see [link](url) {{ }}.".replace("{ }", ""),
-        f'He said {{ it "goes": {TEXT}', f"{{{{ a template }}}}\n```json\n{TEXT}\n```", f"[note: {TEXT}]",
-        f"<think>{{'a': 3}} or {{</think>\n{TEXT}", f"thoughts without a beginning </think> {TEXT}",
-        f"<think>never closed: {{}} {json.dumps({'a': 1})} then ```{TEXT}```",
-        f'<tool-af969f83>\n{{"name": "sell"}}\n</tool-af969f83>\n{TEXT}\n<state-aa03770d>\n{{"till": 0}}\nReal',
-        f"<answer>{TEXT}</answer> <result-1>", TEXT.replace("]", " , ]").replace("null}", "null,\n}"),
-        TEXT.replace('"b"', '\n"b"'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    f"Sure {{name}}: {TEXT}. Done [1], see [link](url) {{ }}.".replace("{ }", ""),
+    f'He said {{ it "goes": {TEXT}', f"{{{{ a template }}}}\n```json\n{TEXT}\n```", f"[note: {TEXT}]",
+    f"<think>{{'a': 3}} or {{</think>\n{TEXT}", f"thoughts without a beginning </think> {TEXT}",
+    f"<think>never closed: {{}} {json.dumps({'a': 1})} then ```{TEXT}```",
+    f'<tool-af969f83>\n{{"name": "sell"}}\n</tool-af969f83>\n{TEXT}\n<state-aa03770d>\n{{"till": 0}}\nReal',
+    f"<answer>{TEXT}</answer> <result-1>", TEXT.replace("]", " , ]").replace("null}", "null,\n}"),
+    TEXT.replace('"b"', '\n"b"'),
+])  # fmt: skip
 def test_the_one_value_is_found(text):
     assert [value for value in find_json(text) if value != [1]] == [VALUE]
 

@@ -155,13 +155,10 @@ def test_broken_ones_are_repaired_and_none_is_guessed(replies):
     assert tried >= 240
 
 
-@pytest.mark.parametrize(
-    ("given", "ids", "meant"),
-    [
-        ("item-1", ["item-1", "Item-1"], "item-1"), ("ITEM 1", ["item-1", "item-11"], "item-1"),
-        ("1", ["item-1", "item-11"], "item-1"), ("01", ["item-1", "item-11"], "item-1"), ("ab", ["a-b", "a_b"], "ab"),
-        ("1", ["a-1", "b-1"], "1"), ("", ["a"], ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("given", "ids", "meant"), [
+    ("item-1", ["item-1", "Item-1"], "item-1"), ("ITEM 1", ["item-1", "item-11"], "item-1"),
+    ("1", ["item-1", "item-11"], "item-1"), ("01", ["item-1", "item-11"], "item-1"), ("ab", ["a-b", "a_b"], "ab"),
+    ("1", ["a-1", "b-1"], "1"), ("", ["a"], ""),
+])  # fmt: skip
 def test_ids_are_matched_where_only_one_can_be_meant(given, ids, meant):
     assert match_id(given, ids) == meant

@@ -81,13 +81,10 @@ class Foreign(TypedDict):
     tenant: str
 
 
-@pytest.mark.parametrize(
-    ("schema", "context", "seed"),
-    [
-        (GeckoContext, GeckoContext(seed=9), 9), (GeckoContext, {"seed": 9}, 9), (GeckoContext, None, 7),
-        (Foreign, {"tenant": "a"}, 7), (None, None, 7),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("schema", "context", "seed"), [
+    (GeckoContext, GeckoContext(seed=9), 9), (GeckoContext, {"seed": 9}, 9), (GeckoContext, None, 7),
+    (Foreign, {"tenant": "a"}, 7), (None, None, 7),
+])  # fmt: skip
 async def test_knobs_come_from_our_context_else_from_the_default(run, schema, context, seed):
     graph = build(plain, context_schema=schema)
     assert (await run(graph, {"said": "hi"}, context=context))["said"] == f"hi {seed} False"

@@ -42,17 +42,14 @@ def read(text, reply=Checklist):
     return read_reply(AIMessage(text), reply)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "empty"), ("<think>hm</think>", "empty"), ("true", "does not fit Checklist"),
-        ("{}", "items: Field required"),
-        ('{"items": [{"description": 1}]}', "items.0.description"),
-        ('{"items": [{}, {}, {}, {}, {}]}', "and 2 more"), ('{"items": [', "begins at character 0 has no end"),
-        ("[" * 50_000, "no end"), ("[" * 50_000 + "]" * 50_000, DEEP), ('{"a":' * 50_000 + "1" + "}" * 50_000, DEEP),
-        ("x" * (MAX_REPLY_CHARS + 1), "1,000,001 characters"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "words"), [
+    ("", "empty"), ("<think>hm</think>", "empty"), ("true", "does not fit Checklist"),
+    ("{}", "items: Field required"),
+    ('{"items": [{"description": 1}]}', "items.0.description"),
+    ('{"items": [{}, {}, {}, {}, {}]}', "and 2 more"), ('{"items": [', "begins at character 0 has no end"),
+    ("[" * 50_000, "no end"), ("[" * 50_000 + "]" * 50_000, DEEP), ('{"a":' * 50_000 + "1" + "}" * 50_000, DEEP),
+    ("x" * (MAX_REPLY_CHARS + 1), "1,000,001 characters"),
+])  # fmt: skip
 def test_what_is_no_reply_is_told_in_one_line(text, words):
     with pytest.raises(Unreadable, match="(?s)" + words) as raised:
         read(text)

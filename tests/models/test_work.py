@@ -56,15 +56,12 @@ class Mute(Exception):
         raise RuntimeError("not even this")
 
 
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        (ValueError("no tray"), "ValueError: no tray"), (TimeoutError("its own"), "TimeoutError: its own"),
-        (asyncio.CancelledError("mine"), "CancelledError: mine"),
-        (Rude("bye"), "Rude: bye"), (Refused("no"), "Refused: no"), (Mute(), "Mute"),
-        (ValueError("half \ud800"), "ValueError: half ?"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("error", "told"), [
+    (ValueError("no tray"), "ValueError: no tray"), (TimeoutError("its own"), "TimeoutError: its own"),
+    (asyncio.CancelledError("mine"), "CancelledError: mine"),
+    (Rude("bye"), "Rude: bye"), (Refused("no"), "Refused: no"), (Mute(), "Mute"),
+    (ValueError("half \ud800"), "ValueError: half ?"),
+])  # fmt: skip
 @pytest.mark.parametrize("kind", ["plain", "coroutine"])
 async def test_whatever_a_function_raises_is_its_own_error(run, kind, error, told):
     def plain():

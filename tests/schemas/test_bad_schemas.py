@@ -21,18 +21,15 @@ def taking(rule):
     return ToolSpec(name="t", parameters={"type": "object", "properties": {"x": rule}})
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
-        {"type": "dict"}, {"type": ["string", 7]}, {"minimum": "5"}, {"exclusiveMinimum": True}, {"required": True},
-        {"required": "abc"}, {"enum": "abc"}, {"enum": []}, {"properties": ["a"]}, {"items": [{"type": "string"}]},
-        {"pattern": "([a-z"}, {"pattern": r"(a)\1"}, {"multipleOf": 0}, {"minimum": 10**400},
-        {"maxLength": -(10**400)}, {"minLength": "x"}, {"allOf": {}}, {"anyOf": []}, {"$ref": "#/nowhere"},
-        {"$ref": "https://example.com/schema.json"}, {"$ref": 7}, {"$ref": "#/$defs/%"}, {"$id": 7, "$schema": 7},
-        {"not": 7}, {"not": {"type": "dict"}}, {"oneOf": [{"type": "dict"}, {}]}, {"dependentRequired": {"a": "b"}},
-        {"minContains": "x", "contains": {}}, "no schema", None,
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("rule", [
+    {"type": "dict"}, {"type": ["string", 7]}, {"minimum": "5"}, {"exclusiveMinimum": True}, {"required": True},
+    {"required": "abc"}, {"enum": "abc"}, {"enum": []}, {"properties": ["a"]}, {"items": [{"type": "string"}]},
+    {"pattern": "([a-z"}, {"pattern": r"(a)\1"}, {"multipleOf": 0}, {"minimum": 10**400},
+    {"maxLength": -(10**400)}, {"minLength": "x"}, {"allOf": {}}, {"anyOf": []}, {"$ref": "#/nowhere"},
+    {"$ref": "https://example.com/schema.json"}, {"$ref": 7}, {"$ref": "#/$defs/%"}, {"$id": 7, "$schema": 7},
+    {"not": 7}, {"not": {"type": "dict"}}, {"oneOf": [{"type": "dict"}, {}]}, {"dependentRequired": {"a": "b"}},
+    {"minContains": "x", "contains": {}}, "no schema", None,
+])  # fmt: skip
 @pytest.mark.parametrize("value", [5, "abc", {"a": 1}, ["abc"], None])
 def test_what_is_malformed_is_no_rule(rule, value):
     assert find_complaints(taking(rule), {"x": value}) == []
@@ -58,15 +55,12 @@ def test_another_dialect_is_read_as_2020_12():
     assert find_faults(schema, {"again": {"n": 10.5}}) == ["/again/n: expected an integer, got 10.5"]
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"$ref": "#"}, {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]},
-        {"items": {"oneOf": [{"$ref": "#"}, {"$ref": "#"}, {"$ref": "#"}]}},
-        {"pattern": "(a+)+$"}, {"propertyNames": {"pattern": "(x+x+)+y"}}, {"pattern": "(" * 5_000 + ")" * 5_000},
-        {"pattern": "((a{1,500}){1,500}){1,500}"},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("schema", [
+    {"$ref": "#"}, {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]},
+    {"items": {"oneOf": [{"$ref": "#"}, {"$ref": "#"}, {"$ref": "#"}]}},
+    {"pattern": "(a+)+$"}, {"propertyNames": {"pattern": "(x+x+)+y"}}, {"pattern": "(" * 5_000 + ")" * 5_000},
+    {"pattern": "((a{1,500}){1,500}){1,500}"},
+])  # fmt: skip
 def test_nothing_hangs(schema, count_steps):
     deep: list = []
     for _ in range(30):

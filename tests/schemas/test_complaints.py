@@ -52,14 +52,11 @@ def test_a_rule_says_what_it_expects(rule, value, expected):
     assert told(tool(x=rule), {"x": value}) == [("/x", expected, json.dumps(value))]
 
 
-@pytest.mark.parametrize(
-    ("rule", "value"),
-    [
-        ({"type": "number"}, 10), ({"type": "integer"}, 10.0), ({"type": "integer", "format": "int64"}, -2.0),
-        ({"multipleOf": 0.1}, 1e308), ({"multipleOf": 1e-300}, 1e300), ({"format": "unheard-of"}, "whatever"),
-        ({"uniqueItems": True}, [1, True, "1"]), ({"default": 7, "enum": [1, 2]}, 1),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("rule", "value"), [
+    ({"type": "number"}, 10), ({"type": "integer"}, 10.0), ({"type": "integer", "format": "int64"}, -2.0),
+    ({"multipleOf": 0.1}, 1e308), ({"multipleOf": 1e-300}, 1e300), ({"format": "unheard-of"}, "whatever"),
+    ({"uniqueItems": True}, [1, True, "1"]), ({"default": 7, "enum": [1, 2]}, 1),
+])  # fmt: skip
 def test_what_a_rule_lets_pass(rule, value):
     assert find_complaints(tool(x=rule), {"x": value}) == []
 
@@ -224,18 +221,15 @@ def test_bounds_that_may_leave_one_number_are_not_told(rule, value):
     assert {expected for _, expected, _ in found} == {"a number within the narrow bounds of the schema"}
 
 
-@pytest.mark.parametrize(
-    ("rule", "value"),
-    [
-        ({"type": "boolean"}, True), ({"enum": ["a", "b"]}, "a"), ({"type": "string", "format": "date"}, "2024-01-01"),
-        ({"allOf": [{"minimum": 0}, {"maximum": 3}]}, 2),
-        ({"anyOf": [{"type": "integer"}, {"enum": ["all"]}]}, "all"),
-        ({"type": "array", "items": {"enum": ["a"]}}, ["a", "a"]),
-        ({"type": "string", "default": "metric"}, "metric"), ({"$ref": "#/$defs/mode"}, "fast"),
-        ({"type": "string", "description": "The class of the travel. Options are: economy, business, first."}, "First"),
-        ({"type": "string", "description": "Possible values (asc|desc)"}, "desc"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("rule", "value"), [
+    ({"type": "boolean"}, True), ({"enum": ["a", "b"]}, "a"), ({"type": "string", "format": "date"}, "2024-01-01"),
+    ({"allOf": [{"minimum": 0}, {"maximum": 3}]}, 2),
+    ({"anyOf": [{"type": "integer"}, {"enum": ["all"]}]}, "all"),
+    ({"type": "array", "items": {"enum": ["a"]}}, ["a", "a"]),
+    ({"type": "string", "default": "metric"}, "metric"), ({"$ref": "#/$defs/mode"}, "fast"),
+    ({"type": "string", "description": "The class of the travel. Options are: economy, business, first."}, "First"),
+    ({"type": "string", "description": "Possible values (asc|desc)"}, "desc"),
+])  # fmt: skip
 def test_what_a_rule_decides(rule, value):
     parameters = {"type": "object", "properties": {"x": rule}, "$defs": {"mode": {"enum": ["fast"]}}}
     assert find_undecided(parameters, {"x": value}) == []

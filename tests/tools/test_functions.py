@@ -109,17 +109,14 @@ def test_models_enums_and_circles_in_a_signature():
     assert read.result["items"]["required"] == ["street", "zip_code"]
 
 
-@pytest.mark.parametrize(
-    ("annotation", "result"),
-    [
-        (None, {"type": "null"}), (str, {"type": "string"}), (Any, None), (object, None),
-        (int | None, {"anyOf": [{"type": "integer"}, {"type": "null"}]}),
-        (Command, None), (Command | str, None),
-        (Point, {"type": "object", "required": ["x"], "title": "Point",
-                 "properties": {"x": {"type": "number"}, "y": {"type": "number", "default": 0.0}}}),
-        (asyncio.Lock, None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("annotation", "result"), [
+    (None, {"type": "null"}), (str, {"type": "string"}), (Any, None), (object, None),
+    (int | None, {"anyOf": [{"type": "integer"}, {"type": "null"}]}),
+    (Command, None), (Command | str, None),
+    (Point, {"type": "object", "required": ["x"], "title": "Point",
+             "properties": {"x": {"type": "number"}, "y": {"type": "number", "default": 0.0}}}),
+    (asyncio.Lock, None),
+])  # fmt: skip
 def test_results_from_return_annotations(annotation, result):
     def answer(): ...
 
@@ -152,16 +149,13 @@ def test_what_is_no_tool(source, message):
         spec(source)
 
 
-@pytest.mark.parametrize(
-    ("text", "description", "arguments", "returns"),
-    [
-        (None, "", {}, ""),
-        ("A.\n\nArgs:\n  x: one\n  *y (int, optional): two\n\n     more\n\nRaises:\n  V: w", "A.",
-         {"x": "one", "y": "two more"}, ""),
-        ("A.\n:param x: one\n   more\n:param int y: two\n:returns: three\n:rtype: int", "A.",
-         {"x": "one more", "y": "two"}, "three"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "description", "arguments", "returns"), [
+    (None, "", {}, ""),
+    ("A.\n\nArgs:\n  x: one\n  *y (int, optional): two\n\n     more\n\nRaises:\n  V: w", "A.",
+     {"x": "one", "y": "two more"}, ""),
+    ("A.\n:param x: one\n   more\n:param int y: two\n:returns: three\n:rtype: int", "A.",
+     {"x": "one more", "y": "two"}, "three"),
+])  # fmt: skip
 def test_docstrings(text, description, arguments, returns):
     read = read_docstring(text)
     assert (read.description, read.arguments, read.returns) == (description, arguments, returns)
@@ -215,14 +209,11 @@ def test_langchain_tools():
     assert toolkit["count"].result == {"type": "integer"}
 
 
-@pytest.mark.parametrize(
-    ("metadata", "effect"),
-    [
-        (None, None), ({"readOnlyHint": False}, "write"), ({"annotations": {"readOnlyHint": True}}, "read"),
-        ({"readOnlyHint": "yes"}, None), ({"mcp": {"tool": None}}, None),
-        ({"mcp": {"tool": {"annotations": {"read_only_hint": True}}, "server": {}}}, "read"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("metadata", "effect"), [
+    (None, None), ({"readOnlyHint": False}, "write"), ({"annotations": {"readOnlyHint": True}}, "read"),
+    ({"readOnlyHint": "yes"}, None), ({"mcp": {"tool": None}}, None),
+    ({"mcp": {"tool": {"annotations": {"read_only_hint": True}}, "server": {}}}, "read"),
+])  # fmt: skip
 def test_hints_of_mcp_tools(metadata, effect):
     schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"type": "integer"}}}
     given = {"name": "mcp", "description": "d", "args_schema": schema, "metadata": metadata}

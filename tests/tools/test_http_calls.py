@@ -70,21 +70,18 @@ def test_a_call_is_one_request_and_its_json_the_result(here):
     assert key == ("header:Idempotency-Key", "idempotency_key")
 
 
-@pytest.mark.parametrize(
-    ("headers", "content", "result"),
-    [
-        ({}, b"[1]", [1]),
-        ({"content-type": "text/plain; charset=latin-1"}, "grün".encode("latin-1"), "grün"),
-        ({"content-type": "image/png"}, b"\x89PNG", {"type": "image", "base64": "iVBORw==", "mime_type": "image/png"}),
-        ({"content-type": "application/pdf"}, b"%PDF",
-         {"type": "file", "base64": "JVBERg==", "mime_type": "application/pdf"}),
-        ({"content-type": "application/zip"}, b"PK\x03", {"content_type": "application/zip", "bytes": 3}),
-        ({"content-type": "application/json"}, b"<html>", {"content_type": "application/json", "bytes": 6}),
-        ({"content-type": "application/json"}, b'\xef\xbb\xbf{"a": 1}', {"a": 1}),
-        ({"content-type": "application/json", "content-encoding": "gzip"}, gzip.compress(b"[2]", mtime=0), [2]),
-        ({"content-type": "application/json"}, b"", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("headers", "content", "result"), [
+    ({}, b"[1]", [1]),
+    ({"content-type": "text/plain; charset=latin-1"}, "grün".encode("latin-1"), "grün"),
+    ({"content-type": "image/png"}, b"\x89PNG", {"type": "image", "base64": "iVBORw==", "mime_type": "image/png"}),
+    ({"content-type": "application/pdf"}, b"%PDF",
+     {"type": "file", "base64": "JVBERg==", "mime_type": "application/pdf"}),
+    ({"content-type": "application/zip"}, b"PK\x03", {"content_type": "application/zip", "bytes": 3}),
+    ({"content-type": "application/json"}, b"<html>", {"content_type": "application/json", "bytes": 6}),
+    ({"content-type": "application/json"}, b'\xef\xbb\xbf{"a": 1}', {"a": 1}),
+    ({"content-type": "application/json", "content-encoding": "gzip"}, gzip.compress(b"[2]", mtime=0), [2]),
+    ({"content-type": "application/json"}, b"", None),
+])  # fmt: skip
 def test_results_by_content_type(here, headers, content, result):
     here.answer = lambda asked: (200, headers, content)
     assert shop(here)["show"].real(id=1) == result

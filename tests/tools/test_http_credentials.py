@@ -179,18 +179,15 @@ VARIABLES = {"region": {"default": "eu", "enum": ["eu", "us"]}, "v": {"default":
 TEMPLATE = [{"url": "https://{region}.api.test/{v}", "variables": VARIABLES}]
 
 
-@pytest.mark.parametrize(
-    ("given", "server", "base"),
-    [
-        (None, None, None), ([{"url": "/api/v3"}], None, None),
-        ([{"url": "https://a.test/v1/"}, {"url": "https://b.test"}], None, "https://a.test/v1"),
-        ([{"url": "https://a.test/v1"}], "http://127.0.0.1:8080", "http://127.0.0.1:8080"),
-        ([{"url": "/api/v3"}], "http://127.0.0.1:8080", "http://127.0.0.1:8080/api/v3"),
-        (None, "https://a.test/v1", "https://a.test/v1"), (TEMPLATE, None, "https://eu.api.test/v2"),
-        (TEMPLATE, {"region": "us"}, "https://us.api.test/v2"), ([{"url": "https://{none}.test"}], None, None),
-        ([{"url": "https://me:pw@a.test"}], None, None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("given", "server", "base"), [
+    (None, None, None), ([{"url": "/api/v3"}], None, None),
+    ([{"url": "https://a.test/v1/"}, {"url": "https://b.test"}], None, "https://a.test/v1"),
+    ([{"url": "https://a.test/v1"}], "http://127.0.0.1:8080", "http://127.0.0.1:8080"),
+    ([{"url": "/api/v3"}], "http://127.0.0.1:8080", "http://127.0.0.1:8080/api/v3"),
+    (None, "https://a.test/v1", "https://a.test/v1"), (TEMPLATE, None, "https://eu.api.test/v2"),
+    (TEMPLATE, {"region": "us"}, "https://us.api.test/v2"), ([{"url": "https://{none}.test"}], None, None),
+    ([{"url": "https://me:pw@a.test"}], None, None),
+])  # fmt: skip
 def test_servers(given, server, base):
     assert base_of(given, server) == base
 

@@ -74,28 +74,22 @@ def test_names_that_providers_refuse_or_that_are_given_twice():
     assert all(len(name) <= 64 for name in names)
 
 
-@pytest.mark.parametrize(
-    ("method", "said", "effect"),
-    [
-        ("get", None, "read"), ("head", None, "read"), ("options", None, "read"), ("post", None, "write"),
-        ("put", None, "write"), ("patch", None, "write"), ("delete", None, "write"), ("trace", None, None),
-        ("post", "read", "read"), ("get", "write", "write"), ("get", "unknown", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("method", "said", "effect"), [
+    ("get", None, "read"), ("head", None, "read"), ("options", None, "read"), ("post", None, "write"),
+    ("put", None, "write"), ("patch", None, "write"), ("delete", None, "write"), ("trace", None, None),
+    ("post", "read", "read"), ("get", "write", "write"), ("get", "unknown", None),
+])  # fmt: skip
 def test_effects(method, said, effect):
     assert read_one({"x-effect": said} if said else {}, method=method).effect == effect
 
 
-@pytest.mark.parametrize(
-    ("responses", "result"),
-    [
-        ({"201": "integer", "200": "string"}, {"type": "string"}),
-        ({"200": None, "202": "integer"}, {"type": "integer"}),
-        ({"2XX": "integer", "404": "string"}, {"type": "integer"}),
-        ({"default": "integer"}, {"type": "integer"}), ({"200": None, "default": "integer"}, None),
-        ({"404": "integer"}, None), ({"204": None}, {"type": "null"}), ({}, None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("responses", "result"), [
+    ({"201": "integer", "200": "string"}, {"type": "string"}),
+    ({"200": None, "202": "integer"}, {"type": "integer"}),
+    ({"2XX": "integer", "404": "string"}, {"type": "integer"}),
+    ({"default": "integer"}, {"type": "integer"}), ({"200": None, "default": "integer"}, None),
+    ({"404": "integer"}, None), ({"204": None}, {"type": "null"}), ({}, None),
+])  # fmt: skip
 def test_the_lowest_success_is_the_result(responses, result):
     written = {
         code: {"description": "", **({"content": {"application/json": {"schema": {"type": kind}}}} if kind else {})}

@@ -43,15 +43,12 @@ def test_files_beside_and_below_and_back(tmp_path):
     assert result(write(tmp_path / "api.json", source)) == {"properties": {"tag": {"items": {"type": "integer"}}}}
 
 
-@pytest.mark.parametrize(
-    ("reference", "why"),
-    [
-        ("../secret.json", "out of the document's folder"), ("link.json", "out of the document's folder"),
-        (".env", "must name a .yaml, .yml or .json file"), ("file:///etc/passwd", "cannot read"),
-        ("https://host/secret.json", "allow_remote=True"), ("nul\x00.json", "out of the document's folder"),
-        ("missing.json", "no such file"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("reference", "why"), [
+    ("../secret.json", "out of the document's folder"), ("link.json", "out of the document's folder"),
+    (".env", "must name a .yaml, .yml or .json file"), ("file:///etc/passwd", "cannot read"),
+    ("https://host/secret.json", "allow_remote=True"), ("nul\x00.json", "out of the document's folder"),
+    ("missing.json", "no such file"),
+])  # fmt: skip
 def test_references_that_lead_astray(tmp_path, reference, why):
     write(tmp_path / "secret.json", {"type": "string", "description": "the secret"})
     folder = tmp_path / "api"

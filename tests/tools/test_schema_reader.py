@@ -33,30 +33,27 @@ BIG = {
 }
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [
-        ({"type": "string", "nullable": True}, {"type": ["string", "null"]}),
-        ({"type": "string", "nullable": True, "enum": ["a"]}, {"type": ["string", "null"], "enum": ["a", None]}),
-        ({"nullable": True, "allOf": [{"type": "string"}]}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
-        ({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, {"type": "integer", "exclusiveMinimum": 1}),
-        ({"type": "string", "example": "a"}, {"type": "string", "examples": ["a"]}),
-        ({"xml": {}, "externalDocs": {}, "x-own": 1, "$comment": "c", "title": None, "description": None}, {}),
-        ({"items": [{"const": 1}]}, {"prefixItems": [{"const": 1}]}),
-        (
-            {"type": "object", "properties": {"a": {"type": "string", "required": True}, "b": {"required": False}}},
-            {"type": "object", "properties": {"a": {"type": "string"}, "b": {}}, "required": ["a"]},
-        ),
-        (True, {}),
-        (False, {"not": {}}),
-        ({"properties": {"nullable": {"nullable": True, "type": "string"}, "type": {"type": "integer"}}},
-         {"properties": {"nullable": {"type": ["string", "null"]}, "type": {"type": "integer"}}}),
-        ({"enum": [{"$ref": "#/x", "nullable": True}], "default": {"example": 1}},
-         {"enum": [{"$ref": "#/x", "nullable": True}], "default": {"example": 1}}),
-        ({"allOf": [{"type": "object", "properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}}]},
-         {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"]}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("written", "meant"), [
+    ({"type": "string", "nullable": True}, {"type": ["string", "null"]}),
+    ({"type": "string", "nullable": True, "enum": ["a"]}, {"type": ["string", "null"], "enum": ["a", None]}),
+    ({"nullable": True, "allOf": [{"type": "string"}]}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+    ({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, {"type": "integer", "exclusiveMinimum": 1}),
+    ({"type": "string", "example": "a"}, {"type": "string", "examples": ["a"]}),
+    ({"xml": {}, "externalDocs": {}, "x-own": 1, "$comment": "c", "title": None, "description": None}, {}),
+    ({"items": [{"const": 1}]}, {"prefixItems": [{"const": 1}]}),
+    (
+        {"type": "object", "properties": {"a": {"type": "string", "required": True}, "b": {"required": False}}},
+        {"type": "object", "properties": {"a": {"type": "string"}, "b": {}}, "required": ["a"]},
+    ),
+    (True, {}),
+    (False, {"not": {}}),
+    ({"properties": {"nullable": {"nullable": True, "type": "string"}, "type": {"type": "integer"}}},
+     {"properties": {"nullable": {"type": ["string", "null"]}, "type": {"type": "integer"}}}),
+    ({"enum": [{"$ref": "#/x", "nullable": True}], "default": {"example": 1}},
+     {"enum": [{"$ref": "#/x", "nullable": True}], "default": {"example": 1}}),
+    ({"allOf": [{"type": "object", "properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}}]},
+     {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"]}),
+])  # fmt: skip
 def test_what_is_written_and_what_is_meant(written, meant):
     assert read(written) == meant
 

@@ -42,21 +42,18 @@ def test_applying_the_difference_gives_the_other(before, after):
     assert (patch == []) == json_equal(before, after)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "patch"),
-    [
-        ([1, 2, 3], [1, 3], [{"op": "remove", "path": "/1"}]),
-        ([1], [1, 2, 3], [{"op": "add", "path": "/1", "value": 2}, {"op": "add", "path": "/2", "value": 3}]),
-        ([0, 1, 2, 3], [0, 2, 3, 4], [{"op": "add", "path": "/4", "value": 4}, {"op": "remove", "path": "/1"}]),
-        ([1, 2, 3, 4], [2, 4], [{"op": "remove", "path": "/2"}, {"op": "remove", "path": "/0"}]),
-        ([{"id": 1, "n": 1}, {"id": 2, "n": 1}], [{"id": 1, "n": 1}, {"id": 2, "n": 5}],
-         [{"op": "replace", "path": "/1/n", "value": 5}]),
-        ([{"id": 1, "n": 1}, {"id": 2, "n": 1}, {"id": 3, "n": 1}], [{"id": 1, "n": 2}, {"id": 3, "n": 1}],
-         [{"op": "replace", "path": "/0/n", "value": 2}, {"op": "remove", "path": "/1"}]),
-        ({"a": {"x": 1}}, {"a": {"y": 2}}, [{"op": "replace", "path": "/a", "value": {"y": 2}}]),
-        ({"a/b": {"~": 1, "k": 0}}, {"a/b": {"~": 2, "k": 0}}, [{"op": "replace", "path": "/a~1b/~0", "value": 2}]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("before", "after", "patch"), [
+    ([1, 2, 3], [1, 3], [{"op": "remove", "path": "/1"}]),
+    ([1], [1, 2, 3], [{"op": "add", "path": "/1", "value": 2}, {"op": "add", "path": "/2", "value": 3}]),
+    ([0, 1, 2, 3], [0, 2, 3, 4], [{"op": "add", "path": "/4", "value": 4}, {"op": "remove", "path": "/1"}]),
+    ([1, 2, 3, 4], [2, 4], [{"op": "remove", "path": "/2"}, {"op": "remove", "path": "/0"}]),
+    ([{"id": 1, "n": 1}, {"id": 2, "n": 1}], [{"id": 1, "n": 1}, {"id": 2, "n": 5}],
+     [{"op": "replace", "path": "/1/n", "value": 5}]),
+    ([{"id": 1, "n": 1}, {"id": 2, "n": 1}, {"id": 3, "n": 1}], [{"id": 1, "n": 2}, {"id": 3, "n": 1}],
+     [{"op": "replace", "path": "/0/n", "value": 2}, {"op": "remove", "path": "/1"}]),
+    ({"a": {"x": 1}}, {"a": {"y": 2}}, [{"op": "replace", "path": "/a", "value": {"y": 2}}]),
+    ({"a/b": {"~": 1, "k": 0}}, {"a/b": {"~": 2, "k": 0}}, [{"op": "replace", "path": "/a~1b/~0", "value": 2}]),
+])  # fmt: skip
 def test_small_differences(before, after, patch):
     assert make_patch(before, after) == patch
     assert json_equal(apply_patch(before, patch), after)

@@ -59,16 +59,13 @@ def test_rfc_6902(document, patch, expected):
     assert json_equal(patch, kept_patch)
 
 
-@pytest.mark.parametrize(
-    "patch",
-    [
-        None, {}, "", 7, [None], ["remove /a"], [[]], [{}], [{"op": "remove"}], [{"path": "/a"}],
-        [{"op": None, "path": "/a"}],
-        [{"op": ["remove"], "path": "/a"}], [{"op": "Remove", "path": "/a"}], [{"op": "delete", "path": "/a"}],
-        [{"op": "remove", "path": None}], [{"op": "remove", "path": ["a"]}], [{"op": "remove", "path": 0}],
-        [{"op": "move", "from": None, "path": "/b"}], [{"op": "copy", "from": 0, "path": "/b"}],
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("patch", [
+    None, {}, "", 7, [None], ["remove /a"], [[]], [{}], [{"op": "remove"}], [{"path": "/a"}],
+    [{"op": None, "path": "/a"}],
+    [{"op": ["remove"], "path": "/a"}], [{"op": "Remove", "path": "/a"}], [{"op": "delete", "path": "/a"}],
+    [{"op": "remove", "path": None}], [{"op": "remove", "path": ["a"]}], [{"op": "remove", "path": 0}],
+    [{"op": "move", "from": None, "path": "/b"}], [{"op": "copy", "from": 0, "path": "/b"}],
+])  # fmt: skip
 def test_garbage_is_a_conflict(patch):
     document = {"a": 1}
     with pytest.raises(PatchConflict):

@@ -48,13 +48,10 @@ def test_another_figure_of_its_kind_is_a_rival(figure, text):
     assert not rivals_of(wanted(figure), text, [text])
 
 
-@pytest.mark.parametrize(
-    ("figure", "text"),
-    [
-        ("18:25", "6:25"), ("07:00", "at 7"), ("£85", "-£85"), ("€1,204.55", "1 204,55 €"),
-        ("2027-06-03", "03/06/2027"), ("24 months", "a couple of them"), ("Friday", "tomorrow"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("figure", "text"), [
+    ("18:25", "6:25"), ("07:00", "at 7"), ("£85", "-£85"), ("€1,204.55", "1 204,55 €"),
+    ("2027-06-03", "03/06/2027"), ("24 months", "a couple of them"), ("Friday", "tomorrow"),
+])  # fmt: skip
 def test_what_is_not_read_for_certain_may_be_meant(figure, text):
     assert may_say(wanted(figure), text)
 

@@ -128,19 +128,16 @@ FOLDER = {f"paper {n}.txt": {"type": "file", "content": f"text {n}"} for n in ra
 }
 
 
-@pytest.mark.parametrize(
-    ("parts", "path"),
-    [
-        ({"cwd": ["home", "ann"], "tree": {"home": {"ann": FOLDER}}}, ["tree", "home", "ann"]),
-        ({"tree": {"home": {"ann": FOLDER}}, "runtime_state": {"cwd": "/home/ann"}}, ["tree", "home", "ann"]),
-        ({"files": {"cwd": ["ann"], "tree": {"ann": {"type": "d", "contents": FOLDER}}}},
-         ["files", "tree", "ann", "contents"]),
-        ({"pwd": "/home/ann", "fs": {"/": {"home": {"children": {"ann": {"children": FOLDER}}}}}},
-         ["fs", "/", "home", "children", "ann", "children"]),
-        ({"working_directory": ["home"], "folders": [{"name": "etc", "items": {}}, {"name": "home", "items": FOLDER}]},
-         ["folders", 1, "items"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("parts", "path"), [
+    ({"cwd": ["home", "ann"], "tree": {"home": {"ann": FOLDER}}}, ["tree", "home", "ann"]),
+    ({"tree": {"home": {"ann": FOLDER}}, "runtime_state": {"cwd": "/home/ann"}}, ["tree", "home", "ann"]),
+    ({"files": {"cwd": ["ann"], "tree": {"ann": {"type": "d", "contents": FOLDER}}}},
+     ["files", "tree", "ann", "contents"]),
+    ({"pwd": "/home/ann", "fs": {"/": {"home": {"children": {"ann": {"children": FOLDER}}}}}},
+     ["fs", "/", "home", "children", "ann", "children"]),
+    ({"working_directory": ["home"], "folders": [{"name": "etc", "items": {}}, {"name": "home", "items": FOLDER}]},
+     ["folders", 1, "items"]),
+])  # fmt: skip
 def test_the_current_folder_is_listed(parts, path):
     folder = shown_of(crowded(**parts), ["ls"])(*path)
     assert folder.entries.keys() | set(folder.names) >= FOLDER.keys()
