@@ -242,6 +242,56 @@ def test_an_answer_may_leave_out_what_nobody_asked_for_but_not_deny_it(good, ask
     assert judge_answer({"answers": good}, cell).verdict == verdict
 
 
+OTHERS = [
+    ("Flocke's checkup with Dr. Weber is on 1 December at 15:00.", "When is Flocke's next visit, and who is the vet?",
+     ["Tuesday the 1st of December, 3 pm, with Dr. Weber.", "On Dec 1 at 3 p.m.; the vet is Weber. It's a checkup."],
+     ["It is on 9 December at 9:30 with Dr. Roth.", "I don't know."], []),
+    ("Flocke's checkup on 1 December is cancelled.", "Cancel Flocke's checkup, please.",
+     ["Flocke no longer has a checkup.", "Okay, I took it off the calendar for you."],
+     ["Sorry, cancelling is not possible any more.", "The checkup on 1 December is still booked."],
+     ["The checkup has been called off. Flocke's vaccination remains booked."]),
+    ("Flocke has two visits: a checkup on 1 December and a vaccination on 9 December.", "How many visits does it have?",
+     ["Two.", "2: the checkup and the vaccination."], ["Three.", "Flocke has no visits.", "There are 3 visits."], []),
+    ("Yes, at 10:00 and at 14:30.", "Is there a free slot on 4 December?",
+     ["Yes, there are two.", "Yes: 10 am or 2:30 pm.", "You can come at ten or at half past two."],
+     ["No, Friday is full.", "Unfortunately there is nothing free."], []),
+    ("That slot isn't free, so I left the checkup on 1 December at 15:00.", "Move it to Sunday, 6 December, 10:00.",
+     ["I'm sorry, 6 December at 10:00 is not available. The checkup stays on 1 December.",
+      "It was not possible: the slot is taken."], [], ["Done, Flocke's checkup is on Sunday at 10:00."]),
+    ("The checkup is now on 4 December at 10:00. It costs 48.50 euros.",
+     "Move Flocke's checkup to Friday, 4 December, and tell me what it costs.",
+     ["Moved! The price is €48.50.", "Friday at ten it is: 48.5 EUR, payable afterwards."], ["Moved."],
+     ["The price is 48.50 euros, but I could not move it."]),
+    ("Done. The phone number of Tom Reiss is now 030-4567.", "Set the phone of O4 to 030-4567.",
+     ["Tom Reiss can be reached at 030-4567 from now on; the old 030-444 is gone.",
+      "I have stored the new number for O4. The previous one was 030-444."],
+     ["The number remains 030-444.", "The phone number is now 030-4576.", "I cannot change phone numbers."], []),
+    ("I've ordered two packs of mint tea for €12.40. You have €27.60 of credit left.", "Two packs of mint tea, please.",
+     ["Done, both packs are ordered.", "Two mint teas are on their way to you. No other items were in the cart."],
+     ["I'm sorry, I was not able to order the tea.", "Your order failed: please try again later."], []),
+    ("The green mug is sold out, so I ordered the blue stoneware mug. It was 14.50 euros.",
+     "I'd like a green mug. If the green one is sold out, order a blue one instead.",
+     ["Green is sold out. A blue mug has been ordered for you instead."], [],
+     ["The green mug is sold out, so I could not order anything."]),
+    ("Your sister Lotte's number is +32470550145.", "What is my sister's phone number?",
+     ["+32 470 55 01 45", "You reach her at +32470550145. She isn't among your favourites."],
+     ["Your sister is Lotte Verbeek.", "Lotte's number is +32470550154.", "I found no number of your sister."], []),
+    ("The cello's reminder is now at 12:00 on 13 May.", "Move the reminder of the cello to noon on that day.",
+     ["Moved to Thursday noon.", "Okay, it will ring at 12 pm on May 13th.", "Done. No other reminders were touched."],
+     ["The reminder is still at ten: I couldn't change it.", "The cello's reminder is now at 13:00 on 13 May."], []),
+]  # fmt: skip
+"""What agents said of the same deeds that nobody derived the case with: the answer it was derived from, the request,
+and what holds, is broken, is left to the role."""
+
+
+@pytest.mark.parametrize(("good", "asked", "holds", "broken", "unsure"), OTHERS, ids=[row[1] for row in OTHERS])
+def test_agents_speak_in_other_words(good, asked, holds, broken, unsure):
+    for verdict, some in (("holds", holds), ("broken", broken), ("unsure", unsure)):
+        for answer in some:
+            cell = {"answer": answer, "asked": [asked], "decided": {}}
+            assert judge_answer({"answers": good}, cell).verdict == verdict, answer
+
+
 @settings(max_examples=60, deadline=None)
 @given(claim=TEXTS, answer=TEXTS, asked=TEXTS)
 def test_what_an_answer_says_holds_of_itself_and_any_text_is_judged(claim, answer, asked):

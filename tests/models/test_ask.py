@@ -274,13 +274,12 @@ async def test_what_the_model_wrote_stands_in_the_repair(ask_for, answer_all, sa
     assert "cannot be used" in again[3].text
 
 
-async def test_what_a_parser_of_the_model_s_own_made_of_it_stands_there_too(ask_for, answer_all):
+async def test_what_a_parser_of_the_model_s_own_made_of_it_stands_there_too_and_of_a_long_reply_its_ends(
+    ask_for, answer_all
+):
     model = Mending(said={"problems": 3}, own_parser=True)
     await answer_all([ask_for("validator")], Models(model))
     assert json.loads(model._heard[1][2].text) == {"problems": 3}
-
-
-async def test_a_long_reply_is_shown_by_its_ends(ask_for, answer_all):
     model = Mending(said=AIMessage('{"problems": "' + "x" * 90_000 + '", "end": 1}'))
     await answer_all([ask_for("validator")], Models(model))
     shown = model._heard[1][2].text

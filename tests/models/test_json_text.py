@@ -47,22 +47,16 @@ def test_what_is_broken_is_said_of_the_whole_and_no_fragment_is_read(text, words
         find_json(text)
 
 
-def test_a_mark_within_a_value_is_data():
-    value = {"a": "<tool-af969f83>", "b": {"c": "</tool-af969f83>"}}
-    assert find_json(f"Here: {json.dumps(value)}") == [value]
-
-
-def test_equal_values_for_one_name_are_one():
+def test_equal_values_for_one_name_are_one_and_commas_in_texts_stay():
     assert parse('{"a": 1, "a": 1}') == {"a": 1}
-
-
-def test_commas_in_texts_stay():
     assert parse('{"a": "x,]", "b": [1, ], }') == {"a": "x,]", "b": [1]}
 
 
 @pytest.mark.parametrize("text", ["<think>{1}</think>", "{1}</think>", '<think>{"b": 1}</think>a<think>[3]</think>'])
 def test_what_stands_behind_the_last_thought_is_the_answer(text):
     assert find_json(text + TEXT) == [VALUE]
+    value = {"a": "<tool-af969f83>", "b": {"c": "</tool-af969f83>"}}
+    assert find_json(f"Here: {json.dumps(value)}") == [value], "a mark within a value is data"
 
 
 @given(text=st.text(st.sampled_from('{}[]",:\\ a1\n`') | st.characters(), max_size=80))

@@ -90,15 +90,7 @@ async def test_knobs_come_from_our_context_else_from_the_default(run, schema, co
     assert (await run(graph, {"said": "hi"}, context=context))["said"] == f"hi {seed} False"
 
 
-def test_a_node_runs_outside_of_a_graph():
-    def node(state, scope):
-        scope.emit({"type": "unheard"})
-        return plain(state, scope)
-
-    assert AskNode(node, models=Models(), default=GeckoContext()).invoke({"said": "hi"}) == {"said": "hi 0 False"}
-
-
-def test_events_go_to_the_custom_stream():
+def test_events_go_to_the_custom_stream_and_nowhere_outside_of_a_graph():
     def node(state, scope):
         scope.emit({"type": "one"})
         (reply,) = yield [FunctionCall(function=lambda: 2)]
@@ -107,6 +99,7 @@ def test_events_go_to_the_custom_stream():
 
     parts = list(build(node).stream({"said": ""}, stream_mode="custom"))
     assert parts == [{"type": "one"}, {"type": "two", "n": 2}]
+    assert AskNode(node, models=Models(), default=GeckoContext()).invoke({"said": "hi"}) == {"said": ""}
 
 
 async def test_an_interrupt_in_a_node_pauses_and_resumes(run, ask_for):

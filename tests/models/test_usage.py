@@ -23,14 +23,11 @@ usages = st.dictionaries(st.sampled_from(["planner", "judge", "simulator"]), par
 def test_sums_are_commutative_and_associative_and_so_are_totals(a, b, c):
     assert total(add_usage(a, b)) == add_all([total(a), total(b)])
     assert total({}) == no_usage()
+    known, unknown = {**no_usage(), "cost": 0.5}, {**no_usage(), "cost": None}
+    assert total({"planner": known, "judge": unknown})["cost"] is None
     assert add_usage(a, b) == add_usage(b, a)
     assert add_usage(add_usage(a, b), c) == add_usage(a, add_usage(b, c))
     assert add_usage(a, {}) == a
-
-
-def test_an_unknown_price_makes_the_sum_unknown():
-    known, unknown = {**no_usage(), "cost": 0.5}, {**no_usage(), "cost": None}
-    assert total({"planner": known, "judge": unknown})["cost"] is None
 
 
 def message(model_name, given=1_000_000, made=100_000):
@@ -52,14 +49,11 @@ def test_the_price_is_the_models_own_or_that_of_its_undated_name(name, cost):
     assert counted == {"calls": 1, "input_tokens": 1_000_000, "output_tokens": 100_000, "cost": cost}
 
 
-def test_prices_can_be_given():
+def test_prices_can_be_given_and_a_reply_that_tells_no_tokens_is_a_call_of_unknown_cost():
+    for reply in (AIMessage("no usage told"), HumanMessage("odd"), None):
+        assert count(reply) == {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
     assert count(message("qwen"), prices={"qwen": Price(1, 10)})["cost"] == 2.0
     assert price_of("qwen-2025-01-01", prices={"qwen": Price(1, 10)}) == Price(1, 10)
-
-
-@pytest.mark.parametrize("reply", [AIMessage("no usage told"), HumanMessage("odd"), None])
-def test_a_reply_that_tells_no_tokens_is_a_call_of_unknown_cost(reply):
-    assert count(reply) == {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
 
 
 def test_recorded_tokens_are_an_estimate_also_in_a_sum():
