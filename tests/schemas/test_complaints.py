@@ -61,10 +61,6 @@ def test_what_a_rule_lets_pass(rule, value):
     assert find_complaints(tool(x=rule), {"x": value}) == []
 
 
-def test_defaults_are_not_filled_in():
-    assert find_complaints(tool(x={"type": "string", "enum": ["a"], "default": "outside"}), {}) == []
-
-
 def test_nested_places():
     rule = {
         "type": "array",
@@ -88,49 +84,42 @@ def test_the_alternative_that_fits_best_is_told():
         assert found == [("/pay/digits", "a string", "4")]
 
 
-class TestUnknownArguments:
-    def test_a_top_level_without_a_word_on_it_is_closed(self):
-        assert told(tool(x={}), {"x": 1, "y": 2}) == [("/y", "no argument of this name", "2")]
-
-    def test_a_tool_without_parameters_takes_none(self):
-        assert [path for path, *_ in told(ToolSpec(name="t"), {"a": 1})] == ["/a"]
-        assert [path for path, *_ in told(ToolSpec(name="t", parameters={"type": "object"}), {"a": 1})] == ["/a"]
-
-    @pytest.mark.parametrize(
-        "parameters",
-        [
-            {},
-            {"type": "object", "additionalProperties": True},
-            {"type": "object", "additionalProperties": {"type": "integer"}},
-            {"type": "object", "properties": {"x": {}}, "patternProperties": {"^y": {}}},
-            {"allOf": [{"properties": {"x": {}}}, {"properties": {"y": {}}}]},
-            {"properties": {"x": {}}, "$ref": "#/$defs/more", "$defs": {"more": {"properties": {"y": {}}}}},
-            {"properties": {"x": {}}, "anyOf": [{"$ref": "elsewhere.json"}]},
-        ],
-    )
-    def test_what_opens_it(self, parameters):
-        assert find_complaints(ToolSpec(name="t", parameters=parameters), {"y": 1}) == []
-
-    def test_allof_does_not_open_it(self):
-        parameters = {"allOf": [{"properties": {"x": {}}}, {"properties": {"y": {}}}]}
-        assert [path for path, *_ in told(ToolSpec(name="t", parameters=parameters), {"z": 1})] == ["/z"]
+BOTH = {"allOf": [{"properties": {"x": {}}}, {"properties": {"y": {}}}]}
 
 
-def test_an_unknown_tool_and_malformed_arguments():
+def test_a_top_level_without_a_word_on_it_is_closed():
+    assert told(tool(x={}), {"x": 1, "y": 2}) == [("/y", "no argument of this name", "2")]
+    for parameters in (None, {"type": "object"}, BOTH):
+        spec = ToolSpec(name="t") if parameters is None else ToolSpec(name="t", parameters=parameters)
+        assert [path for path, *_ in told(spec, {"z": 1})] == ["/z"]
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"type": "object", "additionalProperties": {"type": "integer"}},
+        {"type": "object", "properties": {"x": {}}, "patternProperties": {"^y": {}}},
+        BOTH,
+        {"properties": {"x": {}}, "$ref": "#/$defs/more", "$defs": {"more": {"properties": {"y": {}}}}},
+        {"properties": {"x": {}}, "anyOf": [{"$ref": "elsewhere.json"}]},
+    ],
+)
+def test_what_opens_it(parameters):
+    assert find_complaints(ToolSpec(name="t", parameters=parameters), {"y": 1}) == []
+
+
+def test_an_unknown_tool_and_malformed_arguments_and_defaults_are_not_filled_in():
+    assert find_complaints(tool(x={"type": "string", "enum": ["a"], "default": "outside"}), {}) == []
     call = {"id": "1", "name": "mkdri", "args": {}}
     assert unknown_tool(call)["got"] == '"mkdri"'
     assert malformed({**call, "malformed": '{"a": '})["got"] == json.dumps('{"a": ')
     assert find_complaints(tool(), ["not", "an", "object"])[0]["path"] == ""
 
 
-REF = {
-    "type": "object",
-    "properties": {"tree": {"$ref": "#/$defs/node"}},
-    "$defs": {"node": {"type": "object",
-                       "properties": {"value": {"type": "integer"},
-                                      "children": {"type": "array", "items": {"$ref": "#/$defs/node"}}},
-                       "required": ["value"]}},
-}  # fmt: skip
+CHILDREN = {"type": "array", "items": {"$ref": "#/$defs/node"}}
+NODE = {"type": "object", "properties": {"value": {"type": "integer"}, "children": CHILDREN}, "required": ["value"]}
+REF = {"type": "object", "properties": {"tree": {"$ref": "#/$defs/node"}}, "$defs": {"node": NODE}}
 
 
 def nested(depth, value=1):
@@ -139,31 +128,25 @@ def nested(depth, value=1):
     return value
 
 
-class TestBadArguments:
-    def test_deep(self):
-        spec = ToolSpec(name="t", parameters=REF)
-        assert find_complaints(spec, {"tree": nested(25, {"value": 1})}) == []
-        (complaint,) = find_complaints(spec, {"tree": nested(5_000)})
-        assert complaint["expected"] == "at most 64 levels of nesting"
-        (complaint,) = find_complaints(spec, {"tree": nested(30, {"value": "wrong"})})
-        assert complaint["path"].endswith("/children/0/value"), "every allowed depth is really checked"
+def test_deep_and_circular_arguments():
+    spec = ToolSpec(name="t", parameters=REF)
+    assert find_complaints(spec, {"tree": nested(25, {"value": 1})}) == []
+    (complaint,) = find_complaints(spec, {"tree": nested(5_000)})
+    assert complaint["expected"] == "at most 64 levels of nesting"
+    (complaint,) = find_complaints(spec, {"tree": nested(30, {"value": "wrong"})})
+    assert complaint["path"].endswith("/children/0/value"), "every allowed depth is really checked"
+    args: dict = {"x": []}
+    args["x"].append(args)
+    assert find_complaints(tool(x={}), args)[0]["expected"] == "at most 64 levels of nesting"
 
-    def test_circular(self):
-        args: dict = {"x": []}
-        args["x"].append(args)
-        assert find_complaints(tool(x={}), args)[0]["expected"] == "at most 64 levels of nesting"
 
-    @pytest.mark.parametrize(
-        "value", [float("nan"), float("inf"), 1 << 70, pytest.param(10**6000, id="huge"), {1: 2}, (1,), {1}, object()]
-    )
-    def test_what_no_json_document_holds(self, value):
-        assert len(find_complaints(tool(x={}), {"x": [value]})) == 1
-
-    def test_big(self):
-        args = {"x": [{"value": index} for index in range(10_000)]}
-        assert find_complaints(tool(x={"type": "array", "items": {"type": "object"}}), args) == []
-        assert len(find_complaints(tool(x={"items": {"type": "string"}}), args)) == 20
-        assert find_complaints(tool(x={"uniqueItems": True}), args) == []
+def test_what_no_json_document_holds_and_much_of_what_one_does():
+    for value in (float("nan"), float("inf"), 1 << 70, 10**6000, {1: 2}, (1,), {1}, object()):
+        assert len(find_complaints(tool(x={}), {"x": [value]})) == 1, type(value)
+    args = {"x": [{"value": index} for index in range(10_000)]}
+    assert find_complaints(tool(x={"type": "array", "items": {"type": "object"}}), args) == []
+    assert len(find_complaints(tool(x={"items": {"type": "string"}}), args)) == 20
+    assert find_complaints(tool(x={"uniqueItems": True}), args) == []
 
 
 @given(st.data())
@@ -187,20 +170,13 @@ def test_the_rules_agree_with_the_reference(schema, value):
 @given(st.data())
 def test_no_complaint_holds_a_right_value(data):
     secrets = data.draw(st.lists(st.from_regex("secret-[a-z]{6}", fullmatch=True), min_size=1, max_size=4, unique=True))
-    rule = data.draw(
-        st.sampled_from(
-            [
-                {"enum": secrets},
-                {"const": secrets[0]},
-                {"pattern": f"^({'|'.join(secrets)})$"},
-                {"anyOf": [{"const": secret} for secret in secrets]},
-                {"oneOf": [{"enum": secrets}, {"type": "null"}]},
-                {"type": "array", "items": {"enum": secrets}, "minItems": 1, "contains": {"const": secrets[0]}},
-                {"not": {"type": "string"}, "default": secrets[0]},
-                {"type": "integer", "examples": secrets},
-            ]
-        )
-    )
+    rules = [
+        {"enum": secrets}, {"const": secrets[0]}, {"pattern": f"^({'|'.join(secrets)})$"},
+        {"anyOf": [{"const": secret} for secret in secrets]}, {"oneOf": [{"enum": secrets}, {"type": "null"}]},
+        {"type": "array", "items": {"enum": secrets}, "minItems": 1, "contains": {"const": secrets[0]}},
+        {"not": {"type": "string"}, "default": secrets[0]}, {"type": "integer", "examples": secrets},
+    ]  # fmt: skip
+    rule = data.draw(st.sampled_from(rules))
     found = find_complaints(tool(x=rule), {"x": "Other"})
     assert found
     assert not any(secret in json.dumps(found) for secret in secrets)

@@ -100,31 +100,21 @@ def test_untouched_parts_are_shared():
     assert result["b"] is document["b"]
     assert result["a"] is not document["a"]
     assert apply_patch(document, []) is document
-
-
-def test_values_of_the_patch_are_shared_and_never_written_to():
     value = {"items": []}
-    patch = [
-        {"op": "add", "path": "/a", "value": value},
-        {"op": "add", "path": "/b", "value": value},
-        {"op": "add", "path": "/a/items/-", "value": 1},
-        {"op": "add", "path": "/a/items/-", "value": 2},
-    ]
+    patch = [{"op": "add", "path": f"/{name}", "value": value} for name in "ab"]
+    patch += [{"op": "add", "path": "/a/items/-", "value": n} for n in (1, 2)]
     result = apply_patch({}, patch)
     assert result == {"a": {"items": [1, 2]}, "b": {"items": []}}
-    assert value == {"items": []}
+    assert value == {"items": []}, "a value of a patch is never written to"
 
 
-def test_copies_that_double_are_refused():
+def test_copies_that_double_and_deeper_nesting_than_a_digest_can_go_are_refused():
     bomb = [{"op": "copy", "from": "", "path": f"/{n}"} for n in range(60)]
     with pytest.raises(PatchConflict, match=f"more than {COPY_LIMIT:,} characters|nested"):
         apply_patch({"a": "x" * 1000}, bomb)
     doubled = [{"op": "copy", "from": "/a", "path": "/a/-"} for n in range(60)]
     with pytest.raises(PatchConflict):
         apply_patch({"a": ["x" * 1000]}, doubled)
-
-
-def test_no_patch_nests_deeper_than_a_digest_can_go():
     deep = {}
     for _ in range(90):
         deep = {"a": deep}
@@ -136,12 +126,8 @@ def test_no_patch_nests_deeper_than_a_digest_can_go():
         apply_patch({}, [{"op": "copy", "from": "", "path": "/a"}] * 200)
 
 
-def big_state():
-    return {f"key {n}": {f"field {m}": "x" * 10 for m in range(50)} for n in range(1000)}
-
-
 def test_a_small_patch_of_a_large_state_is_cheap(count_steps):
-    document = big_state()
+    document = {f"key {n}": {f"field {m}": "x" * 10 for m in range(50)} for n in range(1000)}
     assert len(json.dumps(document)) > 1_000_000
     patch = [{"op": "replace", "path": "/key 500/field 20", "value": 1}]
     assert count_steps(lambda: apply_patch(document, patch)) < 100
