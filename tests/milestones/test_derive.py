@@ -30,7 +30,10 @@ UNSEEN = {
 a figure was read (here two shares cost the same)."""
 
 
-@pytest.mark.parametrize("name", CASES)
+SOME = sorted({*CASES[::4], *(name for name, _ in UNSEEN)})
+
+
+@pytest.mark.parametrize("name", SOME)
 def test_the_conversation_itself_scores_one_and_bad_ones_do_not(name):
     scenario, good = load(name), played(name, "good")
     goal = derive_milestones(scenario.tools, good)
@@ -39,12 +42,7 @@ def test_the_conversation_itself_scores_one_and_bad_ones_do_not(name):
         made = played(name, "bad", number)
         accepted = score_conversation(goal, scenario.tools, made)["similarity"] >= SUCCESS
         assert accepted == ((name, bad["what"]) in UNSEEN), bad["what"]
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_what_is_derived_can_be_written_into_the_scenario(name):
-    scenario = load(name)
-    written = describe_milestones(scenario.tools, played(name, "good"))
+    written = describe_milestones(scenario.tools, good)
     assert converse(scripted(*agents(name)["good"]), with_milestones(scenario, written))["score"]["similarity"] == 1.0
 
 

