@@ -199,14 +199,6 @@ def test_it_is_written_as_what_it_was_read_as(pets):
     ]
 
 
-def test_a_real_document(shared_data):
-    toolkit = Toolkit.from_openapi(shared_data / "openapi" / "oai_v2.0_yaml_uber.yaml")
-    assert len(toolkit) == 5
-    assert not toolkit.broken
-    assert toolkit["get_products"].binding.server == {"url": "https://api.uber.com/v1"}
-    assert toolkit["get_products"].result["items"]["properties"]["product_id"]["type"] == "string"
-
-
 def test_what_came_before_is_refused():
     with pytest.raises(ToolkitError, match=r"#/swagger: this is Swagger 1\.2: supported are 2\.0 and 3\.0 to 3\.2"):
         Toolkit.from_openapi({"swagger": "1.2", "paths": {}})

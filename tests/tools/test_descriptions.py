@@ -90,6 +90,8 @@ def test_no_prompt_is_unbounded():
     assert len(told) <= TOOL_CHARS
     assert "Does much." in told
     assert "field_0" in told
+    many = [spec(f"tool_{n}", "words " * 500, **{f"p{m}": "x" * 500 for m in range(20)}) for n in range(300)]
+    assert len(format_tools(many, called=[f"tool_{n}" for n in range(50)])) <= TOOLS_CHARS
 
 
 COMMON = "This tool belongs to the travel system, which allows users to book flights. Tool description: "
@@ -114,11 +116,6 @@ def test_what_was_called_comes_first_with_its_parameters_and_the_rest_in_brief()
         "get_balance(): Get the balance of a card.",
         "cancel_booking: Cancel a booking.",
     ]
-
-
-def test_the_section_has_a_budget_of_its_own():
-    huge = [spec(f"tool_{n}", "words " * 500, **{f"p{m}": "x" * 500 for m in range(20)}) for n in range(300)]
-    assert len(format_tools(huge, called=[f"tool_{n}" for n in range(50)])) <= TOOLS_CHARS
 
 
 def test_what_three_or_more_begin_with_is_left_out_and_nothing_else():

@@ -62,14 +62,6 @@ def test_references_stand_for_whole_maps_and_pointers_lead_through_them(write):
     assert any("leads nowhere" in each.message and each.tool == "all" for each in toolkit.problems)
 
 
-def test_references_that_lead_into_themselves_break_only_what_needs_them(write):
-    circle = {"components.yaml": "schemas: {$ref: '#/schemas/more'}"}
-    alone = {"paths/index.yaml": "/pets/{id}: {$ref: pet.yaml}"}
-    toolkit = Toolkit.from_openapi(write(FILES | circle | alone))
-    assert not toolkit["one"].result
-    assert any("leads" in each.message for each in toolkit.problems)
-
-
 @pytest.mark.parametrize(
     ("given", "named"),
     [

@@ -225,11 +225,11 @@ def test_hints_of_mcp_tools(metadata, effect):
 
 def test_bfcl_documents_are_read_as_the_benchmark_means_them(read_jsonl):
     functions = 0
-    for row in read_jsonl("bfcl_tasks.jsonl.gz")[::4]:
+    for row in read_jsonl("bfcl_tasks.jsonl.gz")[::12]:
         for function in row["functions"]:
             assert spec(function).parameters == row["json_schemas"][function["name"]]
             functions += 1
-    assert functions > 1000
+    assert functions > 300
 
 
 def test_the_dialect_is_read_all_the_way_down():

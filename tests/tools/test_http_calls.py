@@ -30,14 +30,7 @@ KEY = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
 ITEM = {"type": "object", "properties": {"item": {"type": "string"}}, "required": ["item"]}
 PATHS = {
     "/orders/{id}": {"get": {"operationId": "show", "responses": OK}},
-    "/orders": {
-        "post": {
-            "operationId": "order",
-            "parameters": [KEY],
-            "requestBody": {"content": {"application/json": {"schema": ITEM}}},
-            "responses": OK,
-        }
-    },
+    "/orders": {"post": {"operationId": "order", "parameters": [KEY], **body(ITEM), "responses": OK}},
 }
 
 
@@ -256,23 +249,14 @@ def test_what_is_stated_later_of_a_tool_holds_for_its_real_function(here):
     tool.real(sum=3, **{tool.key_argument: "k-1"})
     assert here.asked[-1].header("request-id") == "k-1"
     assert json.loads(here.asked[-1].body) == {"sum": 3}
+    for name, key, unknown in (("pay", "kee", "'kee'"), ("pya", "key", "'pya'")):
+        with pytest.raises(ToolkitError, match=unknown):
+            plain.declare(Tool(name, idempotency=key))
 
 
 def test_whose_word_an_effect_is():
-    paths = {
-        "/a": {"get": {"operationId": "a", "responses": {}}},
-        "/b": {"post": {"operationId": "b", "responses": {}}},
-        "/c": {"post": {"operationId": "c", "responses": {}, "x-effect": "read"}},
-        "/d": {"get": {"operationId": "d", "responses": {}, "x-effect": "unknown"}},
-        "/e": {"post": {"operationId": "e", "responses": {}, "x-contract": {}}},
-    }
+    said = [("get", {}), ("post", {}), ("post", {"x-effect": "read"}), ("get", {"x-effect": "unknown"}),
+            ("post", {"x-contract": {}})]  # fmt: skip
+    paths = {f"/{at}": {method: {"operationId": f"t{at}", **more}} for at, (method, more) in enumerate(said)}
     toolkit = Toolkit.from_openapi(document(paths))
-    assert [tool.name for tool in toolkit if tool.stated] == ["a", "c", "e"]
-
-
-def test_an_unknown_key_argument_is_refused():
-    toolkit = Toolkit.from_openapi(document({"/pay": {"post": PAY}}))
-    with pytest.raises(ToolkitError, match="'kee'"):
-        toolkit.declare(Tool("pay", idempotency="kee"))
-    with pytest.raises(ToolkitError, match="'pya'"):
-        toolkit.declare(Tool("pya", idempotency="key"))
+    assert [tool.name for tool in toolkit if tool.stated] == ["t0", "t2", "t4"]

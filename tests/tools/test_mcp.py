@@ -42,16 +42,13 @@ def over_stdio():
         yield toolkit
 
 
-def test_what_is_read_of_a_tool():
+def test_what_is_read_of_a_tool_and_hints_are_trusted_where_the_user_says_so():
     with Toolkit.from_mcp(Shop().server) as toolkit:
         order, look = toolkit
     assert (order.name, order.description, order.effect, order.stated) == ("order", "Order an item.", "write", False)
     assert order.parameters == {**ORDER["inputSchema"], "additionalProperties": False}
     assert order.result == ORDER["outputSchema"]
     assert (look.effect, look.stated, look.reads, look.trusted) == ("read", False, True, False)
-
-
-def test_hints_are_trusted_where_the_user_says_so():
     with Toolkit.from_mcp(Shop([LOOK, {"name": "plain", "inputSchema": NOTHING}]).server, trust_hints=True) as toolkit:
         assert [(tool.stated, tool.trusted) for tool in toolkit] == [(True, True), (False, False)]
     with Toolkit.from_mcp(Shop().server) as toolkit:

@@ -89,26 +89,6 @@ def test_an_operation_is_found_by_method_path_and_server():
     assert Operations(toolkit, "http://localhost:8080").read(httpx.Request("GET", "http://localhost:8080/orders/7"))
 
 
-TEXT = {"type": "string"}
-UPLOAD = {
-    "note": TEXT, "n": {"type": "integer"}, "many": {"type": "array", "items": TEXT},
-    "about": {"type": "object", "properties": {"x": {"type": "integer"}}}, "file": {**TEXT, "format": "binary"},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "args",
-    [
-        {"note": "7", "n": 7, "many": ["a", "b"], "about": {"x": 1}},
-        {"many": ["one"], "file": "text"},
-        {"note": "line\r\nline", "file": "data:application/octet-stream;base64,/wANCg=="},
-    ],
-)
-def test_a_multipart_body_is_read_back(args):
-    tool = read_one(body({"type": "object", "properties": UPLOAD}, media="multipart/form-data"), method="post")
-    assert read_request(tool, BASE, build_request(tool, BASE, args, extra={})) == args
-
-
 def post(tool, content, media="application/json", **more):
     request = httpx.Request("POST", f"{BASE}/x", content=content, headers={"content-type": media})
     return read_request(tool, BASE, request, **more)
