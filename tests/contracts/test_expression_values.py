@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gecko_graph.contracts.language.expression import Expression, Location, Scope
 from gecko_graph.contracts.language.template import Template
 from gecko_graph.errors import ContractError, EvaluationFailed
+from tests.any_schema import JSON
 
 FORMS = [
     "f'{a}{b}'", "a == b", "a != b", "a and b", "a or b", "not a", "a if b else c", "a in [b, c]", "len([a, b, c])",
@@ -48,15 +49,7 @@ def test_an_expression_means_what_it_means_in_python(source):
         assert type(got) is type(expected)
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
-    max_leaves=12,
-)
-
-
-@settings(max_examples=60)
-@given(json_values)
+@given(JSON)
 def test_a_state_comes_out_as_it_went_in(value):
     scope = Scope({"state": value})
     same = Expression.compile("state == other", names=("state", "other"), where="t")
@@ -67,8 +60,7 @@ def test_a_state_comes_out_as_it_went_in(value):
     assert Expression.compile("str(state)", names=("state",), where="t").evaluate(scope) == str(value)
 
 
-@settings(max_examples=60)
-@given(json_values)
+@given(JSON)
 def test_walk_finds_everything_in_order_and_at_finds_it_again(value):
     scope = Scope({"state": value})
     found = Expression.compile("walk(state)", names=("state",), where="t").raw(scope)

@@ -20,14 +20,9 @@ from gecko_graph.models.formatting import (
     join_lines,
     line_of,
 )
+from tests.models.test_memory import step
 
 TEXTS = st.text(max_size=400)
-
-
-def step(name="look", args=None, result=None, status="ok", **more):
-    call = {"id": "1", "name": name, "args": args or {}}
-    outcome = {"status": status, "result": result, "patch": [], "rung": "python", "simulated": True, "passed": []}
-    return {"v": 1, "call": call, "outcome": outcome} | more
 
 
 @given(st.integers(250, 6_000), st.integers(0, 3), st.integers(1, 20_000))
@@ -150,7 +145,7 @@ def test_all_system_messages_are_policy():
 
 @given(st.dictionaries(st.text(max_size=5), TEXTS, max_size=4), TEXTS)
 def test_any_step_is_one_line(args, result):
-    told = format_steps([step(args=args, result=result)], budget=12_000)
+    told = format_steps([step("look", args, result)], budget=12_000)
     assert len(told.split("\n")) == 1
     assert json.loads(told.split(" -> ok: ")[-1]) == result or "characters) …" in told
 
@@ -160,7 +155,7 @@ def test_equal_calls_that_were_refused_in_a_row_are_told_once():
     refused = {"v": 1, "call": {"id": "1", "name": "put", "args": {"tray": 3}}, "complaints": [complaint]}
     again = {**refused, "call": {**refused["call"], "id": "2"}}
     other = {**refused, "call": {**refused["call"], "args": {"tray": 4}}}
-    lines = format_steps([step(), step(), refused, again, again, other, again], budget=2_000).splitlines()
+    lines = format_steps([step("look"), step("look"), refused, again, again, other, again], budget=2_000).splitlines()
     assert [line.split(" -> ")[0] for line in lines] == [
         "1. look({})", "2. look({})", '3. put({"tray": 3})', '6. put({"tray": 4})', '7. put({"tray": 3})'
     ]  # fmt: skip
