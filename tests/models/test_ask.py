@@ -208,12 +208,10 @@ async def test_a_call_that_no_checkpoint_can_keep_becomes_an_invalid_call(plan_f
     assert broken["error"]
 
 
-@pytest.mark.parametrize(
-    "message", [AIMessage("x" * 1_000_001), AIMessage("", tool_calls=[call(name="x" * 1_000_001)])]
-)
-async def test_a_huge_message_of_the_planner_is_a_failure(plan_for, answer_all, message):
-    (reply,) = await answer_all([plan_for()], Models(Mending(said=message)))
-    assert "characters long, 1,000,000 are allowed" in reply.failure
+async def test_a_huge_message_of_the_planner_is_a_failure(plan_for, answer_all):
+    for message in (AIMessage("x" * 1_000_001), AIMessage("", tool_calls=[call(name="x" * 1_000_001)])):
+        (reply,) = await answer_all([plan_for()], Models(Mending(said=message)))
+        assert "characters long, 1,000,000 are allowed" in reply.failure
 
 
 MENDED = '{"problems": []}'
@@ -251,18 +249,13 @@ def verdict(**args):
 BROKEN = {"name": "SemanticVerdict", "args": '{"problems": [', "id": "1", "error": None, "type": "invalid_tool_call"}
 
 
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        (AIMessage('{"problems": 3}'), '{"problems": 3}'),
-        (AIMessage("", tool_calls=[verdict(problems=3)]), '{"problems": 3}'),
-        (AIMessage("", invalid_tool_calls=[BROKEN]), '{"problems": ['),
-        (AIMessage("", tool_calls=[verdict(problems=3), verdict(problems=4)]), '{"problems": 3}\n{"problems": 4}'),
-        (AIMessage("half \ud800"), "half ?"),
-        (AIMessage(""), "(nothing)"),
-        (AIMessage([{"type": "text", "text": "well"}]), "well"),
-    ],
-)
+@pytest.mark.parametrize(("said", "shown"), [
+    (AIMessage('{"problems": 3}'), '{"problems": 3}'), (AIMessage("half \ud800"), "half ?"),
+    (AIMessage("", tool_calls=[verdict(problems=3)]), '{"problems": 3}'), (AIMessage(""), "(nothing)"),
+    (AIMessage("", invalid_tool_calls=[BROKEN]), '{"problems": ['),
+    (AIMessage("", tool_calls=[verdict(problems=3), verdict(problems=4)]), '{"problems": 3}\n{"problems": 4}'),
+    (AIMessage([{"type": "text", "text": "well"}]), "well"),
+])  # fmt: skip
 async def test_what_the_model_wrote_stands_in_the_repair(ask_for, answer_all, said, shown):
     model = Mending(said=said)
     (reply,) = await answer_all([ask_for("validator")], Models(model))
