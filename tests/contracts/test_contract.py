@@ -61,15 +61,6 @@ def test_requirements_are_looked_at_in_order_and_when_they_apply():
     assert run.unclear == ["requires[2].check: state.nowhere is undefined, in `state.nowhere`"]
 
 
-def test_an_error_may_change_the_state():
-    data = {
-        "requires": [{"check": "args.pin == 1234", "error": "wrong, {{ state.tries + 1 }} times now",
-                      "effects": [{"op": "replace", "path": ["tries"], "value": "{{ state.tries + 1 }}"}]}],
-    }  # fmt: skip
-    refusal = opened(data, state={"tries": 1}, pin=1).refusal()
-    assert refusal[:2] == ("wrong, 2 times now", [{"op": "replace", "path": "/tries", "value": 2}])
-
-
 def test_a_contract_may_only_guard():
     guard = {"requires": [{"check": "True", "error": "x"}], "ensures": [{"check": "result.ok", "error": "not ok"}]}
     run = opened(guard)
@@ -147,16 +138,6 @@ def test_a_contract_that_cannot_be_evaluated_is_no_tool_error(data, why):
         opened(data).answer()
     assert str(caught.value).startswith("f.yaml: tool t: ")
     assert why in str(caught.value)
-
-
-def test_results_and_patches_share_nothing_with_the_state():
-    state = {"a": {"b": [1]}}
-    answer = opened(
-        {"effects": [{"op": "add", "path": ["c"], "value": "{{ state.a }}"}], "returns": "{{ state.a }}"}, state=state
-    ).answer()
-    answer.result["b"].append(2)
-    answer.patch[0]["value"]["b"].append(3)
-    assert state == {"a": {"b": [1]}}
 
 
 @pytest.mark.parametrize(("text", "why"), [

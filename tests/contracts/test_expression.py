@@ -99,15 +99,6 @@ def test_what_fails_says_where_and_why(source, why):
     assert str(caught.value).endswith(f"in `{source}`")
 
 
-def test_a_result_shares_nothing_with_the_state():
-    got = evaluate("state.deep")
-    got["a"]["b"].append(1)
-    assert STATE["deep"]["a"]["b"] == [{"c": 1}, {"c": 2}]
-    names = evaluate("sorted(state.names)")
-    names.clear()
-    assert STATE["names"] == ["Bob", "alice", "Carol"]
-
-
 def test_checks_of_a_checklist():
     scope = Scope({"state": {"n": 1}, "before": {"n": 0}, "calls": [{"name": "ls"}], "answer": "Done."})
     assert check_expression("state.n > before.n and len(calls) == 1 and 'Done' in answer", where="t").is_true(scope)

@@ -234,46 +234,23 @@ class S(TypedDict):
     asked: dict
 
 
-def asking(ask_for, plan_for):
-    def node(state, scope):
+async def test_only_the_planners_tokens_stream(server, ask_for, plan_for):
+    def ask(state, scope):
         verdict, message = yield [ask_for("validator"), plan_for()]
         scope.emit({"type": "test"})
         return {"said": f"{message.value.text} {len(verdict.value.problems)}"}
 
-    return node
-
-
-def behave_both(body):
-    return {"content": GOOD if "response_format" in body else "Hello there, friend"}
-
-
-def graph_of(server, ask_for, plan_for):
-    node = AskNode(
-        asking(ask_for, plan_for),
-        models=Models(server(behave_both).chat()),
-        default=GeckoContext(),
-    )
-    builder = StateGraph(S)
-    builder.add_node("node", node)
-    builder.add_edge(START, "node")
-    return builder.compile()
-
-
-def check_parts(parts):
-    tokens = [part["data"] for part in parts if part["type"] == "messages"]
-    assert "".join(message.text for message, _ in tokens) == "Hello there, friend"
-    assert len(tokens) > 3
-    assert {metadata["gecko_role"] for _, metadata in tokens} == {"planner"}
-    assert all("gecko:planner" in metadata["tags"] for _, metadata in tokens)
-    assert [part["data"] for part in parts if part["type"] == "custom"] == [{"type": "test"}]
-    (update,) = [part["data"]["node"] for part in parts if part["type"] == "updates"]
-    assert (update["said"], update["asked"]) == ("Hello there, friend 1", {"planner": 1, "validator": 1})
-
-
-MODES = {"stream_mode": ["messages", "custom", "updates"], "version": "v2"}
-
-
-async def test_only_the_planners_tokens_stream(server, ask_for, plan_for):
-    graph = graph_of(server, ask_for, plan_for)
-    check_parts(list(graph.stream({"said": ""}, **MODES)))
-    check_parts([part async for part in graph.astream({"said": ""}, **MODES)])
+    fake = server(lambda body: {"content": GOOD if "response_format" in body else "Hello there, friend"})
+    node = AskNode(ask, models=Models(fake.chat()), default=GeckoContext())
+    graph = StateGraph(S).add_node("node", node).add_edge(START, "node").compile()
+    given = {"said": ""}, None
+    modes = {"stream_mode": ["messages", "custom", "updates"], "version": "v2"}
+    for parts in ([*graph.stream(*given, **modes)], [part async for part in graph.astream(*given, **modes)]):
+        told = {kind: [part["data"] for part in parts if part["type"] == kind] for kind in modes["stream_mode"]}
+        assert "".join(message.text for message, _ in told["messages"]) == "Hello there, friend"
+        assert len(told["messages"]) > 3
+        assert {metadata["gecko_role"] for _, metadata in told["messages"]} == {"planner"}
+        assert all("gecko:planner" in metadata["tags"] for _, metadata in told["messages"])
+        assert told["custom"] == [{"type": "test"}]
+        (update,) = [each["node"] for each in told["updates"]]
+        assert (update["said"], update["asked"]) == ("Hello there, friend 1", {"planner": 1, "validator": 1})

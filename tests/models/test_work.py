@@ -47,6 +47,20 @@ async def test_plain_and_coroutine_functions_give_their_value(run, function):
     assert await run(work(function, value=7, then=str)) == Reply("7")
 
 
+def plainly(error):
+    def raises():
+        raise error
+
+    return raises
+
+
+def coroutine(error):
+    async def raises():
+        raise error
+
+    return raises
+
+
 class Rude(BaseException):
     pass
 
@@ -62,28 +76,16 @@ class Mute(Exception):
     (Rude("bye"), "Rude: bye"), (Refused("no"), "Refused: no"), (Mute(), "Mute"),
     (ValueError("half \ud800"), "ValueError: half ?"),
 ])  # fmt: skip
-@pytest.mark.parametrize("kind", ["plain", "coroutine"])
+@pytest.mark.parametrize("kind", [plainly, coroutine])
 async def test_whatever_a_function_raises_is_its_own_error(run, kind, error, told):
-    def plain():
-        raise error
-
-    async def coroutine():
-        raise error
-
-    done = await run(work(plain if kind == "plain" else coroutine))
+    done = await run(work(kind(error)))
     assert done == Reply(failure=told, in_doubt=not isinstance(error, Refused))
     assert done.error is error
 
 
 @pytest.mark.parametrize("error", [GraphBubbleUp("up"), GraphInterrupt(())])
 async def test_langgraph_s_control_flow_goes_through(run, error):
-    def plain():
-        raise error
-
-    async def coroutine():
-        raise error
-
-    for function in (plain, coroutine):
+    for function in (plainly(error), coroutine(error)):
         with pytest.raises(GraphBubbleUp):
             await run(work(function))
 
