@@ -163,13 +163,10 @@ def test_a_broken_cache_is_built_anew(tmp_path, spoil):
         assert len(file["data"]) == len(file["indices"])
 
 
-def test_a_cache_that_is_no_folder(tmp_path):
+def test_a_cache_that_is_no_folder_and_without_the_extra(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     with pytest.raises(GeckoError, match="cache: expected a folder"):
         ToolIndex.build(TOOLS, cache=tmp_path / "file")
-
-
-def test_without_the_extra(monkeypatch):
     monkeypatch.setattr(index, "is_installed", lambda: False)
     with pytest.raises(GeckoError, match=r"pip install '.\[retrieval\]'"):
         ToolIndex.build(TOOLS)

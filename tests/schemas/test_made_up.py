@@ -143,13 +143,10 @@ def test_items_of_one_answer_do_not_share_theirs(rule):
         ({"lines": [{"sku": "a"}]}, obj(lines={"type": "array"}), {"lines": [{"sku": "a"}]}),
     ],
 )
-def test_an_argument_is_repeated_in_a_field_of_its_name(args, schema, expected):
+def test_an_argument_is_repeated_in_a_field_of_its_name_if_it_fits(args, schema, expected):
     assert result("get_user", schema, args) == expected
-
-
-@pytest.mark.parametrize("value", ["not a number", 1 << 70, [1] * 2_000])
-def test_one_that_does_not_fit_is_not(value):
-    assert result("get_user", obj(user_id={"type": ["integer", "array"]}), {"user_id": value})["user_id"] != value
+    for value in ("not a number", 1 << 70, [1] * 2_000):
+        assert result("get_user", obj(user_id={"type": ["integer", "array"]}), {"user_id": value})["user_id"] != value
 
 
 def test_a_success_tells_of_no_error():

@@ -74,14 +74,11 @@ def test_grandchildren_children_in_an_alias_and_what_an_alias_of_the_parent_take
     assert is_refused(toolkit, {"v": {"kind": "Tandem", "name": "t", "seats": 2}})
 
 
-def test_a_childs_own_values_count_before_its_name():
+def test_a_childs_own_values_count_before_its_name_and_those_that_only_the_parent_lists_belong_to_no_child():
     own = {"allOf": [VEHICLE, {"properties": {"kind": {"type": "string", "enum": ["bike"]}}, "required": ["gears"]}]}
     toolkit = load(VEHICLE, **family({"propertyName": "kind"}, Bike=own))
     assert is_refused(toolkit, {"kind": "bike", "name": "a"})
     assert not is_refused(toolkit, {"kind": "Bike", "name": "a"})
-
-
-def test_values_that_only_the_parent_lists_belong_to_no_child():
     listed = {**PARENT["properties"], "kind": {"type": "string", "enum": ["bike", "truck"]}}
     parent = {**PARENT, "properties": listed, "discriminator": {"propertyName": "kind"}}
     toolkit = load(VEHICLE, **family({}, Vehicle=parent))
@@ -141,16 +138,13 @@ def test_whatever_part_requires_a_read_only_member_no_request_needs_it(schema, v
     assert not find_faults(member["add"].result, {"title": "t", "code": "c"})
 
 
-def test_a_write_only_member_is_in_no_result():
+def test_a_write_only_member_is_in_no_result_and_what_one_alternative_hides_is_required_by_the_other():
     secret = {"type": "object", "properties": {"password": {"type": "string", "writeOnly": True}}}
     schema = {"allOf": [secret, {"required": ["password"]}]}
     toolkit = load(schema, answer=schema)
     assert is_refused(toolkit, {})
     assert not find_faults(toolkit["add"].result, {})
     assert "password" not in make_value(toolkit["add"].result, seed=0, key="k")
-
-
-def test_a_member_that_one_alternative_hides_is_required_by_the_other():
     other = {"type": "object", "required": ["code", "size"], "properties": {"code": {}, "size": {"type": "integer"}}}
     schema = {"oneOf": [{"allOf": [TO_BASE, REQUIRED]}, other]}
     toolkit = load({"type": "object", "properties": {"inner": schema}}, Base=BASE, answer={})

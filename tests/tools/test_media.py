@@ -17,7 +17,7 @@ from gecko_graph.display.page import html_page
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.values import media
 from gecko_graph.values.media import set_media_aside, show_media
-from tests.agents import make_agent, thread
+from tests.agents import call, make_agent, thread
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"pixels" * 40).decode()
 SIZE = len(base64.b64decode(PNG))
@@ -54,9 +54,11 @@ def test_the_blocks_of_every_provider_are_set_aside_and_shown_as_they_were(block
     assert set_media_aside(found) == found, "a reference stays one"
 
 
-def test_names_stay():
+def test_names_stay_and_what_a_text_claims_to_be_a_reference_shows_nothing():
     found = set_media_aside({"type": "resource", "resource": {"uri": "file:///a.png", "blob": PNG, "title": "A"}})
     assert (found["uri"], found["title"]) == ("file:///a.png", "A")
+    assert show_media({"type": "image", "mime_type": "image/png", "bytes": 1, "digest": "sha256:" + "0" * 64}) == []
+    assert show_media({"mime_type": "image/png", "digest": ["x"]}) == []
 
 
 @pytest.mark.parametrize(
@@ -91,11 +93,6 @@ def test_what_is_too_large_is_left_out_and_what_is_old_is_let_go(monkeypatch):
     assert len(show_media(kept)) == 1
 
 
-def test_what_a_text_claims_to_be_a_reference_shows_nothing():
-    assert show_media({"type": "image", "mime_type": "image/png", "bytes": 1, "digest": "sha256:" + "0" * 64}) == []
-    assert show_media({"mime_type": "image/png", "digest": ["x"]}) == []
-
-
 def photo(room: str) -> list[dict]:
     """Return a photo of a room."""
     return [{"type": "text", "text": f"The {room}:"}, IMAGE]
@@ -116,18 +113,13 @@ class Seeing(RecordedModel):
         return super()._reply(messages, run_manager, kwargs)
 
 
-PLAN = [
-    {"call": "photo", "args": {"room": "kitchen"}},
-    {"call": "paint", "args": {"room": "kitchen"}},
-    {"say": "Painted."},
-]
+PLAN = [call("photo", room="kitchen"), call("paint", room="kitchen"), {"say": "Painted."}]
 TASK: Any = {"messages": [("user", "Look at the kitchen and paint it")], "task_state": {"rooms": ["kitchen"]}}
 
 
 def rooms(**more: Any) -> Toolkit:
-    return Toolkit.from_tools(
-        [Tool(photo, effect="read", **more), Tool(paint, effect="write", simulate=lambda state, room: {"done": True})]
-    )
+    painting = Tool(paint, effect="write", simulate=lambda state, room: {"done": True})
+    return Toolkit.from_tools([Tool(photo, effect="read", **more), painting])
 
 
 def seeing(**roles: Any) -> tuple[Seeing, Models]:
@@ -203,8 +195,7 @@ def look(room: str) -> ToolMessage:
 
 def test_an_image_beside_structured_content_reaches_the_planner_too():
     toolkit = Toolkit.from_tools([Tool(look, effect="read")]).open("look")
-    plan = [{"call": "look", "args": {"room": "hall"}}, {"say": "It is light."}]
-    model, models = seeing(planner=[plan])
+    model, models = seeing(planner=[[call("look", room="hall"), {"say": "It is light."}]])
     run = create_gecko(toolkit, model=models, context=GeckoContext(max_retries=0)).invoke(TASK)
     outcome = run["rehearsal"]["attempts"][0]["steps"][0]["outcome"]
     assert (outcome["result"], outcome["media"]) == ({"light": True}, [REFERENCE])
