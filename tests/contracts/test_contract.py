@@ -88,14 +88,11 @@ def test_state_is_before_in_lets_so_far_in_effects_and_after_in_returns():
     assert [each["error"] for each in run.violations(answer.result, {"n": 3})] == ["[1, 3]"]
 
 
-def test_arguments_have_their_defaults_and_absent_ones_are_none():
+def test_arguments_have_their_defaults_and_call_and_clock_are_in_scope():
     parameters = {"properties": {"a": {"default": [1]}, "b": {"type": "string"}, "c": True}}
     assert opened({"returns": "{{ args }}"}, parameters=parameters).answer().result == {"a": [1], "b": None, "c": None}
     assert opened({"returns": "{{ args.a }}"}, parameters=parameters, a=2).answer().result == 2
     assert opened({"returns": "{{ args }}"}, parameters={"type": "object"}).answer().result == {}
-
-
-def test_call_and_clock_are_in_scope():
     data = {"returns": ["{{ call.id }}", "{{ call.name }}", "{{ call.args.x }}", "{{ now }}"]}
     assert opened(data, now="2024-05-01T00:00:00Z", x=1).answer().result == ["c1", "t", 1, "2024-05-01T00:00:00Z"]
     assert opened({"returns": "{{ defined(now) }}"}).answer().result is False
@@ -228,7 +225,7 @@ def test_trap_10_a_check_that_names_a_small_part_of_a_large_state_is_fast(count_
     assert steps(large) == steps({**large, "rows": rows(78)}) < 100
 
 
-def test_an_invariant_holds_of_every_state():
+def test_an_invariant_holds_of_every_state_and_sees_the_one_before():
     invariant = Invariant.load(
         {"check": "state.balance >= 0", "error": "overdrawn by {{ -state.balance }}"}, where="f.yaml: invariant 0"
     )
@@ -236,9 +233,6 @@ def test_an_invariant_holds_of_every_state():
     assert invariant.violation({"balance": 5}, {"balance": -3}) == "overdrawn by 3"
     with pytest.raises(EvaluationFailed, match=r"invariant 0\.check: state\.balance is undefined"):
         invariant.violation({}, {})
-
-
-def test_an_invariant_sees_the_state_before_and_lets_of_the_state_after():
     grows = Invariant.load({"check": "len(here) >= len(before.log)", "error": "the log shrank"},
                            lets={"here": "{{ state.log }}", "unused": "{{ args.x }}"}, where="f")  # fmt: skip
     assert grows.violation({"log": [1]}, {"log": [1, 2]}) is None

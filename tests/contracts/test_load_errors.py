@@ -138,13 +138,10 @@ def test_an_invariant_over_what_the_state_cannot_have_is_refused(tmp_path):
         Toolkit.from_openapi(document)
 
 
-def test_the_result_that_a_contract_returns_is_known_to_its_ensures():
+def test_a_result_is_known_to_its_ensures_and_an_open_schema_refuses_what_is_almost_one_of_its_keys():
     contract = {"returns": {"paid": "{{ args.amount }}"}, "ensures": [{"check": "result.payd > 1", "error": "x"}]}
     with pytest.raises(ContractError, match=r"unknown key result.payd .did you mean paid"):
         fitted(contract)
-
-
-def test_a_schema_that_is_open_refuses_only_what_is_almost_one_of_its_keys():
     state = {"type": "object", "properties": {"orders": {"type": "object"}}}
     assert fitted({"requires": [{"check": "state.rooms", "error": "x"}]}, state)
     with pytest.raises(ContractError, match=r"unknown key state.orderss .did you mean orders"):

@@ -85,7 +85,7 @@ def test_an_answer_that_was_judged_once_is_decided_without_a_model(met, status, 
     assert run_case(Scenario.load(file), scripted({"say": VAGUE}), model=silent).status == status  # nobody is asked
 
 
-def test_a_file_of_verdicts_may_lose_its_last_line_and_no_other(tmp_path):
+def test_a_file_of_verdicts_may_lose_its_last_line_and_without_claims_there_is_none(tmp_path):
     file = write_case(tmp_path, OFF)
     verdicts = tmp_path / "wifi.claims.jsonl"
     verdicts.write_text('{"key": "k", "verdict": "holds", "sentence": "", "reason": ""}\n{"key": "k', encoding="utf-8")
@@ -94,10 +94,7 @@ def test_a_file_of_verdicts_may_lose_its_last_line_and_no_other(tmp_path):
         verdicts.write_text(f"{line}\n\n", encoding="utf-8")
         with pytest.raises(GeckoError, match="line 1 is not a verdict"):
             Scenario.load(file)
-
-
-def test_without_claims_there_is_no_file_of_verdicts(tmp_path):
-    file = write_case(tmp_path, OFF)
+    verdicts.unlink()
     keep_verdicts(file, {"claims": []})
     judged = {"key": "k", "claim": OFF, "verdict": "holds", "sentence": "", "reason": ""}
     keep_verdicts(tmp_path / "absent.gecko.yaml", {"claims": [judged]})
@@ -117,13 +114,10 @@ def test_the_role_may_overrule_what_a_rule_calls_broken_and_is_told_date_and_pol
     assert "Never speak of routers." in other.heard[0]
 
 
-def test_nobody_is_asked_about_silence_and_a_reply_that_cannot_be_read_leaves_the_claim_unknown():
+def test_silence_fails_and_one_unsure_claim_never_passes():
     for said, replies, status in (("", [], "failed"), (VAGUE, [{"nothing": 1}] * 5, "unknown")):
         models = Models(claim_judge=recorded(claim_judge=replies))
         assert run_case(scenario(OFF), scripted({"say": said}), model=models).status == status
-
-
-def test_one_unsure_claim_never_passes_and_a_failure_elsewhere_is_a_failure():
     assert run_case(scenario(OFF, threshold=0.2), scripted({"say": VAGUE})).status == "unknown"
     both = scenario(OFF, {"says": "the router was restarted at 15:00"})
     assert run_case(both, scripted({"say": f"{VAGUE} I restarted the router at 16:00."})).status == "failed"

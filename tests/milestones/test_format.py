@@ -55,15 +55,12 @@ def test_mistakes_are_named_with_their_place(written: list[dict[str, Any]], mess
     assert any(message in problem for problem in problems), problems
 
 
-def test_milestones_without_an_order_follow_each_other() -> None:
+def test_milestones_follow_each_other_and_what_none_changes_is_guarded_from_the_start_on():
     on, said = snapshot(WIFI_ON), snapshot(WIFI_ON, "agent", SUNNY)
     assert score([WIFI, ANSWER], snapshot(STATE, "user"), on, said)["similarity"] == 1.0
     early = snapshot(STATE, "agent", SUNNY)
     assert score([WIFI, ANSWER], snapshot(STATE, "user"), early, on)["similarity"] == 0.5
     assert score([WIFI, {**ANSWER, "after": []}], snapshot(STATE, "user"), early, on)["similarity"] == 1.0
-
-
-def test_what_no_milestone_changes_is_guarded_from_the_start_on() -> None:
     gone = {**WIFI_ON, "contacts": STATE["contacts"][:1]}
     assert score([WIFI], snapshot(STATE, "user"), snapshot(gone))["similarity"] == 0.0
     assert score([WIFI | {"unchanged": []}], snapshot(STATE, "user"), snapshot(gone))["similarity"] == 1.0

@@ -158,14 +158,13 @@ async def test_a_cancelled_ask_cancels_its_siblings(ask_for):
     assert len(asyncio.all_tasks()) == 1
 
 
-async def test_structured_output_of_a_models_own_making_is_used(ask_for, answer_all):
+async def test_structured_output_of_a_models_own_making_is_used_and_what_is_no_message_is_a_failure(
+    ask_for, answer_all, plan_for
+):
     odd = Odd(responses=["never"], parsed=lambda schema: {"problems": [{"argument": "a", "problem": schema["title"]}]})
     (reply,) = await answer_all([ask_for("validator")], Models(odd))
     assert reply.value.problems[0].problem == "SemanticVerdict"
     assert reply.usage == {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
-
-
-async def test_what_is_no_message_is_a_failure(ask_for, plan_for, answer_all):
     text = RunnableLambda(lambda messages: "bare text")
     models = Models(Odd(responses=["x"], bound=lambda: text, parsed=lambda schema: "bare text"))
     for reply in await answer_all([ask_for("validator"), plan_for()], models):

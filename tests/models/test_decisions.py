@@ -176,7 +176,7 @@ class Sampled(RecordedModel):
 UNDECIDED = ("maybe", "There is no item of that name.", "I have yes and no for you to choose from")
 
 
-def test_a_chat_model_is_sampled():
+def test_a_chat_model_is_sampled_and_what_is_none_or_no_yes_or_no_is_refused():
     model = ChatDecisionModel(
         Sampled(replies=["Yes.", "No, it is not.", "**yes**", "<think>no, no</think> The answer is yes.", *UNDECIDED]),
         samples=7,
@@ -186,9 +186,6 @@ def test_a_chat_model_is_sampled():
     assert made.usage["input_tokens"] == 21
     other = ChatDecisionModel(Sampled(replies=["perhaps", "who knows"]), samples=2)
     assert other.invoke(YES_OR_NO).answers == {}
-
-
-def test_what_is_no_chat_model_and_no_yes_or_no_is_refused():
     with pytest.raises(ModelError, match="expected a chat model, got Decider"):
         ChatDecisionModel(Decider())
     model, asked = ChatDecisionModel(Sampled(replies=[])), Choice(instructions="?", criteria={"a": None})

@@ -33,7 +33,7 @@ def said(steps, *, word="accepted", budget=6_000, **more):
     return answer_message("I found some flights.", verdict(word, **more), steps, budget=budget)
 
 
-def test_an_accepted_answer_carries_calls_results_and_rungs():
+def test_an_accepted_answer_carries_calls_results_and_rungs_and_a_failed_one_that_nothing_was_done():
     message = said([REFUSED, FIND], notes=[note("made_up", "", call="c")])
     assert (message.text, message.name) == ("I found some flights.", "gecko")
     assert message.response_metadata["gecko"] == {
@@ -43,9 +43,6 @@ def test_an_accepted_answer_carries_calls_results_and_rungs():
              "rung": "model"},
         ],
     }  # fmt: skip
-
-
-def test_a_failed_rehearsal_says_only_that_nothing_was_done():
     message = said([FIND], word="failed", feedback="- the flight is booked: failed")
     assert message.text == "Rehearsal failed; nothing was done.\n- the flight is booked: failed"
     assert message.response_metadata["gecko"]["calls"] == []

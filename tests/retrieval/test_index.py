@@ -113,16 +113,14 @@ def test_a_reranker_orders_and_drops_and_adds_nothing():
     assert built.search("nothing of the kind") == []
 
 
-def test_a_cache_is_used_again(tmp_path, monkeypatch):
+def test_a_cache_is_used_again_but_not_vectors_of_another_model(tmp_path, monkeypatch):
     built = ToolIndex.build(TOOLS, cache=tmp_path / "kept", embeddings=Meanings())
     monkeypatch.setattr(index, "document_of", lambda *texts: pytest.fail("was built anew"))
     meanings = Meanings()
     again = ToolIndex.build(TOOLS, cache=tmp_path / "kept", embeddings=meanings)
     assert len(meanings.asked) == 1
     assert again.search("invoice of rain") == built.search("invoice of rain")
-
-
-def test_vectors_of_another_model_are_not_used(tmp_path):
+    monkeypatch.undo()
     ToolIndex.build(TOOLS, cache=tmp_path, embeddings=Meanings())
     other = Meanings(width=3)
     ToolIndex.build(TOOLS, cache=tmp_path, embeddings=other)

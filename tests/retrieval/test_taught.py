@@ -45,14 +45,11 @@ def test_the_index_is_asked_by_a_model_s_own_words_which_are_kept_with_the_task(
     assert "Put what the postman brought out of sight" in model.asked["searcher"][0]
 
 
-def test_without_words_the_task_s_own_are_searched_for():
+def test_without_words_the_task_s_own_are_searched_for_and_where_all_tools_are_shown_none_are_asked_for():
     turn = {"planner": [[call("print_invoice", id="7"), DONE]], "searcher": [{"nothing": 1}]}
     graph, model = gecko(turn)
     graph.invoke(ask("Print the invoice 7"), THREAD)
     assert model.names[0][0] == "print_invoice"
-
-
-def test_where_all_tools_are_shown_no_words_are_asked_for():
     model = Bound(turns=[{"planner": [[DONE]]}])
     graph = create_gecko(
         toolkit().select(names=["share_song", "get_song"]), model=Models(planner=model, searcher=model), context=CONTEXT
@@ -117,16 +114,13 @@ def test_a_tool_of_the_same_name_is_not_taught_by_another_one():
     assert exchange(store, one.replace(replace(one["archive_parcel"], parameters={"type": "object"})), []) == []
 
 
-def test_a_store_that_fails_stops_no_turn():
+def test_a_store_that_fails_stops_no_turn_and_a_failed_plan_teaches_nothing():
     class Broken(InMemoryStore):
         def search(self, *args, **more):
             raise OSError("away")
 
     graph, _ = build("gecko", Broken())
     assert graph.invoke(ask("Archive parcel 1"), THREAD)["rehearsal"]["verdict"]["status"] == "accepted"
-
-
-def test_a_failed_plan_teaches_nothing():
     graph, _ = gecko({"planner": [[DONE]]})
     graph.invoke(ask("Put what the postman brought out of sight"), THREAD)
     assert graph.get_state(THREAD).values["bookkeeping"]["taught"] == []

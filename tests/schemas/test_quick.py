@@ -94,14 +94,11 @@ def test_the_limits_of_the_whole_check_hold():
     assert [error.validator for error in check(rules_of(many), [{"39": 1}] * 2_000)] == [rules.UNFINISHED]
 
 
-def test_a_pattern_that_takes_too_long_is_no_match(monkeypatch):
+def test_a_pattern_that_takes_too_long_is_no_match_and_a_schema_that_is_used_again_has_a_quick_test(monkeypatch):
     schema, text = {"not": {"pattern": "^(a|b|c|aa|bb|cc)+$"}}, "a" * 60 + "!"
     monkeypatch.setattr("gecko_graph.schemas.formats.MAX_SECONDS", 0.01)
     assert not quick(schema)(text)
     assert not accepts(rules_of(schema), text)
-
-
-def test_a_schema_that_is_used_again_has_a_quick_test(monkeypatch):
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
     assert all(accepts(rules_of(schema), {"a": 1}) for _ in range(rules.USES))
     monkeypatch.setattr(rules, "explain", lambda *_: pytest.fail("the quick test has not told"))

@@ -118,12 +118,9 @@ def test_what_was_called_comes_first_with_its_parameters_and_the_rest_in_brief()
     ]
 
 
-def test_what_three_or_more_begin_with_is_left_out_and_nothing_else():
+def test_what_three_or_more_begin_with_is_left_out_and_what_has_no_description_is_shown_by_its_path():
     told = ["Shop. Buy a thing.", "Shop. Sell a thing.", "Shop. Look.", "Mail. Send it.", "Mail. Read it.", "Shop."]
     assert strip_boilerplate(told) == ["Buy a thing.", "Sell a thing.", "Look.", *told[3:]]
-
-
-def test_what_has_no_description_is_shown_with_method_and_path():
     tools = Toolkit.from_openapi({"openapi": "3.1.0", "paths": {"/pens/{id}": {"get": {"operationId": "a"}}}})
     assert tools.as_openai()[0]["function"]["description"] == "GET /pens/{id}"
     assert format_tools(tools) == "a: GET /pens/{id}"

@@ -132,7 +132,7 @@ def at(listening, **more):
     return Toolkit.from_openapi(document(PATHS), server=f"http://127.0.0.1:{listening.getsockname()[1]}", **more)
 
 
-def test_a_server_that_does_not_answer_or_drips(quick):
+def test_a_server_that_does_not_answer_or_drips_or_is_not_there(quick):
     with socket.create_server(("127.0.0.1", 0)) as listening:
         toolkit = at(listening, client=quick)
         with pytest.raises(InDoubt, match="no answer in time"):
@@ -143,9 +143,6 @@ def test_a_server_that_does_not_answer_or_drips(quick):
         thread.start()
         assert "not complete in time" in error_of(at(listening, client=quick)["show"].real(id=1))["error"]
         thread.join(10)
-
-
-def test_what_was_never_sent_is_no_doubt():
     with socket.create_server(("127.0.0.1", 0)) as gone:
         toolkit = at(gone)
     error = {"error": "POST /orders: cannot reach the server (ConnectError)"}

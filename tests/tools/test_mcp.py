@@ -186,15 +186,12 @@ def test_several_servers_keep_their_tools_apart():
         Toolkit([*one, *same])
 
 
-def test_a_broken_tool_is_listed_among_the_problems():
+def test_a_broken_tool_is_listed_among_the_problems_and_all_pages_are_read():
     broken = {"name": "bad", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}}
     with Toolkit.from_mcp(Shop([ORDER, broken, ORDER]).server) as toolkit:
         assert toolkit.names == ("order",)
         problems = [(each.tool, each.kind) for each in toolkit.problems if each.kind == "broken"]
         assert problems == [("bad", "broken"), ("order", "broken")]
-
-
-def test_tools_on_many_pages():
     count = 250
     last = f"order-{count - 1}"
     shop = Shop([{**ORDER, "name": f"order-{n}"} for n in range(count)], page=100, **{last: {"id": 1}})

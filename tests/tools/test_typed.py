@@ -220,7 +220,7 @@ def test_methods_and_objects_that_are_called():
     assert toolkit["of"].real(on="2026-01-02") == toolkit["at"].real(on="2026-01-02") == DAY
 
 
-def test_defaults_and_further_arguments():
+def test_defaults_and_further_arguments_and_a_function_of_plain_json_is_called_as_it_is():
     got = []
 
     def take(on: dt.date = Field(DAY), *, days: list[dt.date] | None = None, **more: Any):  # noqa: B008
@@ -232,8 +232,6 @@ def test_defaults_and_further_arguments():
     toolkit["take"].real(days=["2026-01-02"], more=3)
     assert got == [(DAY, None, {}), (DAY, [DAY], {"more": 3})]
 
-
-def test_a_function_of_plain_json_is_called_as_it_is():
     def take(a: str, b: list[dict[str, Any]], c: int | None = None, d: Literal["x"] = "x", e=1) -> None:
         """Take."""
 

@@ -152,14 +152,11 @@ def test_recorded_changes(read_jsonl, name):
     assert changes > 1_000
 
 
-def test_folding_a_patch_that_does_not_apply_is_a_conflict_in_every_batch():
+def test_folding_a_patch_that_does_not_apply_is_a_conflict_and_a_part_may_stand_in_two_places():
     good, bad = [{"op": "add", "path": "/a", "value": 1}], [{"op": "remove", "path": "/x"}]
     for batches in ([[good, bad, good]], [[good], [bad], [good]], [[good, bad], [good]]):
         with pytest.raises(PatchConflict):
             reduce(fold_patches, batches, {})
-
-
-def test_a_part_that_stands_in_two_places_of_the_document():
     shared = {"n": [0]}
     document = {"a": shared, "b": shared}
     patch = [{"op": "add", "path": "/a/n/-", "value": 1}, {"op": "move", "from": "/b/n", "path": "/c"}]

@@ -44,12 +44,9 @@ def test_what_takes_something_back_is_marked(text):
     assert all(each.limited for each in read_clauses(text))
 
 
-def test_a_sentence_is_split_where_another_statement_starts():
+def test_a_sentence_is_split_where_another_statement_starts_also_in_lists_quotes_and_markdown():
     clauses = read_clauses("The front door is locked, but the garage is open. It's 84 %.")
     assert [(each.sentence, each.words) for each in clauses] == [(0, ("front", "door")), (0, ("garag",)), (1, ())]
-
-
-def test_lists_quotes_and_markdown():
     assert split_sentences("- **Wifi** is off\n2. It works\n\n`a`") == ["Wifi is off", "It works", "a"]
     assert read_clauses('She wrote, "what shall we eat?", to Ana.')[0].mood == "stated"
     assert read_clauses('I removed "Buy milk".')[0].words == ("buy", "milk")

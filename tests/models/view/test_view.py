@@ -101,7 +101,7 @@ def shown_of(state, focus=(), budget=12_000):
     return lambda *path: reader.part(shown, path)
 
 
-def test_circumstances_are_always_shown():
+def test_circumstances_are_always_shown_and_an_outline_of_what_there_is():
     runtime = {"now": "2024-09-01T10:30:00", "open_tabs": ["a", "b"], "balance": 10.5, "empty": {}}
     known = {"current_user": "john", "authenticated": False, "counter": 12446}
     state = crowded(**known, session=None, cwd=["home", "john"], runtime_state=runtime)
@@ -114,9 +114,6 @@ def test_circumstances_are_always_shown():
         assert {name: at("runtime_state", name) for name in ("now", "balance")} == {
             "now": "2024-09-01T10:30:00", "balance": 10.5,
         }  # fmt: skip
-
-
-def test_an_outline_says_what_there_is_and_how_much():
     at = shown_of(crowded())
     assert (at("products").kind, at("products").count) == (dict, 300)
     assert (at("journal").kind, at("journal").count) == (list, 400)
@@ -180,15 +177,12 @@ def test_what_a_call_is_about_is_shown(call, args, path):
     assert at(*path) == real
 
 
-def test_what_a_record_refers_to_is_shown():
+def test_what_a_record_refers_to_is_shown_and_a_long_text_is_cut_in_the_middle():
     bookings = {f"b{n}": {"card_id": f"card_{n * 7}", "cost": n} for n in range(300)}
     cards = {f"card_{n}": {"balance": n * 10, "holder": "x" * 40} for n in range(3_000)}
     at = shown_of({"bookings": bookings, "cards": cards}, focus_words("cancel_booking", {"booking_id": "b271"}))
     assert at("bookings", "b271", "card_id") == "card_1897"
     assert at("cards", "card_1897", "balance") == 18_970
-
-
-def test_a_long_text_is_cut_in_the_middle():
     state = {"name": "it", "text": "start " + "x" * 40_000 + " end", "rest": ["y" * 20] * 100}
     cut = shown_of(state, budget=2_000)("text")
     assert (cut.head[:6], cut.tail[-4:], cut.length) == ("start ", " end", 40_010)
