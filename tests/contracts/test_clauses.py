@@ -70,14 +70,11 @@ def test_broken_postconditions_and_invariants_stand_in_the_record():
     assert here.state == {"n": 9}
 
 
-@pytest.mark.parametrize(
-    ("more", "why"),
-    [
-        ({"id": ""}, "id: expected a text, got ''"),
-        ({"kind": "rule"}, "kind: expected one of policy, tool, sense, got 'rule'"),
-        ({"kinds": "tool"}, "unknown key 'kinds' .did you mean kind"),
-    ],
-)
+@pytest.mark.parametrize(("more", "why"), [
+    ({"id": ""}, "id: expected a text, got ''"),
+    ({"kind": "rule"}, "kind: expected one of policy, tool, sense, got 'rule'"),
+    ({"kinds": "tool"}, "unknown key 'kinds' .did you mean kind"),
+])  # fmt: skip
 def test_wrong_ids_and_kinds_are_refused_at_load(more, why):
     with pytest.raises(ContractError, match=rf"tool do: requires\[0\].*{why}"):
         Contract.load({"requires": [{"check": "True", "error": "x", **more}]}, where="tool do")
@@ -172,15 +169,11 @@ def test_a_contract_without_such_requirements_admits_every_state():
     assert load(by_arguments, OPEN).is_gated
 
 
-@pytest.mark.parametrize(
-    ("state", "expected"),
-    [
-        ({"open": True, "stock": 3}, ("yes", "")),
-        ({"open": False, "stock": 3}, ("no", "the shop is closed")),
-        ({"open": True, "stock": 0}, ("no", "none left of 0")),
-        ({"stock": 0}, ("no", "none left of 0")),
-    ],
-)
+@pytest.mark.parametrize(("state", "expected"), [
+    ({"open": True, "stock": 3}, ("yes", "")),
+    ({"open": False, "stock": 3}, ("no", "the shop is closed")),
+    ({"open": True, "stock": 0}, ("no", "none left of 0")), ({"stock": 0}, ("no", "none left of 0")),
+])  # fmt: skip
 def test_the_first_that_fails_gives_the_reason(state, expected):
     assert judge(load(OPEN, STOCKED), state) == expected
     word, reason = judge(load(OPEN, STOCKED), {"open": True})

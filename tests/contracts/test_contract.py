@@ -158,15 +158,11 @@ def test_an_error_at_load_names_file_tool_and_place(text, why):
     assert why in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("returns: cd: no such file", "f.yaml:1:12"),
-        ("requires:\n  - check: 'x' in s\n    error: x", "f.yaml:2:16"),
-        ("returns: {{ x }}", "f.yaml:1:1"),
-        ("let: {a: 1, a: 2}", "f.yaml:1:13"),
-    ],
-)
+@pytest.mark.parametrize(("text", "place"), [
+    ("returns: cd: no such file", "f.yaml:1:12"),
+    ("requires:\n  - check: 'x' in s\n    error: x", "f.yaml:2:16"),
+    ("returns: {{ x }}", "f.yaml:1:1"), ("let: {a: 1, a: 2}", "f.yaml:1:13"),
+])  # fmt: skip
 def test_trap_1_yaml_that_means_something_else_is_refused_with_its_place(text, place):
     with pytest.raises(ToolkitError) as caught:
         load(text)

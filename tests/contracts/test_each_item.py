@@ -24,31 +24,22 @@ FARES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("source", "wanted"),
-    [
-        ("{{ fare('A1', 'economy') }}", 10),
-        ("{{ total(['A1', 'B2']) }}", 37),
-        ("{{ pair(2) + pair(pair(1)[0]) }}", [2, "many", 1, "one"]),
-        ("{{ defined(fare('C3', 'economy')) }}", False),
-    ],
-)
+@pytest.mark.parametrize(("source", "wanted"), [
+    ("{{ fare('A1', 'economy') }}", 10), ("{{ total(['A1', 'B2']) }}", 37),
+    ("{{ pair(2) + pair(pair(1)[0]) }}", [2, "many", 1, "one"]),
+    ("{{ defined(fare('C3', 'economy')) }}", False),
+])  # fmt: skip
 def test_a_let_with_parameters_is_called(source, wanted):
     run = opened({"let": FARES, "returns": source}, state=STATE, cabin="business")
     assert run.answer().result == wanted
 
 
-@pytest.mark.parametrize(
-    ("lets", "returns", "why"),
-    [
-        ({"f(x)": "{{ f(x) }}"}, None, "lets use one another in a cycle: f/1 -> f/1"),
-        ({"f(x)": 1}, "{{ f(1, 2) }}", "f takes 1 arguments, not 2"),
-        ({"f(x)": 1}, "{{ g(1) }}", "unknown function 'g'"),
-        ({"at(x)": 1}, None, "'at' is reserved"),
-        ({"f(x, x)": 1}, None, "the name 'x' is already taken"),
-        ({"f()": 1}, None, "is not a valid name"),
-    ],
-)
+@pytest.mark.parametrize(("lets", "returns", "why"), [
+    ({"f(x)": "{{ f(x) }}"}, None, "lets use one another in a cycle: f/1 -> f/1"),
+    ({"f(x)": 1}, "{{ f(1, 2) }}", "f takes 1 arguments, not 2"),
+    ({"f(x)": 1}, "{{ g(1) }}", "unknown function 'g'"), ({"at(x)": 1}, None, "'at' is reserved"),
+    ({"f(x, x)": 1}, None, "the name 'x' is already taken"), ({"f()": 1}, None, "is not a valid name"),
+])  # fmt: skip
 def test_wrong_lets_with_parameters_are_refused_at_load(lets, returns, why):
     with pytest.raises(ContractError, match=why):
         load({"let": lets, "returns": returns})
@@ -77,15 +68,12 @@ def test_shared_requirements_stand_in_documents_and_files_and_python(tmp_path):
         assert [each["clause"] for each in found["violations"]] == ["known"]
 
 
-@pytest.mark.parametrize(
-    ("requires", "why"),
-    [
-        ([{"use": "knwon"}], r"requires\[0\].use: unknown shared requirement 'knwon' .did you mean known"),
-        ([{"use": "known", "when": "True"}], "unknown key 'when'"),
-        ([{"use": "odd"}], "x-contract-requires.odd: expected an object, got str"),
-        ([{"use": "wrong"}], r"x-contract-requires.wrong\[0\].check: unknown name 'fare'"),
-    ],
-)
+@pytest.mark.parametrize(("requires", "why"), [
+    ([{"use": "knwon"}], r"requires\[0\].use: unknown shared requirement 'knwon' .did you mean known"),
+    ([{"use": "known", "when": "True"}], "unknown key 'when'"),
+    ([{"use": "odd"}], "x-contract-requires.odd: expected an object, got str"),
+    ([{"use": "wrong"}], r"x-contract-requires.wrong\[0\].check: unknown name 'fare'"),
+])  # fmt: skip
 def test_a_wrong_use_is_refused_at_load(requires, why):
     shared = {**SHARED, "odd": "known", "wrong": [{"check": "fare > 1", "error": "x"}]}
     with pytest.raises(ContractError, match=why):
@@ -103,19 +91,15 @@ def answered(contract, effect=None, *, unclear=None, **state):
 
 
 @pytest.mark.parametrize("unclear", [None, "pass", "refuse"])
-@pytest.mark.parametrize(
-    "contract",
-    [
-        {"requires": [{"check": "state.known", "pass": "{{ 'nothing' }} is known"}], "returns": 1},
-        {"returns": {"a": {"cases": [{"when": "state.known", "value": 1}, {"pass": "nothing is known"}]}}},
-        {"returns": {"cases": [{"pass": "nothing is known"}]}},
-        {
-            "let": {"n": {"cases": [{"pass": "nothing is known"}]}},
-            "requires": [{"check": "n", "error": "x"}],
-            "returns": 1,
-        },
-    ],
-)
+@pytest.mark.parametrize("contract", [
+    {"requires": [{"check": "state.known", "pass": "{{ 'nothing' }} is known"}], "returns": 1},
+    {"returns": {"a": {"cases": [{"when": "state.known", "value": 1}, {"pass": "nothing is known"}]}}},
+    {"returns": {"cases": [{"pass": "nothing is known"}]}},
+    {
+        "let": {"n": {"cases": [{"pass": "nothing is known"}]}}, "requires": [{"check": "n", "error": "x"}],
+        "returns": 1,
+    },
+])  # fmt: skip
 def test_a_contract_that_does_not_know_leaves_the_call_to_the_next_rung(contract, unclear):
     outcome = answered(contract, unclear=unclear, known=False)
     assert (outcome["result"], outcome["rung"]) == ("other", "own")
@@ -149,14 +133,11 @@ def test_what_a_pass_skips_refuses_a_real_write_where_the_guard_is_to():
         assert tools.check(call, {"known": False}) is None
 
 
-@pytest.mark.parametrize(
-    ("data", "why"),
-    [
-        ({"requires": [{"check": "True", "pass": "x", "error": "y"}]}, "unknown key 'error'"),
-        ({"ensures": [{"check": "True", "pass": "x"}]}, "unknown key 'pass'"),
-        ({"returns": {"cases": [{"when": "True", "pass": "x", "value": 1}]}}, "unknown key 'value'"),
-    ],
-)
+@pytest.mark.parametrize(("data", "why"), [
+    ({"requires": [{"check": "True", "pass": "x", "error": "y"}]}, "unknown key 'error'"),
+    ({"ensures": [{"check": "True", "pass": "x"}]}, "unknown key 'pass'"),
+    ({"returns": {"cases": [{"when": "True", "pass": "x", "value": 1}]}}, "unknown key 'value'"),
+])  # fmt: skip
 def test_pass_stands_in_requirements_and_cases_alone(data, why):
     with pytest.raises(ContractError, match=why):
         load(data)

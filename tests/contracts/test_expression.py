@@ -189,47 +189,35 @@ def test_a_name_means_again_what_it_meant_before_a_loop_that_ended_early():
     assert evaluate("[sorted([2, 1], key=lambda item: item), item]", item=7) == [[1, 2], 7]
 
 
-@pytest.mark.parametrize(
-    ("source", "places"),
-    [
-        ("'x' in state.a", {(("a",), "x")}),
-        ("'x' in state.a.keys()", {(("a",), "x")}),
-        ("'x' not in at(state, ['a', 'b'])", {(("a", "b"), "x")}),
-        ("'x' in state.a.values()", {(("a",), None)}),
-        ("'x' in state.a[args.k]", {(("a",), None)}),
-        ("'x' in state.a.items()[0]", {(("a",), None)}),
-        ("state.get('a') == before['from'].b", {(("a",), None), (("from", "b"), None)}),
-        ("sum(o.x for o in state.a.values() if o.id in before.b)", {(("a",), None), (("b",), None)}),
-        ("f'{state.a}' == state.b.get('c', state.d)", {(("a",), None), (("b", "c"), None), (("d",), None)}),
-        ("max(state.a, key=lambda o: state.b[o])", {(("a",), None), (("b",), None)}),
-    ],
-)
+@pytest.mark.parametrize(("source", "places"), [
+    ("'x' in state.a", {(("a",), "x")}), ("'x' in state.a.keys()", {(("a",), "x")}),
+    ("'x' not in at(state, ['a', 'b'])", {(("a", "b"), "x")}), ("'x' in state.a.values()", {(("a",), None)}),
+    ("'x' in state.a[args.k]", {(("a",), None)}), ("'x' in state.a.items()[0]", {(("a",), None)}),
+    ("state.get('a') == before['from'].b", {(("a",), None), (("from", "b"), None)}),
+    ("sum(o.x for o in state.a.values() if o.id in before.b)", {(("a",), None), (("b",), None)}),
+    ("f'{state.a}' == state.b.get('c', state.d)", {(("a",), None), (("b", "c"), None), (("d",), None)}),
+    ("max(state.a, key=lambda o: state.b[o])", {(("a",), None), (("b",), None)}),
+])  # fmt: skip
 def test_what_an_expression_reads(source, places):
     assert reads_of(source).places == places
 
 
-@pytest.mark.parametrize(
-    ("source", "why"),
-    [
-        ("any((x for x in state.names), key=1)", "any: got an unexpected keyword argument 'key'"),
-        ("sorted(state.names, key=lambda x: x, first=1)", "sorted: got an unexpected keyword argument 'first'"),
-        ("sorted(state.names, lambda x: x)", "sorted: too many positional arguments"),
-        ("max(1, 2, key=lambda x: x)", "key=lambda one: one.field"),
-        ("state.names.index('a')", "unknown method 'index'"),
-        ("[x for x in state.names if y]", "unknown name 'y'"),
-        ("[x for state in state.names]", "the name 'state' is reserved"),
-        ("[name for name in state.names]", "the name 'name' is already taken"),
-        ("(x for x in state.names) | list", "`| list` is not part of the language: write list(x)"),
-        ("len(*state.names)", "cannot be spread"),
-        ("state.a | state.b", "`|` is not part of the language"),
-        ("{**state}", "objects cannot be spread"),
-        ("state.flag is True", "compares with None alone"),
-        ("each(o in state.names, o.id)", "unknown function 'each'"),
-        ("[o.id for o.x in state.names]", "after `for` stands a name"),
-        ("all(True for o in [1]) and o", "unknown name 'o'"),
-        ("alll(o for o in [1])", "unknown function 'alll' (did you mean all?)"),
-    ],
-)
+@pytest.mark.parametrize(("source", "why"), [
+    ("any((x for x in state.names), key=1)", "any: got an unexpected keyword argument 'key'"),
+    ("sorted(state.names, key=lambda x: x, first=1)", "sorted: got an unexpected keyword argument 'first'"),
+    ("sorted(state.names, lambda x: x)", "sorted: too many positional arguments"),
+    ("max(1, 2, key=lambda x: x)", "key=lambda one: one.field"),
+    ("state.names.index('a')", "unknown method 'index'"), ("[x for x in state.names if y]", "unknown name 'y'"),
+    ("[x for state in state.names]", "the name 'state' is reserved"),
+    ("[name for name in state.names]", "the name 'name' is already taken"),
+    ("(x for x in state.names) | list", "`| list` is not part of the language: write list(x)"),
+    ("len(*state.names)", "cannot be spread"), ("state.a | state.b", "`|` is not part of the language"),
+    ("{**state}", "objects cannot be spread"), ("state.flag is True", "compares with None alone"),
+    ("each(o in state.names, o.id)", "unknown function 'each'"),
+    ("[o.id for o.x in state.names]", "after `for` stands a name"),
+    ("all(True for o in [1]) and o", "unknown name 'o'"),
+    ("alll(o for o in [1])", "unknown function 'alll' (did you mean all?)"),
+])  # fmt: skip
 def test_more_that_is_refused_at_load(source, why):
     with pytest.raises(ContractError) as caught:
         Expression.compile(source, names=("state", "name"), where="f: t")

@@ -89,9 +89,7 @@ def fill(data, **values):
 
 
 @pytest.mark.parametrize(("data", "value"), [
-    ("{{ state.cwd }}", ["a"]),
-    ("{{ 1 }}{{ 2 }}", "12"),
-    ("{{ '{{' }}x}}", "{{x}}"),
+    ("{{ state.cwd }}", ["a"]), ("{{ 1 }}{{ 2 }}", "12"), ("{{ '{{' }}x}}", "{{x}}"),
     (["{{ 1 }}", {"{{ state._id }}": "{{ 2 }}"}, 3, None, True, 1.5], [1, {"k1": 2}, 3, None, True, 1.5]),
     ({"for_each": "range(3)", "value": "{{ item * 2 }}"}, [0, 2, 4]),
     ({"for_each": "range(6)", "when": "n > 3", "as": "n", "value": {"n": "{{ n }}"}}, [{"n": 4}, {"n": 5}]),
@@ -106,20 +104,16 @@ def test_values_are_filled_in(data, value):
     assert fill(data) == value
 
 
-@pytest.mark.parametrize(
-    ("data", "why"),
-    [
-        ({"a": ["x", "{{ nope }}"]}, "here.a[1]: unknown name 'nope'"),
-        ("{{ 1 }}{% raw %}x{% endraw %}", "only {{ }} is filled in"),
-        ({"{{ x }}": 1}, "unknown name 'x'"),
-        ({1: 2}, "the key 1 is not a text"),
-        ({"for_each": "state.names"}, "'value' is missing"),
-        ({"for_each": "[1]", "as": "no name", "value": 1}, "must be a name"),
-        ({"for_each": "[1]", "as": "a", "value": "{{ item }}"}, "unknown name 'item'"),
-        ({"cases": []}, "must be a list of {when, value}"),
-        ({"cases": [{"value": 1}, {"value": 2}]}, "here.cases[0]: `when` is missing"),
-    ],
-)
+@pytest.mark.parametrize(("data", "why"), [
+    ({"a": ["x", "{{ nope }}"]}, "here.a[1]: unknown name 'nope'"),
+    ("{{ 1 }}{% raw %}x{% endraw %}", "only {{ }} is filled in"),
+    ({"{{ x }}": 1}, "unknown name 'x'"), ({1: 2}, "the key 1 is not a text"),
+    ({"for_each": "state.names"}, "'value' is missing"),
+    ({"for_each": "[1]", "as": "no name", "value": 1}, "must be a name"),
+    ({"for_each": "[1]", "as": "a", "value": "{{ item }}"}, "unknown name 'item'"),
+    ({"cases": []}, "must be a list of {when, value}"),
+    ({"cases": [{"value": 1}, {"value": 2}]}, "here.cases[0]: `when` is missing"),
+])  # fmt: skip
 def test_values_that_are_refused_at_load(data, why):
     with pytest.raises(ContractError) as caught:
         fill(data)
@@ -127,15 +121,12 @@ def test_values_that_are_refused_at_load(data, why):
     assert why in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("data", "why"),
-    [
-        ({"a": {"b": "{{ state.no }}"}}, "here.a.b: state.no is undefined"),
-        ({"cases": [{"when": "False", "value": 1}]}, "when none is true"),
-        ({"{{ state.names }}": 1}, "a key needs a text, not a list"),
-        ({"for_each": "state.text", "value": 1}, "for_each needs a list, not a text"),
-    ],
-)
+@pytest.mark.parametrize(("data", "why"), [
+    ({"a": {"b": "{{ state.no }}"}}, "here.a.b: state.no is undefined"),
+    ({"cases": [{"when": "False", "value": 1}]}, "when none is true"),
+    ({"{{ state.names }}": 1}, "a key needs a text, not a list"),
+    ({"for_each": "state.text", "value": 1}, "for_each needs a list, not a text"),
+])  # fmt: skip
 def test_values_that_cannot_be_filled_in(data, why):
     with pytest.raises(EvaluationFailed) as caught:
         fill(data)

@@ -15,8 +15,7 @@ STATE = {
         "orders": {"type": "object", "additionalProperties": {"$ref": "#/$defs/order"}},
         "log": {"type": "array", "items": {"type": "string"}},
         "user": {"anyOf": [{"type": "object", "properties": {"name": {"type": "string"}}}, {"type": "null"}]},
-        "cwd": {"type": "array", "items": {"type": "string"}},
-        "open": {"type": "object"},
+        "cwd": {"type": "array", "items": {"type": "string"}}, "open": {"type": "object"},
     },
     "$defs": {"order": {"type": "object",
                         "properties": {"total": {"type": "number"}, "status": {"enum": ["new", "paid"]},
@@ -205,17 +204,14 @@ contracts:
 """
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong", "line", "place"),
-    [
-        ("twice > 1", "twiec > 1", 17, "requires[1].check: unknown name 'twiec'"),
-        ("args.id", "args.ids", 18, "requires[1].error: unknown argument args.ids"),
-        ("use: small", "use: smal", 16, "requires[0].use: unknown shared requirement 'smal'"),
-        ("state.n * 2", "state.m * 2", 3, "x-contract-let.twice: unknown key state.m"),
-        ("state.n > 0", "stat.n > 0", 11, "invariants[0].check: unknown name 'stat'"),
-        ("contracts:\n  pay:", "contracts:\n  pay:\n    retruns: 1", 14, "unknown key 'retruns'"),
-    ],
-)
+@pytest.mark.parametrize(("right", "wrong", "line", "place"), [
+    ("twice > 1", "twiec > 1", 17, "requires[1].check: unknown name 'twiec'"),
+    ("args.id", "args.ids", 18, "requires[1].error: unknown argument args.ids"),
+    ("use: small", "use: smal", 16, "requires[0].use: unknown shared requirement 'smal'"),
+    ("state.n * 2", "state.m * 2", 3, "x-contract-let.twice: unknown key state.m"),
+    ("state.n > 0", "stat.n > 0", 11, "invariants[0].check: unknown name 'stat'"),
+    ("contracts:\n  pay:", "contracts:\n  pay:\n    retruns: 1", 14, "unknown key 'retruns'"),
+])  # fmt: skip
 def test_file_tool_and_line_are_named(tmp_path, right, wrong, line, place):
     file = tmp_path / "shop.yaml"
     file.write_text(FILE)

@@ -200,15 +200,10 @@ PIECES = st.sampled_from([*WORDS.split(), "\n"])
 TEXTS = st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=25).map(" ".join))
 
 
-@pytest.mark.parametrize(
-    ("answer", "verdict"),
-    [
-        ("Cellular is off.", "holds"),  # of another thing: no contradiction
-        ("You're welcome!", "holds"),
-        ("Actually, the wifi is still on.", "broken"),
-        ("The wifi is not off.", "broken"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "verdict"), [
+    ("Cellular is off.", "holds"),  # of another thing: no contradiction
+    ("You're welcome!", "holds"), ("Actually, the wifi is still on.", "broken"), ("The wifi is not off.", "broken"),
+])  # fmt: skip
 def test_a_later_message_agrees_unless_it_contradicts(answer, verdict):
     cell = {"answer": answer, "asked": ["Turn the wifi off."], "decided": {}}
     assert judge_answer({"agrees": "the wifi is off"}, cell).verdict == verdict
@@ -217,26 +212,21 @@ def test_a_later_message_agrees_unless_it_contradicts(answer, verdict):
 MOVED, MOVE = "The visit is moved to Friday at 10:00. It costs 12 euros.", "Move my visit to Friday at 10:00."
 
 
-@pytest.mark.parametrize(
-    ("good", "asked", "answer", "verdict"),
-    [
-        (MOVED, MOVE, "Done!", "holds"),
-        (MOVED, MOVE, f"{MOVED} Anything else?", "holds"),
-        (MOVED, MOVE, "I could neither move nor change anything.", "broken"),
-        (MOVED, MOVE, "An error occurred.", "broken"),
-        (MOVED, MOVE, "The visit is moved to Friday at 11:00.", "broken"),
-        (MOVED, MOVE, "I'll move it.", "unsure"),
-        (MOVED, MOVE, "It's Friday at ten, but the visit could not be moved.", "broken"),
-        (MOVED, MOVE, "It's Friday at ten, but the visit to Ann was not possible.", "unsure"),
-        (MOVED, MOVE, "It's Friday at ten. No other visit was touched, no worries.", "holds"),
-        (MOVED, "What does it cost?", "It costs a bit.", "broken"),
-        (MOVED, "What does it cost?", "12 euros.", "holds"),
-        ("That's not possible: we are closed.", MOVE, "Sorry, I can't do that.", "holds"),
-        ("That's not possible.", MOVE, "Sorry, I can't do that.", "holds"),
-        ("That's not possible.", MOVE, "It is moved.", "unsure"),
-        (MOVED, MOVE, "?", "broken"),
-    ],
-)
+@pytest.mark.parametrize(("good", "asked", "answer", "verdict"), [
+    (MOVED, MOVE, "Done!", "holds"), (MOVED, MOVE, f"{MOVED} Anything else?", "holds"),
+    (MOVED, MOVE, "I could neither move nor change anything.", "broken"),
+    (MOVED, MOVE, "An error occurred.", "broken"),
+    (MOVED, MOVE, "The visit is moved to Friday at 11:00.", "broken"),
+    (MOVED, MOVE, "I'll move it.", "unsure"),
+    (MOVED, MOVE, "It's Friday at ten, but the visit could not be moved.", "broken"),
+    (MOVED, MOVE, "It's Friday at ten, but the visit to Ann was not possible.", "unsure"),
+    (MOVED, MOVE, "It's Friday at ten. No other visit was touched, no worries.", "holds"),
+    (MOVED, "What does it cost?", "It costs a bit.", "broken"),
+    (MOVED, "What does it cost?", "12 euros.", "holds"),
+    ("That's not possible: we are closed.", MOVE, "Sorry, I can't do that.", "holds"),
+    ("That's not possible.", MOVE, "Sorry, I can't do that.", "holds"),
+    ("That's not possible.", MOVE, "It is moved.", "unsure"), (MOVED, MOVE, "?", "broken"),
+])  # fmt: skip
 def test_an_answer_may_leave_out_what_nobody_asked_for_but_not_deny_it(good, asked, answer, verdict):
     cell = {"answer": answer, "asked": [asked], "decided": {}}
     assert judge_answer({"answers": good}, cell).verdict == verdict

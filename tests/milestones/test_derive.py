@@ -72,8 +72,7 @@ CONTRACTS = {
     "write": {"effects": [{"op": "add", "path": FILE, "value": {"text": "{{ args.text }}"}}], "returns": "done"},
     "drop": {
         "requires": [{"check": "args.file in state.files[state.cwd]", "error": "no such file"}],
-        "effects": [{"op": "remove", "path": FILE}],
-        "returns": "done",
+        "effects": [{"op": "remove", "path": FILE}], "returns": "done",
     },
 }  # fmt: skip
 STATE = {

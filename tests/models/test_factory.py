@@ -23,20 +23,15 @@ def no_key(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.mark.parametrize(
-    ("model", "words"),
-    [
-        ("gpt-5-mini", "write 'provider:name', for example 'openai:gpt-5-mini'"),
-        ("", "write 'provider:name'"),
-        ("openai:gpt-5-mini", "set OPENAI_API_KEY"),
-        ("anthropic:claude", "pip install (langchain )?langchain-anthropic"),
-        ("opnai:gpt-5-mini", r"unknown provider 'opnai' \(did you mean openai\?\)(?!.*pip)"),
-        ("mistral:large", r"did you mean mistralai\?\)(?!.*pip)"),
-        (3, "got int"),
-        (RunnableLambda(len).with_retry(), "got RunnableRetry"),
-        (recorded().with_fallbacks([RunnableLambda(len)]), "got RunnableWithFallbacks"),
-    ],
-)
+@pytest.mark.parametrize(("model", "words"), [
+    ("gpt-5-mini", "write 'provider:name', for example 'openai:gpt-5-mini'"),
+    ("", "write 'provider:name'"), ("openai:gpt-5-mini", "set OPENAI_API_KEY"),
+    ("anthropic:claude", "pip install (langchain )?langchain-anthropic"),
+    ("opnai:gpt-5-mini", r"unknown provider 'opnai' \(did you mean openai\?\)(?!.*pip)"),
+    ("mistral:large", r"did you mean mistralai\?\)(?!.*pip)"), (3, "got int"),
+    (RunnableLambda(len).with_retry(), "got RunnableRetry"),
+    (recorded().with_fallbacks([RunnableLambda(len)]), "got RunnableWithFallbacks"),
+])  # fmt: skip
 def test_a_users_mistake_is_told_with_what_to_do(model, words):
     with pytest.raises(ModelError, match=words):
         Models(model)

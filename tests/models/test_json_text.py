@@ -27,21 +27,17 @@ def test_the_one_value_is_found(text):
     assert [value for value in find_json(text) if value != [1]] == [VALUE]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ('{"items": [{"description": "a"}, {"descr', "character 0 has no end"),
-        ('Here: {"items": [{"description": "a"}]', "character 6 has no end"),
-        ('{"a": 1} or rather {"a": ', "character 19 has no end"),
-        ('{\'items\': [{"description": "a"}]}', "is not JSON: Expecting property name"),
-        ('{"items": [{"description": "a"} {"description": "b"}]}', "is not JSON: Expecting ',' delimiter"),
-        ('{"a": 1, "a": 2}', "two values for 'a'"),
-        ("<think>maybe {}, but", "no JSON object"),
-        ("<think>so", "no JSON object"),
-        ('<tool-af969f83>\n{"name": "sell"}\n</tool-af969f83>', "no JSON object"),
-        ("no", "no JSON object"),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), [
+    ('{"items": [{"description": "a"}, {"descr', "character 0 has no end"),
+    ('Here: {"items": [{"description": "a"}]', "character 6 has no end"),
+    ('{"a": 1} or rather {"a": ', "character 19 has no end"),
+    ('{\'items\': [{"description": "a"}]}', "is not JSON: Expecting property name"),
+    ('{"items": [{"description": "a"} {"description": "b"}]}', "is not JSON: Expecting ',' delimiter"),
+    ('{"a": 1, "a": 2}', "two values for 'a'"), ("<think>maybe {}, but", "no JSON object"),
+    ("<think>so", "no JSON object"),
+    ('<tool-af969f83>\n{"name": "sell"}\n</tool-af969f83>', "no JSON object"),
+    ("no", "no JSON object"),
+])  # fmt: skip
 def test_what_is_broken_is_said_of_the_whole_and_no_fragment_is_read(text, words):
     with pytest.raises(Unreadable, match=re.escape(words)):
         find_json(text)

@@ -163,14 +163,11 @@ async def test_a_helpers_fault_is_a_short_failure(server, ask_for, answer_all, f
     assert reply.usage["calls"] == came <= 2
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        {"code": 400, "message": "request (9031 tokens) exceeds the available context size (8192 tokens)"},
-        {"message": "prompt is too long: 9031 tokens > 8192 maximum"},
-        {"message": "ContextWindowExceededError: too much"},
-    ],
-)
+@pytest.mark.parametrize("error", [
+    {"code": 400, "message": "request (9031 tokens) exceeds the available context size (8192 tokens)"},
+    {"message": "prompt is too long: 9031 tokens > 8192 maximum"},
+    {"message": "ContextWindowExceededError: too much"},
+])  # fmt: skip
 async def test_too_long_a_prompt_is_asked_once_whatever_the_server_calls_it(server, ask_for, answer_all, error):
     """It is no refusal of the method: that is asked for again with the next prompt."""
     long = server(lambda body: httpx.Response(400, json={"error": error}))

@@ -50,14 +50,11 @@ async def test_the_judge_has_one_reply_an_attempt_and_other_roles_one_a_question
     assert odd.value.problems[0].argument == "name"
 
 
-@pytest.mark.parametrize(
-    ("role", "where", "words"),
-    [
-        ("planner", QuestionId(0, 1, 2), "the planner's reply 3 in attempt 1 of turn 1: only 2 replies"),
-        ("planner", QuestionId(2, 1, 0), "nothing recorded for turn 3: only 2 replies"),
-        ("simulator", QuestionId(0, 1, 0), "the simulator's question 1 of turn 1: only 0 replies"),
-    ],
-)
+@pytest.mark.parametrize(("role", "where", "words"), [
+    ("planner", QuestionId(0, 1, 2), "the planner's reply 3 in attempt 1 of turn 1: only 2 replies"),
+    ("planner", QuestionId(2, 1, 0), "nothing recorded for turn 3: only 2 replies"),
+    ("simulator", QuestionId(0, 1, 0), "the simulator's question 1 of turn 1: only 0 replies"),
+])  # fmt: skip
 async def test_what_is_not_recorded_is_a_clear_failure(models, ask_for, plan_for, answer_all, role, where, words):
     asked = plan_for(turn=where.turn, attempt=where.attempt, question=where.question)
     (reply,) = await answer_all([asked if role == "planner" else ask_for(role, where=where)], models)

@@ -100,17 +100,12 @@ def test_the_schema_told_and_the_class_agree(reply):
         read_reply(wrong, reply)
 
 
-@pytest.mark.parametrize(
-    ("operation", "words"),
-    [
-        ({"op": "put", "path": "/a"}, "op must be one of"),
-        ({"op": "add", "path": "/a"}, "add needs 'value'"),
-        ({"op": "move", "path": "/a"}, "move needs 'from'"),
-        ({"op": "remove"}, "path must be a JSON Pointer"),
-        ({"op": "remove", "path": 3}, "path must be a JSON Pointer"),
-        ({"op": "copy", "path": "/a", "from": "b"}, "from must be a JSON Pointer"),
-    ],
-)
+@pytest.mark.parametrize(("operation", "words"), [
+    ({"op": "put", "path": "/a"}, "op must be one of"), ({"op": "add", "path": "/a"}, "add needs 'value'"),
+    ({"op": "move", "path": "/a"}, "move needs 'from'"), ({"op": "remove"}, "path must be a JSON Pointer"),
+    ({"op": "remove", "path": 3}, "path must be a JSON Pointer"),
+    ({"op": "copy", "path": "/a", "from": "b"}, "from must be a JSON Pointer"),
+])  # fmt: skip
 def test_operations_are_checked_so_that_a_repair_round_can_mend_them(operation, words):
     with pytest.raises(Unreadable, match=words):
         read(json.dumps({"patch": [{"op": "add", "path": "/b", "value": None}, operation]}), StateChange)

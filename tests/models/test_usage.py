@@ -35,15 +35,9 @@ def message(model_name, given=1_000_000, made=100_000):
     return AIMessage("", usage_metadata=usage, response_metadata={"model_name": model_name})
 
 
-@pytest.mark.parametrize(
-    ("name", "cost"),
-    [
-        ("gpt-5-mini", 0.45),
-        ("gpt-5-mini-2025-08-07", 0.45),
-        ("gpt-5-2025-08-07", 2.25),
-        ("gpt-5-turbo", None),
-    ],
-)
+@pytest.mark.parametrize(("name", "cost"), [
+    ("gpt-5-mini", 0.45), ("gpt-5-mini-2025-08-07", 0.45), ("gpt-5-2025-08-07", 2.25), ("gpt-5-turbo", None),
+])  # fmt: skip
 def test_the_price_is_the_models_own_or_that_of_its_undated_name(name, cost):
     counted = count(message(name))
     assert counted == {"calls": 1, "input_tokens": 1_000_000, "output_tokens": 100_000, "cost": cost}

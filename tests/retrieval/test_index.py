@@ -30,17 +30,12 @@ def names(found):
     return [each.name for each in found]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("getUserIDs_v2", ["get", "user", "id", "2"]),
-        ("list-all.cities/{cityId}", ["list", "all", "city", "city", "id"]),
-        ("boxes, classes and statuses", ["box", "class", "statuse"]),
-        ("the address of a bus", ["address", "bus"]),
-        ("天気 v3", ["天", "気", "3"]),
-        ("", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), [
+    ("getUserIDs_v2", ["get", "user", "id", "2"]),
+    ("list-all.cities/{cityId}", ["list", "all", "city", "city", "id"]),
+    ("boxes, classes and statuses", ["box", "class", "statuse"]),
+    ("the address of a bus", ["address", "bus"]), ("天気 v3", ["天", "気", "3"]), ("", []),
+])  # fmt: skip
 def test_words(text, words):
     assert split_words(text) == words
 
@@ -142,17 +137,13 @@ class Bomb:
         return builtins.exec, ("raise SystemExit('unpickled')",)
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda file: file.write_bytes(file.read_bytes()[:-200]),
-        lambda file: file.write_bytes(pickle.dumps(Bomb())),
-        lambda file: rewrite(file, digest=np.asarray("another")),
-        lambda file: rewrite(file, data=np.asarray([Bomb()], dtype=object)),
-        lambda file: rewrite(file, indices=np.full(1000, 10**6, "int32")),
-        lambda file: rewrite(file, num_docs=np.asarray(3)),
-    ],
-)
+@pytest.mark.parametrize("spoil", [
+    lambda file: file.write_bytes(file.read_bytes()[:-200]), lambda file: file.write_bytes(pickle.dumps(Bomb())),
+    lambda file: rewrite(file, digest=np.asarray("another")),
+    lambda file: rewrite(file, data=np.asarray([Bomb()], dtype=object)),
+    lambda file: rewrite(file, indices=np.full(1000, 10**6, "int32")),
+    lambda file: rewrite(file, num_docs=np.asarray(3)),
+])  # fmt: skip
 def test_a_broken_cache_is_built_anew(tmp_path, spoil):
     right = ToolIndex.build(TOOLS, cache=tmp_path).search("invoice of a customer")
     spoil(kept_file(tmp_path))

@@ -188,14 +188,11 @@ async def test_an_embedding_server_that_is_down_leaves_the_words():
     assert model.names[0][0] == "print_invoice"
 
 
-@pytest.mark.parametrize(
-    ("tools", "given", "message"),
-    [
-        ([len], {}, "tools: expected a Toolkit, such as .*, got builtin_function_or_method"),
-        ([], {"embeddings": "openai:small"}, "embeddings: expected an object with embed_documents, .*, got str"),
-        ([], {"reranker": 3}, "reranker: expected an object with compress_documents, .*, got int"),
-    ],
-)
+@pytest.mark.parametrize(("tools", "given", "message"), [
+    ([len], {}, "tools: expected a Toolkit, such as .*, got builtin_function_or_method"),
+    ([], {"embeddings": "openai:small"}, "embeddings: expected an object with embed_documents, .*, got str"),
+    ([], {"reranker": 3}, "reranker: expected an object with compress_documents, .*, got int"),
+])  # fmt: skip
 def test_what_can_never_search_is_refused_when_the_index_is_built(tools, given, message):
     with pytest.raises(GeckoError, match=message):
         ToolIndex.build(tools, **given)

@@ -24,30 +24,26 @@ def told(spec, args):
     return [(each["path"], each["expected"], each["got"]) for each in find_complaints(spec, args)]
 
 
-@pytest.mark.parametrize(
-    ("rule", "value", "expected"),
-    [
-        ({"type": "integer"}, 10.5, "an integer"),
-        ({"type": "number"}, True, "a number"),
-        ({"type": ["string", "null"]}, 3, "a string or null"),
-        ({"type": "string", "enum": ["a", "b"]}, "A", "one of the 2 values that the schema lists"),
-        ({"const": {"k": 1}}, {"k": 2}, "the one value that the schema fixes"),
-        ({"minimum": 3}, 2, "a number of at least 3"),
-        ({"multipleOf": 0.1}, 0.35, "a number that is a multiple of 0.1"),
-        ({"minLength": 1}, "", "a string of at least 1 character"),
-        ({"pattern": "^[a-z]+$"}, "A1", "a string that matches the pattern ^[a-z]+$"),
-        ({"pattern": "^(red|blue)$"}, "Red", "a string of the form that the schema prescribes"),
-        ({"format": "date"}, "2023-02-29", "a date in the form YYYY-MM-DD"),
-        ({"format": "int32"}, 1 << 31, "a whole number of 32 bits"),
-        ({"uniqueItems": True}, [{"a": 1}, {"a": 1.0}], "an array whose items all differ"),
-        ({"contains": {"const": 1}}, [2], "an array with an item of the kind that the schema asks for"),
-        ({"not": {"type": "string"}}, "a", "a value other than those that the schema excludes"),
-        ({"oneOf": [{}, {"minimum": 3}]}, 4, "a value that fits exactly one of the alternatives, not several"),
-        ({"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, "a", "an integer or a boolean"),
-        (False, 1, "nothing here"),
-        ({"maxLength": 0}, "a", "a string of the size that the schema prescribes"),
-    ],
-)
+@pytest.mark.parametrize(("rule", "value", "expected"), [
+    ({"type": "integer"}, 10.5, "an integer"), ({"type": "number"}, True, "a number"),
+    ({"type": ["string", "null"]}, 3, "a string or null"),
+    ({"type": "string", "enum": ["a", "b"]}, "A", "one of the 2 values that the schema lists"),
+    ({"const": {"k": 1}}, {"k": 2}, "the one value that the schema fixes"),
+    ({"minimum": 3}, 2, "a number of at least 3"),
+    ({"multipleOf": 0.1}, 0.35, "a number that is a multiple of 0.1"),
+    ({"minLength": 1}, "", "a string of at least 1 character"),
+    ({"pattern": "^[a-z]+$"}, "A1", "a string that matches the pattern ^[a-z]+$"),
+    ({"pattern": "^(red|blue)$"}, "Red", "a string of the form that the schema prescribes"),
+    ({"format": "date"}, "2023-02-29", "a date in the form YYYY-MM-DD"),
+    ({"format": "int32"}, 1 << 31, "a whole number of 32 bits"),
+    ({"uniqueItems": True}, [{"a": 1}, {"a": 1.0}], "an array whose items all differ"),
+    ({"contains": {"const": 1}}, [2], "an array with an item of the kind that the schema asks for"),
+    ({"not": {"type": "string"}}, "a", "a value other than those that the schema excludes"),
+    ({"oneOf": [{}, {"minimum": 3}]}, 4, "a value that fits exactly one of the alternatives, not several"),
+    ({"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, "a", "an integer or a boolean"),
+    (False, 1, "nothing here"),
+    ({"maxLength": 0}, "a", "a string of the size that the schema prescribes"),
+])  # fmt: skip
 def test_a_rule_says_what_it_expects(rule, value, expected):
     assert told(tool(x=rule), {"x": value}) == [("/x", expected, json.dumps(value))]
 
@@ -94,17 +90,14 @@ def test_a_top_level_without_a_word_on_it_is_closed():
         assert [path for path, *_ in told(spec, {"z": 1})] == ["/z"]
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {},
-        {"type": "object", "additionalProperties": {"type": "integer"}},
-        {"type": "object", "properties": {"x": {}}, "patternProperties": {"^y": {}}},
-        BOTH,
-        {"properties": {"x": {}}, "$ref": "#/$defs/more", "$defs": {"more": {"properties": {"y": {}}}}},
-        {"properties": {"x": {}}, "anyOf": [{"$ref": "elsewhere.json"}]},
-    ],
-)
+@pytest.mark.parametrize("parameters", [
+    {},
+    {"type": "object", "additionalProperties": {"type": "integer"}},
+    {"type": "object", "properties": {"x": {}}, "patternProperties": {"^y": {}}},
+    BOTH,
+    {"properties": {"x": {}}, "$ref": "#/$defs/more", "$defs": {"more": {"properties": {"y": {}}}}},
+    {"properties": {"x": {}}, "anyOf": [{"$ref": "elsewhere.json"}]},
+])  # fmt: skip
 def test_what_opens_it(parameters):
     assert find_complaints(ToolSpec(name="t", parameters=parameters), {"y": 1}) == []
 
@@ -182,16 +175,13 @@ def test_no_complaint_holds_a_right_value(data):
     assert not any(secret in json.dumps(found) for secret in secrets)
 
 
-@pytest.mark.parametrize(
-    ("rule", "value"),
-    [
-        ({"minimum": 5, "maximum": 5}, 4),
-        ({"type": "integer", "exclusiveMinimum": 4, "maximum": 5}, 3),
-        ({"type": "integer", "exclusiveMinimum": 4, "minimum": 4, "exclusiveMaximum": 6}, 4),
-        ({"multipleOf": 5, "minimum": 1, "maximum": 9}, 4),
-        ({"multipleOf": 2.5, "exclusiveMinimum": 2.5, "exclusiveMaximum": 7.5}, 2.5),
-    ],
-)
+@pytest.mark.parametrize(("rule", "value"), [
+    ({"minimum": 5, "maximum": 5}, 4),
+    ({"type": "integer", "exclusiveMinimum": 4, "maximum": 5}, 3),
+    ({"type": "integer", "exclusiveMinimum": 4, "minimum": 4, "exclusiveMaximum": 6}, 4),
+    ({"multipleOf": 5, "minimum": 1, "maximum": 9}, 4),
+    ({"multipleOf": 2.5, "exclusiveMinimum": 2.5, "exclusiveMaximum": 7.5}, 2.5),
+])  # fmt: skip
 def test_bounds_that_may_leave_one_number_are_not_told(rule, value):
     found = told(tool(x=rule), {"x": value})
     assert {expected for _, expected, _ in found} == {"a number within the narrow bounds of the schema"}
@@ -211,16 +201,12 @@ def test_what_a_rule_decides(rule, value):
     assert find_undecided(parameters, {"x": value}) == []
 
 
-@pytest.mark.parametrize(
-    ("rule", "value"),
-    [
-        ({"type": "string"}, "Seattle"),
-        ({"type": "integer", "minimum": 0}, 3),
-        ({"anyOf": [{"type": "integer"}, {"enum": ["all"]}]}, 7),
-        ({"type": "string", "description": "Options are: economy, business, first."}, "window"),
-        ({"type": "string", "description": "The 'name' of a person."}, "name"),
-    ],
-)
+@pytest.mark.parametrize(("rule", "value"), [
+    ({"type": "string"}, "Seattle"), ({"type": "integer", "minimum": 0}, 3),
+    ({"anyOf": [{"type": "integer"}, {"enum": ["all"]}]}, 7),
+    ({"type": "string", "description": "Options are: economy, business, first."}, "window"),
+    ({"type": "string", "description": "The 'name' of a person."}, "name"),
+])  # fmt: skip
 def test_what_none_decides(rule, value):
     assert find_undecided({"type": "object", "properties": {"x": rule}}, {"x": value}) == ["/x"]
 

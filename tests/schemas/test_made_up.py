@@ -21,8 +21,7 @@ def obj(**properties):
 
 
 @pytest.mark.parametrize("schema", [
-    {"const": {"a": [1]}},
-    {"type": "number", "multipleOf": 0.05, "minimum": 0.12},
+    {"const": {"a": [1]}}, {"type": "number", "multipleOf": 0.05, "minimum": 0.12},
     {"type": "integer", "format": "int32", "minimum": (1 << 31) - 1},
     {"type": "string", "minLength": 300},
     {"type": "string", "pattern": "^(?=.*[A-Z])(?=.*[0-9])[A-Za-z0-9]{8,}$"},
@@ -47,27 +46,20 @@ def obj(**properties):
     {"$ref": "#/$defs/pet",
      "$defs": {"pet": {"oneOf": [{"$ref": "#/$defs/cat"}, {"$ref": "#/$defs/dog"}]},
                "cat": obj(kind={"const": "cat"}), "dog": obj(kind={"const": "dog"})}},
-    {},
-    True,
+    {}, True,
 ])  # fmt: skip
 def test_every_kind_of_rule_is_met(schema):
     for key in ("a", "b", "c"):
         assert find_faults(schema, make_value(schema, seed=0, key=key, subject="get_thing")) == []
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        False,
-        {"type": "integer", "minimum": 5, "maximum": 3},
-        {"not": {}},
-        {"type": "array", "uniqueItems": True, "minItems": 5, "items": {"enum": [1, 2]}},
-        {"type": "string", "minLength": 10**9},
-        {"$ref": "#/$defs/a", "$defs": {"a": obj(a={"$ref": "#/$defs/a"}, b={"$ref": "#/$defs/a"})}},
-        {"type": "array", "items": {"$ref": "#"}, "minItems": 2},
-        {"allOf": [TEXT, WHOLE]},
-    ],
-)
+@pytest.mark.parametrize("schema", [
+    False, {"type": "integer", "minimum": 5, "maximum": 3}, {"not": {}},
+    {"type": "array", "uniqueItems": True, "minItems": 5, "items": {"enum": [1, 2]}},
+    {"type": "string", "minLength": 10**9},
+    {"$ref": "#/$defs/a", "$defs": {"a": obj(a={"$ref": "#/$defs/a"}, b={"$ref": "#/$defs/a"})}},
+    {"type": "array", "items": {"$ref": "#"}, "minItems": 2}, {"allOf": [TEXT, WHOLE]},
+])  # fmt: skip
 def test_what_cannot_be_met_is_impossible_and_costs_little(schema, count_steps):
     def make():
         with pytest.raises(Impossible):
@@ -135,14 +127,11 @@ def test_items_of_one_answer_do_not_share_theirs(rule):
     assert {row["user_id"] for row in rows} == {"u7"}
 
 
-@pytest.mark.parametrize(
-    ("args", "schema", "expected"),
-    [
-        ({"userId": "u1"}, obj(user_id=TEXT), {"user_id": "u1"}),
-        ({"email": "a@example.com"}, obj(data=obj(email=TEXT)), {"data": {"email": "a@example.com"}}),
-        ({"lines": [{"sku": "a"}]}, obj(lines={"type": "array"}), {"lines": [{"sku": "a"}]}),
-    ],
-)
+@pytest.mark.parametrize(("args", "schema", "expected"), [
+    ({"userId": "u1"}, obj(user_id=TEXT), {"user_id": "u1"}),
+    ({"email": "a@example.com"}, obj(data=obj(email=TEXT)), {"data": {"email": "a@example.com"}}),
+    ({"lines": [{"sku": "a"}]}, obj(lines={"type": "array"}), {"lines": [{"sku": "a"}]}),
+])  # fmt: skip
 def test_an_argument_is_repeated_in_a_field_of_its_name_if_it_fits(args, schema, expected):
     assert result("get_user", schema, args) == expected
     for value in ("not a number", 1 << 70, [1] * 2_000):

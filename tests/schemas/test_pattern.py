@@ -87,8 +87,7 @@ GOOD = {
     ],
     "uri-reference": ["/a/b", "a", "", "//host/x", "//host:80/x", "?q=1", "#top"],
     "uuid": ["2eb8aa08-aa98-11ea-b4aa-73b441d16380", "2EB8AA08-AA98-11EA-B4AA-73B441D16380"],
-    "hostname": ["localhost", "a-b.example.com", "1.example"],
-    "ipv4": ["0.0.0.0", "192.0.2.255"],
+    "hostname": ["localhost", "a-b.example.com", "1.example"], "ipv4": ["0.0.0.0", "192.0.2.255"],
     "ipv6": ["::1", "2001:db8::1", "::ffff:192.0.2.1"],
     "duration": ["P1Y2M3DT4H5M6S", "P1W", "PT36H", "P1DT12H", "P0D"],
 }  # fmt: skip
@@ -104,8 +103,7 @@ BAD = {
     "uri-reference": ["a b", "\\", "%2", "http://a#b#c", "/a[b"],
     "uuid": ["2eb8aa08", "2eb8aa08aa9811eab4aa73b441d16380", "2eb8aa08-aa98-11ea-b4aa-73b441d1638g"],
     "hostname": ["-a", "a_b", "a..b", "a" * 64, ".", "", "a." * 130],
-    "ipv4": ["256.0.0.1", "1.2.3", "01.2.3.4", "1.2.3.4.5"],
-    "ipv6": ["1::2::3", "::1%eth0", "12345::", "1.2.3.4"],
+    "ipv4": ["256.0.0.1", "1.2.3", "01.2.3.4", "1.2.3.4.5"], "ipv6": ["1::2::3", "::1%eth0", "12345::", "1.2.3.4"],
     "duration": ["P", "PT", "1D", "P1", "P1D2H", "P1.5D", "P1Y1W", "PT1D"],
 }  # fmt: skip
 

@@ -56,15 +56,12 @@ def test_names_that_clash_get_their_place():
     assert tool.binding.places["id_body_2"] == ("body", "id")
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": "array", "items": {"type": "integer"}},
-        {"type": "object", "additionalProperties": {"type": "integer"}},
-        {"oneOf": [{"type": "object", "properties": {"a": {}}}, {"type": "object", "properties": {"b": {}}}]},
-        {"type": "object", "properties": {"a": {}, "b": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
-    ],
-)
+@pytest.mark.parametrize("schema", [
+    {"type": "array", "items": {"type": "integer"}},
+    {"type": "object", "additionalProperties": {"type": "integer"}},
+    {"oneOf": [{"type": "object", "properties": {"a": {}}}, {"type": "object", "properties": {"b": {}}}]},
+    {"type": "object", "properties": {"a": {}, "b": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+])  # fmt: skip
 def test_a_body_that_is_no_plain_object_is_one_argument(schema):
     tool = read_one(body(schema, description="What to send."), method="post")
     assert tool.parameters["properties"] == {"body": {**schema, "description": "What to send."}}

@@ -38,16 +38,11 @@ def is_refused(toolkit, args):
 
 @pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
 @pytest.mark.parametrize("discriminator", [{"propertyName": "kind"}, {"propertyName": "kind", "mapping": MAPPED}])
-@pytest.mark.parametrize(
-    ("value", "refused"),
-    [
-        ({"kind": "Bike", "name": "a", "gears": 3}, False),
-        ({"kind": "Truck", "name": "b", "axles": {"front": 2}}, False),
-        ({"kind": "Cart", "name": "c"}, False),
-        ({"kind": "Bike", "name": "a"}, True),
-        ({"kind": "Truck"}, True),
-    ],
-)
+@pytest.mark.parametrize(("value", "refused"), [
+    ({"kind": "Bike", "name": "a", "gears": 3}, False),
+    ({"kind": "Truck", "name": "b", "axles": {"front": 2}}, False),
+    ({"kind": "Cart", "name": "c"}, False), ({"kind": "Bike", "name": "a"}, True), ({"kind": "Truck"}, True),
+])  # fmt: skip
 def test_children_are_taken_by_their_names(version, discriminator, value, refused):
     toolkit = load(VEHICLE, version=version, **family(discriminator))
     assert is_refused(toolkit, value) == refused
@@ -117,18 +112,14 @@ ASKING = {"$ref": "#/components/schemas/Asking"}
 FLAGGED = {"allOf": [{"$ref": "#/components/schemas/Code"}, {"readOnly": True}]}
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {**BASE, **REQUIRED},
-        {"allOf": [TO_BASE], **REQUIRED},
-        {"allOf": [TO_BASE, {"type": "object", "required": ["code"], "properties": {"more": {"type": "string"}}}]},
-        {"allOf": [TO_BASE, ASKING]},
-        {"allOf": [{"allOf": [ASKING]}, {"anyOf": [TO_BASE, {"type": "null"}]}]},
-        {"anyOf": [{"allOf": [TO_BASE, REQUIRED]}, {"type": "string"}]},
-        {"type": "object", **REQUIRED, "properties": {"code": FLAGGED, "title": {"type": "string"}}},
-    ],
-)
+@pytest.mark.parametrize("schema", [
+    {**BASE, **REQUIRED}, {"allOf": [TO_BASE], **REQUIRED},
+    {"allOf": [TO_BASE, {"type": "object", "required": ["code"], "properties": {"more": {"type": "string"}}}]},
+    {"allOf": [TO_BASE, ASKING]},
+    {"allOf": [{"allOf": [ASKING]}, {"anyOf": [TO_BASE, {"type": "null"}]}]},
+    {"anyOf": [{"allOf": [TO_BASE, REQUIRED]}, {"type": "string"}]},
+    {"type": "object", **REQUIRED, "properties": {"code": FLAGGED, "title": {"type": "string"}}},
+])  # fmt: skip
 @pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
 def test_whatever_part_requires_a_read_only_member_no_request_needs_it(schema, version):
     schemas = {**CODE, "Base": BASE, "Asking": REQUIRED}
@@ -161,22 +152,16 @@ def corner(schema, **schemas):
     return load(deep, answer=deep, version="3.1.0", Corner=schema, Fields={"a": {"type": "string"}}, **schemas)
 
 
-@pytest.mark.parametrize(
-    ("schema", "value"),
-    [
-        ({"type": "object", "properties": {"note": {"$ref": "#/components/schemas/Missing"}}}, {"note": 1}),
-        ({"type": "string", "enum": []}, "x"),
-        ({"type": "object", "properties": {"$ref": "#/components/schemas/Fields"}}, {"a": 1}),
-        ({"type": "object", "required": {"a": True}}, {}),
-        ({"type": "strnig"}, 1),
-        ({"properties": {"a": "text"}}, {"a": 1}),
-        ({"allOf": {}}, 1),
-        ({"allOf": [{"$ref": "#/components/schemas/Corner"}]}, 1),
-        ({"oneOf": [{"$ref": "#/components/schemas/Missing"}, {"type": "string"}]}, "x"),
-        ({"if": {"type": "strnig"}, "then": {"type": "null"}}, 1),
-        ({"$recursiveRef": "#"}, 1),
-    ],
-)
+@pytest.mark.parametrize(("schema", "value"), [
+    ({"type": "object", "properties": {"note": {"$ref": "#/components/schemas/Missing"}}}, {"note": 1}),
+    ({"type": "string", "enum": []}, "x"),
+    ({"type": "object", "properties": {"$ref": "#/components/schemas/Fields"}}, {"a": 1}),
+    ({"type": "object", "required": {"a": True}}, {}), ({"type": "strnig"}, 1),
+    ({"properties": {"a": "text"}}, {"a": 1}), ({"allOf": {}}, 1),
+    ({"allOf": [{"$ref": "#/components/schemas/Corner"}]}, 1),
+    ({"oneOf": [{"$ref": "#/components/schemas/Missing"}, {"type": "string"}]}, "x"),
+    ({"if": {"type": "strnig"}, "then": {"type": "null"}}, 1), ({"$recursiveRef": "#"}, 1),
+])  # fmt: skip
 def test_a_corner_that_cannot_be_read_is_open_and_listed(schema, value):
     toolkit = corner(schema)
     assert len(toolkit) == 1
@@ -185,21 +170,17 @@ def test_a_corner_that_cannot_be_read_is_open_and_listed(schema, value):
     assert any("open, as it cannot be read" in one.message and "Corner" in one.message for one in toolkit.broken)
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {**NODE, "$recursiveAnchor": True, "properties": {**NODE["properties"], "kid": {"$recursiveRef": "#"}}},
-        {**NODE, "$dynamicAnchor": "node", "properties": {**NODE["properties"], "kid": {"$dynamicRef": "#node"}}},
-        {**NODE, "$anchor": "here", "properties": {**NODE["properties"], "kid": {"$ref": "#here"}}},
-        {**NODE, "$id": "https://a.example/node", "properties": {**NODE["properties"], "kid": {"$ref": "node"}}},
-        {"$defs": {"k": {"$id": "kids", **NODE}}, "properties": {**NODE["properties"], "kid": {"$ref": "kids"}}},
-        {
-            "$id": "https://a.example/node",
-            "$defs": {"k": NODE},
-            "properties": {**NODE["properties"], "kid": {"$ref": "#/$defs/k"}},
-        },
-    ],
-)
+@pytest.mark.parametrize("schema", [
+    {**NODE, "$recursiveAnchor": True, "properties": {**NODE["properties"], "kid": {"$recursiveRef": "#"}}},
+    {**NODE, "$dynamicAnchor": "node", "properties": {**NODE["properties"], "kid": {"$dynamicRef": "#node"}}},
+    {**NODE, "$anchor": "here", "properties": {**NODE["properties"], "kid": {"$ref": "#here"}}},
+    {**NODE, "$id": "https://a.example/node", "properties": {**NODE["properties"], "kid": {"$ref": "node"}}},
+    {"$defs": {"k": {"$id": "kids", **NODE}}, "properties": {**NODE["properties"], "kid": {"$ref": "kids"}}},
+    {
+        "$id": "https://a.example/node", "$defs": {"k": NODE},
+        "properties": {**NODE["properties"], "kid": {"$ref": "#/$defs/k"}},
+    },
+])  # fmt: skip
 def test_addresses_inside_a_schema_are_followed(schema):
     toolkit = corner(schema)
     assert toolkit.broken == ()

@@ -57,16 +57,13 @@ def test_what_is_missing_is_filled_in_and_what_is_said_stays():
     assert Toolkit.from_openapi(toolkit.to_openapi())["area"].result == NUMBER
 
 
-@pytest.mark.parametrize(
-    ("result", "words"),
-    [
-        ({"title": "A", "examples": [1]}, "must constrain the result"),
-        ({"type": "integer", "minimum": 3, "maximum": 2}, "no value fits"),
-        ({"type": "object", "properties": {"a": False}, "required": ["a"]}, "no value fits"),
-        *(({"type": "circle"}, "'circle'"), ({"minLength": "1"}, "result"), ({"properties": []}, "result")),
-        *(({"$ref": ref}, "result") for ref in ("#/$defs/none", "https://example.com/schema.json", "file.json")),
-    ],
-)
+@pytest.mark.parametrize(("result", "words"), [
+    ({"title": "A", "examples": [1]}, "must constrain the result"),
+    ({"type": "integer", "minimum": 3, "maximum": 2}, "no value fits"),
+    ({"type": "object", "properties": {"a": False}, "required": ["a"]}, "no value fits"),
+    *(({"type": "circle"}, "'circle'"), ({"minLength": "1"}, "result"), ({"properties": []}, "result")),
+    *(({"$ref": ref}, "result") for ref in ("#/$defs/none", "https://example.com/schema.json", "file.json")),
+])  # fmt: skip
 def test_a_schema_that_is_none_says_nothing_or_allows_nothing_is_refused(result, words):
     with pytest.raises(ValidationError, match=words):
         CheckedToolSchema.model_validate({"description": "d", "result": result})
@@ -156,15 +153,12 @@ def test_problems_say_what_is_unsaid():
 RESULT = {"type": "object", "properties": {"id": {"type": "string"}, "n": {"type": "integer"}}, "required": ["id"]}
 
 
-@pytest.mark.parametrize(
-    ("contract", "message"),
-    [
-        ({"returns": {"n": "{{ args.n }}"}}, "expected a value at /id: it is required"),
-        ({"returns": {"id": 7}}, "expected a text at /id"),
-        ({"returns": {"cases": [{"when": "args.n", "value": {"id": "a"}}, {"value": 0}]}}, "expected an object"),
-        ({"effects": [{"op": "add", "path": ["n"], "value": 1}]}, "no `returns`, and null can never fit"),
-    ],
-)
+@pytest.mark.parametrize(("contract", "message"), [
+    ({"returns": {"n": "{{ args.n }}"}}, "expected a value at /id: it is required"),
+    ({"returns": {"id": 7}}, "expected a text at /id"),
+    ({"returns": {"cases": [{"when": "args.n", "value": {"id": "a"}}, {"value": 0}]}}, "expected an object"),
+    ({"effects": [{"op": "add", "path": ["n"], "value": 1}]}, "no `returns`, and null can never fit"),
+])  # fmt: skip
 def test_a_contract_whose_result_can_never_fit_is_a_problem(contract, message):
     tool = replace(read("t"), result=RESULT, contract=Contract.load(contract, where="t"))
     problems = Toolkit([tool]).problems
@@ -172,15 +166,12 @@ def test_a_contract_whose_result_can_never_fit_is_a_problem(contract, message):
     assert any(message in problem.message for problem in problems)
 
 
-@pytest.mark.parametrize(
-    ("contract", "effect", "message"),
-    [
-        ({"effects": [{"op": "add", "path": ["n"], "value": 1}]}, "read", "its effects are dropped"),
-        ({"returns": {"id": "state.user.id"}}, "write", 'write "{{ state.user.id }}" for its value'),
-        ({"effects": [{"op": "add", "path": ["x"], "value": "args.n"}]}, "write", 'write "{{ args.n }}"'),
-        ({"returns": {"id": "x", "nn": 1}}, "write", "'nn', which the result schema does not name (did you mean n?)"),
-    ],
-)
+@pytest.mark.parametrize(("contract", "effect", "message"), [
+    ({"effects": [{"op": "add", "path": ["n"], "value": 1}]}, "read", "its effects are dropped"),
+    ({"returns": {"id": "state.user.id"}}, "write", 'write "{{ state.user.id }}" for its value'),
+    ({"effects": [{"op": "add", "path": ["x"], "value": "args.n"}]}, "write", 'write "{{ args.n }}"'),
+    ({"returns": {"id": "x", "nn": 1}}, "write", "'nn', which the result schema does not name (did you mean n?)"),
+])  # fmt: skip
 def test_what_loads_and_comes_to_nothing_is_a_problem(contract, effect, message):
     schema = {key: value for key, value in RESULT.items() if key != "required"}
     tool = replace(read("t"), effect=effect, result=schema, contract=Contract.load(contract, where="t"))

@@ -62,16 +62,12 @@ def test_references_stand_for_whole_maps_and_pointers_lead_through_them(write):
     assert any("leads nowhere" in each.message and each.tool == "all" for each in toolkit.problems)
 
 
-@pytest.mark.parametrize(
-    ("given", "named"),
-    [
-        ({"info": {"_postman_id": "1", "schema": "https://schema.getpostman.com/x"}, "item": []}, "Postman"),
-        ({"data": {"__schema": {"types": []}}}, "GraphQL"),
-        ({"kind": "discovery#restDescription", "resources": {}}, "discovery"),
-        ({"mcpServers": {"a": {"command": "b"}}}, "from_mcp"),
-        ({"log": {"entries": [{}]}}, "gecko-graph learn"),
-    ],
-)
+@pytest.mark.parametrize(("given", "named"), [
+    ({"info": {"_postman_id": "1", "schema": "https://schema.getpostman.com/x"}, "item": []}, "Postman"),
+    ({"data": {"__schema": {"types": []}}}, "GraphQL"),
+    ({"kind": "discovery#restDescription", "resources": {}}, "discovery"),
+    ({"mcpServers": {"a": {"command": "b"}}}, "from_mcp"), ({"log": {"entries": [{}]}}, "gecko-graph learn"),
+])  # fmt: skip
 def test_a_file_of_another_format_is_named_with_what_to_do(given, named):
     for read in (Toolkit.from_openapi, lambda document: tool_descriptions(document, where="api.json")):
         with pytest.raises(ToolkitError, match=named):

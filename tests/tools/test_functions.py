@@ -134,16 +134,11 @@ def lock(one: asyncio.Lock) -> int:
     """Lock."""
 
 
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        (3, "int cannot be a tool"),
-        (lambda x: x, "a tool needs a name"),
-        (len, "positional only"),
-        (nameless, "name 'Nowhere' is not defined"),
-        (lock, r"\(lock\): an argument has a type that has no JSON Schema"),
-    ],
-)
+@pytest.mark.parametrize(("source", "message"), [
+    (3, "int cannot be a tool"), (lambda x: x, "a tool needs a name"), (len, "positional only"),
+    (nameless, "name 'Nowhere' is not defined"),
+    (lock, r"\(lock\): an argument has a type that has no JSON Schema"),
+])  # fmt: skip
 def test_what_is_no_tool(source, message):
     with pytest.raises(ToolkitError, match=rf"tools\[0\].*{message}"):
         spec(source)
@@ -256,18 +251,15 @@ def test_the_dialect_is_read_all_the_way_down():
     assert (read.name, read.result) == ("a.b", {"type": "object", "properties": {"x": {}}})
 
 
-@pytest.mark.parametrize(
-    ("broken", "message"),
-    [
-        ({}, "a tool must have a name"),
-        ({"name": "f", "parameters": [1]}, r"\(f\), parameters: must be an object"),
-        ({"name": "f", "parameters": {"type": "string"}}, r"\(f\), parameters#/type: arguments must be an object"),
-        ({"name": "f", "parameters": {"properties": {"a": {"type": "date"}}}}, "#/properties/a/type: 'date' is no"),
-        ({"name": "f", "parameters": {"properties": {"a": {"$ref": "x.json"}}}}, "#/properties/a: .*has no folder"),
-        ({"name": "f", "parameters": {"properties": {"a": {"$ref": "#/no"}}}}, "leads nowhere"),
-        ({"name": "f", "parameters": {"a": {1}}}, "not JSON"),
-    ],
-)
+@pytest.mark.parametrize(("broken", "message"), [
+    ({}, "a tool must have a name"),
+    ({"name": "f", "parameters": [1]}, r"\(f\), parameters: must be an object"),
+    ({"name": "f", "parameters": {"type": "string"}}, r"\(f\), parameters#/type: arguments must be an object"),
+    ({"name": "f", "parameters": {"properties": {"a": {"type": "date"}}}}, "#/properties/a/type: 'date' is no"),
+    ({"name": "f", "parameters": {"properties": {"a": {"$ref": "x.json"}}}}, "#/properties/a: .*has no folder"),
+    ({"name": "f", "parameters": {"properties": {"a": {"$ref": "#/no"}}}}, "leads nowhere"),
+    ({"name": "f", "parameters": {"a": {1}}}, "not JSON"),
+])  # fmt: skip
 def test_broken_dicts_name_tool_and_place(broken, message):
     with pytest.raises(ToolkitError, match=rf"tools\[0\].*{message}"):
         spec(broken)

@@ -213,14 +213,11 @@ PAY = {
 }
 
 
-@pytest.mark.parametrize(
-    ("said", "sent"),
-    [
-        (None, lambda asked: asked.header("x-idempotency-key")),
-        ("header:Request-Id", lambda asked: asked.header("request-id")),
-        ("key", lambda asked: json.loads(asked.body)["key"]),
-    ],
-)
+@pytest.mark.parametrize(("said", "sent"), [
+    (None, lambda asked: asked.header("x-idempotency-key")),
+    ("header:Request-Id", lambda asked: asked.header("request-id")),
+    ("key", lambda asked: json.loads(asked.body)["key"]),
+])  # fmt: skip
 def test_an_idempotency_key_is_no_argument_and_travels(here, said, sent):
     toolkit = Toolkit.from_openapi(document({"/pay": {"post": PAY}}), server=here.url)
     toolkit = toolkit.declare(Tool("pay", idempotency=said))

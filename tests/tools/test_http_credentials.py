@@ -44,18 +44,13 @@ def secured(*alternatives, method="get", server=None, **more):
     return Toolkit.from_openapi(whole, server=server, **more)
 
 
-@pytest.mark.parametrize(
-    ("scheme", "value", "where", "sent"),
-    [
-        ("basic", "me:pw", "authorization", "Basic " + base64.b64encode(b"me:pw").decode()),
-        ("bearer", "tok-1", "authorization", "Bearer tok-1"),
-        ("other", "tok-1", "authorization", "Token tok-1"),
-        ("oauth", "tok-1", "authorization", "Bearer tok-1"),
-        ("openid", lambda: "tok-1\n", "authorization", "Bearer tok-1"),
-        ("head", "env:SOME_KEY", "x-api-key", "tok-1"),
-        ("cookie", "tok-1", "cookie", "sid=tok-1"),
-    ],
-)
+@pytest.mark.parametrize(("scheme", "value", "where", "sent"), [
+    ("basic", "me:pw", "authorization", "Basic " + base64.b64encode(b"me:pw").decode()),
+    ("bearer", "tok-1", "authorization", "Bearer tok-1"), ("other", "tok-1", "authorization", "Token tok-1"),
+    ("oauth", "tok-1", "authorization", "Bearer tok-1"),
+    ("openid", lambda: "tok-1\n", "authorization", "Bearer tok-1"),
+    ("head", "env:SOME_KEY", "x-api-key", "tok-1"), ("cookie", "tok-1", "cookie", "sid=tok-1"),
+])  # fmt: skip
 def test_each_scheme_travels_where_it_must(here, monkeypatch, scheme, value, where, sent):
     monkeypatch.setenv("SOME_KEY", "tok-1")
     toolkit = secured({scheme: []}, server=here.url, auth={scheme: value})
@@ -192,16 +187,11 @@ def test_servers(given, server, base):
     assert base_of(given, server) == base
 
 
-@pytest.mark.parametrize(
-    ("server", "about"),
-    [
-        ("api.test", "expected an address"),
-        ("https://me:s3cr3t@api.test", "without credentials"),
-        ({"regoin": "us"}, "unknown variables"),
-        ("https://api.test?key=s3cr3t", "expected an address"),
-        ({"region": "moon"}, "must be one of eu, us"),
-    ],
-)
+@pytest.mark.parametrize(("server", "about"), [
+    ("api.test", "expected an address"), ("https://me:s3cr3t@api.test", "without credentials"),
+    ({"regoin": "us"}, "unknown variables"), ("https://api.test?key=s3cr3t", "expected an address"),
+    ({"region": "moon"}, "must be one of eu, us"),
+])  # fmt: skip
 def test_a_wrong_server_is_refused(server, about):
     with pytest.raises(ToolkitError, match=about) as caught:
         base_of(TEMPLATE, server)

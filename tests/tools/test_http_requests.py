@@ -52,17 +52,12 @@ def test_a_path_value_that_leads_elsewhere_is_refused(value):
         send({"parameters": [{"name": "id", "in": "path", "schema": ANY}]}, {"id": value}, path="/pets/{id}")
 
 
-@pytest.mark.parametrize(
-    ("style", "explode", "value", "written"),
-    [
-        ("simple", False, ["blue", "bl,ack"], "blue,bl%2Cack"),
-        ("simple", False, {"R": 100, "G": 200}, "R,100,G,200"),
-        ("simple", True, {"R": 100, "G": 200}, "R=100,G=200"),
-        ("label", True, ["blue", "black"], ".blue.black"),
-        ("matrix", True, ["blue", "black"], ";color=blue;color=black"),
-        ("matrix", False, {"R": 100, "G": 200}, ";color=R,100,G,200"),
-    ],
-)
+@pytest.mark.parametrize(("style", "explode", "value", "written"), [
+    ("simple", False, ["blue", "bl,ack"], "blue,bl%2Cack"), ("simple", False, {"R": 100, "G": 200}, "R,100,G,200"),
+    ("simple", True, {"R": 100, "G": 200}, "R=100,G=200"), ("label", True, ["blue", "black"], ".blue.black"),
+    ("matrix", True, ["blue", "black"], ";color=blue;color=black"),
+    ("matrix", False, {"R": 100, "G": 200}, ";color=R,100,G,200"),
+])  # fmt: skip
 def test_path_styles_are_those_of_the_specification(style, explode, value, written):
     parameter = {"name": "color", "in": "path", "required": True, "style": style, "explode": explode, "schema": ANY}
     request = send({"parameters": [parameter]}, {"color": value}, path="/c/{color}")
@@ -77,20 +72,15 @@ def test_a_query_is_decoded_to_what_was_sent(args):
     assert target(request).startswith("/base/v1/x")
 
 
-@pytest.mark.parametrize(
-    ("rule", "value", "written"),
-    [
-        ({"explode": False}, ["a", "b,c"], "q=a,b%2Cc"),
-        ({"style": "pipeDelimited", "explode": False}, ["a", "b"], "q=a%7Cb"),
-        ({}, {"R": 1, "G": None, "B": True}, "R=1&B=true"),
-        ({"explode": False}, {"R": 1, "G": 2}, "q=R,1,G,2"),
-        ({"style": "deepObject", "explode": True}, {"a": {"b": [1, 2]}, "c": "x"}, "q[a][b][0]=1&q[a][b][1]=2&q[c]=x"),
-        ({"content": {"application/json": {"schema": {}}}}, {"a": [1]}, 'q={"a": [1]}'),
-        ({"allowReserved": True}, "a/b:c?&d#+", "q=a/b:c?%26d%23%2B"),
-        ({}, None, ""),
-        ({}, [], ""),
-    ],
-)
+@pytest.mark.parametrize(("rule", "value", "written"), [
+    ({"explode": False}, ["a", "b,c"], "q=a,b%2Cc"),
+    ({"style": "pipeDelimited", "explode": False}, ["a", "b"], "q=a%7Cb"),
+    ({}, {"R": 1, "G": None, "B": True}, "R=1&B=true"), ({"explode": False}, {"R": 1, "G": 2}, "q=R,1,G,2"),
+    ({"style": "deepObject", "explode": True}, {"a": {"b": [1, 2]}, "c": "x"}, "q[a][b][0]=1&q[a][b][1]=2&q[c]=x"),
+    ({"content": {"application/json": {"schema": {}}}}, {"a": [1]}, 'q={"a": [1]}'),
+    ({"allowReserved": True}, "a/b:c?&d#+", "q=a/b:c?%26d%23%2B"),
+    ({}, None, ""), ({}, [], ""),
+])  # fmt: skip
 def test_query_styles_are_those_of_the_specification(rule, value, written):
     parameter = {key: one for key, one in query(**rule).items() if key != "schema" or "content" not in rule}
     request = send({"parameters": [parameter]}, {"q": value})
@@ -163,15 +153,12 @@ def test_multipart_has_files_json_and_text():
     assert json.loads(parts[3][3].get_payload()) == {"k": 1}
 
 
-@pytest.mark.parametrize(
-    ("media", "schema", "value", "content", "kind"),
-    [
-        ("text/plain", {"type": "string"}, "hé", "hé", "text/plain"),
-        ("application/octet-stream", {"type": "string"}, "data:;base64,AAE=", "\x00\x01", "application/octet-stream"),
-        ("application/json", {"type": "array"}, [1], "[1]", "application/json"),
-        ("*/*", {"type": "array"}, [1], "[1]", "application/json"),
-    ],
-)
+@pytest.mark.parametrize(("media", "schema", "value", "content", "kind"), [
+    ("text/plain", {"type": "string"}, "hé", "hé", "text/plain"),
+    ("application/octet-stream", {"type": "string"}, "data:;base64,AAE=", "\x00\x01", "application/octet-stream"),
+    ("application/json", {"type": "array"}, [1], "[1]", "application/json"),
+    ("*/*", {"type": "array"}, [1], "[1]", "application/json"),
+])  # fmt: skip
 def test_whole_bodies(media, schema, value, content, kind):
     request = send(body(schema, media=media), {"body": value}, method="post")
     assert (request.content.decode(), request.headers["content-type"]) == (content, kind)

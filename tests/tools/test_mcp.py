@@ -200,15 +200,12 @@ def test_a_broken_tool_is_listed_among_the_problems_and_all_pages_are_read():
         assert value(toolkit, last, item="pen") == {"id": 1}
 
 
-@pytest.mark.parametrize(
-    ("server", "more", "match"),
-    [
-        ("python server.py", {}, r"\['python', 'server.py'\]"),
-        ("https://me:pw@example.com/mcp", {}, "without credentials"),
-        (["python"], {"headers": {"a": "b"}}, "env is for commands"),
-        ({"a": ["python"]}, {"auth": "x"}, "each has its own"),
-    ],
-)
+@pytest.mark.parametrize(("server", "more", "match"), [
+    ("python server.py", {}, r"\['python', 'server.py'\]"),
+    ("https://me:pw@example.com/mcp", {}, "without credentials"),
+    (["python"], {"headers": {"a": "b"}}, "env is for commands"),
+    ({"a": ["python"]}, {"auth": "x"}, "each has its own"),
+])  # fmt: skip
 def test_what_is_no_server(server, more, match):
     with pytest.raises(ToolkitError, match=match) as raised:
         Toolkit.from_mcp(server, **more)

@@ -158,15 +158,12 @@ def test_a_server_that_is_gone_is_no_doubt():
     assert not done.in_doubt
 
 
-@pytest.mark.parametrize(
-    ("tools", "match"),
-    [
-        ({"tools": [{"description": "no name"}]}, "none of its tools can be read: tool 0: "),
-        ({"tools": [{**ORDER, "inputSchema": True}, {"name": "b"}]}, "tools can be read: order: inputSchema"),
-        ({"tools": 3}, "cannot be listed: ValidationError"),
-        ({"tools": [ORDER], "nextCursor": "again"}, "form a cycle"),
-    ],
-)
+@pytest.mark.parametrize(("tools", "match"), [
+    ({"tools": [{"description": "no name"}]}, "none of its tools can be read: tool 0: "),
+    ({"tools": [{**ORDER, "inputSchema": True}, {"name": "b"}]}, "tools can be read: order: inputSchema"),
+    ({"tools": 3}, "cannot be listed: ValidationError"),
+    ({"tools": [ORDER], "nextCursor": "again"}, "form a cycle"),
+])  # fmt: skip
 def test_a_list_of_tools_that_is_none(tools, match):
     with http_server.serving() as here:
         Wire(here).pages = {None: tools, "again": tools}
@@ -195,9 +192,7 @@ def test_one_bad_tool_is_left_out_and_named_and_the_others_load(wire, fault):
 
 
 CONTENTS = [
-    (result({"a": 1}, "one"), {"a": 1}),
-    (result(None, "plain"), "plain"),
-    (result(None, '{"a": 1}'), {"a": 1}),
+    (result({"a": 1}, "one"), {"a": 1}), (result(None, "plain"), "plain"), (result(None, '{"a": 1}'), {"a": 1}),
     (result(None), []),
     (result(None, "one", {"type": "resource_link", "uri": "file:///a", "name": "a"}),
      ["one", {"type": "resource_link", "uri": "file:///a", "name": "a"}]),

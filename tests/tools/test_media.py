@@ -61,21 +61,16 @@ def test_names_stay_and_what_a_text_claims_to_be_a_reference_shows_nothing():
     assert show_media({"mime_type": "image/png", "digest": ["x"]}) == []
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        {"type": "image", "url": "https://example.com/a.png", "mime_type": "image/png"},
-        {"type": "file", "name": "a.txt", "data": "note"},
-        {"type": "image", "data": "no base64!", "mimeType": "image/png"},
-        {"type": "text", "text": PNG},
-        {"type": "resource", "resource": {"uri": "file:///a", "text": "a", "mimeType": "text/plain"}},
-        {"type": ["image"], "data": PNG},
-        {"data": PNG, "mime_type": "image/png"},
-        {"type": "image", "source_type": "base64", "data": {}, "mime_type": []},
-        {"type": "image", "url": "data:text"},
-        [1, None, "image", {"a": {"type": 3}}],
-    ],
-)
+@pytest.mark.parametrize("value", [
+    {"type": "image", "url": "https://example.com/a.png", "mime_type": "image/png"},
+    {"type": "file", "name": "a.txt", "data": "note"},
+    {"type": "image", "data": "no base64!", "mimeType": "image/png"},
+    {"type": "text", "text": PNG},
+    {"type": "resource", "resource": {"uri": "file:///a", "text": "a", "mimeType": "text/plain"}},
+    {"type": ["image"], "data": PNG}, {"data": PNG, "mime_type": "image/png"},
+    {"type": "image", "source_type": "base64", "data": {}, "mime_type": []},
+    {"type": "image", "url": "data:text"}, [1, None, "image", {"a": {"type": 3}}],
+])  # fmt: skip
 def test_what_holds_no_bytes_stays_as_it_is(value):
     assert set_media_aside(value) == value
     assert show_media(value) == []

@@ -111,18 +111,15 @@ def test_a_broken_contract_names_document_tool_and_place():
         assert str(failure.value).startswith(place)
 
 
-@pytest.mark.parametrize(
-    ("broken", "message"),
-    [
-        ({}, "no key 'openapi'"),
-        ({"openapi": "4.0.0", "paths": {}}, "#/openapi: unsupported version '4.0.0'"),
-        ({"openapi": "3.0.0"}, "#/paths: is missing"),
-        (document({"/x": {"get": 1}}), "#/paths/~1x/get: must be an object, not a number"),
-        (document({"/x": {}, "x": {}}), "/x is given twice"),
-        (document({}, **{"x-contract-invariants": [1]}), "#/x-contract-invariants/0: must be an object"),
-        (document({"/x": {"get": {"description": float("nan")}}}), "not JSON"),
-    ],
-)
+@pytest.mark.parametrize(("broken", "message"), [
+    ({}, "no key 'openapi'"),
+    ({"openapi": "4.0.0", "paths": {}}, "#/openapi: unsupported version '4.0.0'"),
+    ({"openapi": "3.0.0"}, "#/paths: is missing"),
+    (document({"/x": {"get": 1}}), "#/paths/~1x/get: must be an object, not a number"),
+    (document({"/x": {}, "x": {}}), "/x is given twice"),
+    (document({}, **{"x-contract-invariants": [1]}), "#/x-contract-invariants/0: must be an object"),
+    (document({"/x": {"get": {"description": float("nan")}}}), "not JSON"),
+])  # fmt: skip
 def test_broken_documents_name_the_place(broken, message):
     with pytest.raises(ToolkitError) as failure:
         Toolkit.from_openapi(broken if isinstance(broken, dict) else {"openapi": "3.0.0", "paths": broken})
@@ -194,22 +191,18 @@ def broken(toolkit):
     return {one.tool: one.message for one in toolkit.problems if one.kind == "broken"}
 
 
-@pytest.mark.parametrize(
-    ("operation", "kept", "message"),
-    [
-        (answering(NOWHERE), True, "open, as it cannot be read: the document#/paths/~1x/post/resp"),
-        (body(NOWHERE), True, "open, as it cannot be read: the document#/paths/~1x/post/requestBody"),
-        ({"requestBody": NOWHERE}, True, "open, as it cannot be read: the document#/paths/~1x/post/requestBody"),
-        (
-            {"responses": {"200": NOWHERE}},
-            True,
-            "its result schema is invalid, so any JSON is accepted: the document#/",
-        ),
-        ({"parameters": [NOWHERE]}, True, "open, as it cannot be read: the document#/paths/~1x/post/parameters/0"),
-        (NOWHERE, False, "left out: the document#/paths/~1x/post: $ref"),
-        (7, False, "left out: the document#/paths/~1x/post: must be an object, not a number"),
-    ],
-)
+@pytest.mark.parametrize(("operation", "kept", "message"), [
+    (answering(NOWHERE), True, "open, as it cannot be read: the document#/paths/~1x/post/resp"),
+    (body(NOWHERE), True, "open, as it cannot be read: the document#/paths/~1x/post/requestBody"),
+    ({"requestBody": NOWHERE}, True, "open, as it cannot be read: the document#/paths/~1x/post/requestBody"),
+    (
+        {"responses": {"200": NOWHERE}}, True,
+        "its result schema is invalid, so any JSON is accepted: the document#/",
+    ),
+    ({"parameters": [NOWHERE]}, True, "open, as it cannot be read: the document#/paths/~1x/post/parameters/0"),
+    (NOWHERE, False, "left out: the document#/paths/~1x/post: $ref"),
+    (7, False, "left out: the document#/paths/~1x/post: must be an object, not a number"),
+])  # fmt: skip
 def test_a_broken_operation_does_not_lose_the_rest(operation, kept, message):
     toolkit = Toolkit.from_openapi(document({"/x": {"get": FINE, "post": operation}, "/y": NOWHERE}))
     assert toolkit.names == (("fine", "post_x") if kept else ("fine",))

@@ -47,14 +47,11 @@ def test_the_method_query_reads_and_others_are_not_known():
     assert [(one.name, one.binding) for one in back] == [(one.name, one.binding) for one in toolkit]
 
 
-@pytest.mark.parametrize(
-    ("media", "args", "query"),
-    [
-        ("application/x-www-form-urlencoded", {"f": {"name": "a b", "ages": [1, 2]}}, "name=a%20b&ages=1&ages=2"),
-        ("application/json", {"f": {"name": "é", "ages": []}}, None),
-        ("application/json", {"f": {}}, "%7B%7D"),
-    ],
-)
+@pytest.mark.parametrize(("media", "args", "query"), [
+    ("application/x-www-form-urlencoded", {"f": {"name": "a b", "ages": [1, 2]}}, "name=a%20b&ages=1&ages=2"),
+    ("application/json", {"f": {"name": "é", "ages": []}}, None),
+    ("application/json", {"f": {}}, "%7B%7D"),
+])  # fmt: skip
 def test_a_whole_query_is_one_argument(media, args, query):
     whole = {"name": "f", "in": "querystring", "content": {media: {"schema": FILTER}}}
     toolkit = load({"/p": {"get": answers(TEXT, parameters=[whole])}})

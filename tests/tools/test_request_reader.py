@@ -46,16 +46,13 @@ def test_every_operation_of_real_documents_is_read_back(shared_data):
 FORM = {"type": "object", "properties": {"a": {"type": "string"}}}
 
 
-@pytest.mark.parametrize(
-    ("media", "schema", "value"),
-    [
-        ("text/plain", {"type": "string"}, "hé"),
-        ("application/octet-stream", {"type": "string"}, "data:application/octet-stream;base64,/wA="),
-        ("application/secevent+jwt", {"type": "string"}, "eyJhbGciOiJub25lIn0.e30."),  # a text in a format of its own
-        ("application/pdf", {"type": "string", "format": "binary"}, "data:application/pdf;base64,JVBERg=="),
-        ("application/json", {"type": "array"}, [1, {"a": None}]),
-    ],
-)
+@pytest.mark.parametrize(("media", "schema", "value"), [
+    ("text/plain", {"type": "string"}, "hé"),
+    ("application/octet-stream", {"type": "string"}, "data:application/octet-stream;base64,/wA="),
+    ("application/secevent+jwt", {"type": "string"}, "eyJhbGciOiJub25lIn0.e30."),  # a text in a format of its own
+    ("application/pdf", {"type": "string", "format": "binary"}, "data:application/pdf;base64,JVBERg=="),
+    ("application/json", {"type": "array"}, [1, {"a": None}]),
+])  # fmt: skip
 def test_whole_bodies_are_read_back(media, schema, value):
     tool = read_one(body(schema, media=media), method="post")
     args = {"body": value}

@@ -45,8 +45,7 @@ BIG = {
         {"type": "object", "properties": {"a": {"type": "string", "required": True}, "b": {"required": False}}},
         {"type": "object", "properties": {"a": {"type": "string"}, "b": {}}, "required": ["a"]},
     ),
-    (True, {}),
-    (False, {"not": {}}),
+    (True, {}), (False, {"not": {}}),
     ({"properties": {"nullable": {"nullable": True, "type": "string"}, "type": {"type": "integer"}}},
      {"properties": {"nullable": {"type": ["string", "null"]}, "type": {"type": "integer"}}}),
     ({"enum": [{"$ref": "#/x", "nullable": True}], "default": {"example": 1}},
@@ -151,17 +150,14 @@ def test_what_a_branch_takes(own, mapped, taken):
     assert {word for word in words if find_faults(toolkit["say"].result, {"role": word}) == []} == taken
 
 
-@pytest.mark.parametrize(
-    ("schema", "message"),
-    [
-        ([], "schema: a schema must be an object, not a list"),
-        ({"type": "strnig"}, "schema/type: 'strnig' is not a type"),
-        ({"properties": {"a/b": {"type": ["string", 3]}}}, "schema/properties/a~1b/type/1: 3 is not a type"),
-        ({"$dynamicRef": "#node"}, "schema: $ref '#node' leads nowhere"),
-        ({"items": {"dependencies": {"a": ["b"]}}}, "schema/items/dependencies: "),
-        ({"allOf": [{"$ref": "#/schema"}]}, "schema: this schema refers to itself without a property or item"),
-    ],
-)
+@pytest.mark.parametrize(("schema", "message"), [
+    ([], "schema: a schema must be an object, not a list"),
+    ({"type": "strnig"}, "schema/type: 'strnig' is not a type"),
+    ({"properties": {"a/b": {"type": ["string", 3]}}}, "schema/properties/a~1b/type/1: 3 is not a type"),
+    ({"$dynamicRef": "#node"}, "schema: $ref '#node' leads nowhere"),
+    ({"items": {"dependencies": {"a": ["b"]}}}, "schema/items/dependencies: "),
+    ({"allOf": [{"$ref": "#/schema"}]}, "schema: this schema refers to itself without a property or item"),
+])  # fmt: skip
 def test_what_cannot_be_read_is_an_error_in_plain_json_schema_and_open_in_a_document(schema, message):
     with pytest.raises(ToolkitError) as failure:
         read(schema, version="json")

@@ -28,29 +28,23 @@ GITHUB = Toolkit(
 )
 
 
-@pytest.mark.parametrize(
-    ("chosen", "names"),
-    [
-        ({"names": ["local", "repos_get"]}, ["repos_get", "local"]),
-        ({"tags": ["orgs", "repos"]}, ["repos_get", "orgs_issues"]),
-        ({"paths": ["/repos/**"]}, ["issues_list", "issues_get", "repos_get"]),
-        ({"paths": ["/*/*/issues"]}, ["issues_list", "orgs_issues"]),
-        ({"tags": ["issues"], "paths": ["/repos/**"], "match": "*_get"}, ["issues_get"]),
-        ({}, list(GITHUB.names)),
-    ],
-)
+@pytest.mark.parametrize(("chosen", "names"), [
+    ({"names": ["local", "repos_get"]}, ["repos_get", "local"]),
+    ({"tags": ["orgs", "repos"]}, ["repos_get", "orgs_issues"]),
+    ({"paths": ["/repos/**"]}, ["issues_list", "issues_get", "repos_get"]),
+    ({"paths": ["/*/*/issues"]}, ["issues_list", "orgs_issues"]),
+    ({"tags": ["issues"], "paths": ["/repos/**"], "match": "*_get"}, ["issues_get"]),
+    ({}, list(GITHUB.names)),
+])  # fmt: skip
 def test_tools_are_chosen_in_their_order(chosen, names):
     assert list(GITHUB.select(**chosen).names) == names
 
 
-@pytest.mark.parametrize(
-    ("chosen", "message"),
-    [
-        ({"names": ["issues_lst"]}, r"names: 'issues_lst' matches nothing \(did you mean issues_list\?\)"),
-        ({"match": ["issues_*", "list*"]}, r"'list\*' matches nothing; there are "),
-        ({"tags": ["repos"], "match": "orgs_*"}, "no tool matches all of"),
-    ],
-)
+@pytest.mark.parametrize(("chosen", "message"), [
+    ({"names": ["issues_lst"]}, r"names: 'issues_lst' matches nothing \(did you mean issues_list\?\)"),
+    ({"match": ["issues_*", "list*"]}, r"'list\*' matches nothing; there are "),
+    ({"tags": ["repos"], "match": "orgs_*"}, "no tool matches all of"),
+])  # fmt: skip
 def test_what_matches_nothing_is_an_error_with_near_names(chosen, message):
     with pytest.raises(ToolkitError, match=message):
         GITHUB.select(**chosen)
@@ -201,15 +195,12 @@ def test_the_file_itself_may_say_where_and_the_caller_decides(tmp_path):
     assert plain.with_contracts(file)["hire"].stated  # as by keyword: it says what the tool does, and no change
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("contracts: {hyre: {returns: 1}}", "unknown tool 'hyre' (did you mean hire?)"),
-        ("contracts: {hire: {at: 5, returns: 1}}", "contract of hire: at: expected a key of the task state"),
-        ("contracts: {}\ninvariants: [5]", "invariants[0]: expected an object with check, error, when"),
-        ("a: [", "not YAML"),
-    ],
-)
+@pytest.mark.parametrize(("text", "why"), [
+    ("contracts: {hyre: {returns: 1}}", "unknown tool 'hyre' (did you mean hire?)"),
+    ("contracts: {hire: {at: 5, returns: 1}}", "contract of hire: at: expected a key of the task state"),
+    ("contracts: {}\ninvariants: [5]", "invariants[0]: expected an object with check, error, when"),
+    ("a: [", "not YAML"),
+])  # fmt: skip
 def test_a_wrong_file_is_refused_by_its_name(tmp_path, text, why):
     file = tmp_path / "more.yaml"
     file.write_text(text)

@@ -147,20 +147,15 @@ def test_the_fixed_part_of_a_path_may_be_percent_encoded():
         read_request(tool, BASE, httpx.Request("GET", f"{BASE}/a.b/7/c%20d/(x)"))
 
 
-@pytest.mark.parametrize(
-    ("schema", "style", "path", "value"),
-    [
-        (NUMBERS, {}, "1,2", [1, 2]),
-        (NUMBERS, {"style": "label", "explode": True}, ".1.2", [1, 2]),
-        (NUMBERS, {"style": "matrix"}, ";p=1,2", [1, 2]),
-        (NUMBERS, {"style": "matrix", "explode": True}, ";p=1;p=2", [1, 2]),
-        (KINDS["size"][0], {"explode": True}, "w=1,h=2", {"w": 1, "h": 2}),
-        (NUMBERS, {"style": "label"}, "1,2", None),
-        (NUMBERS, {"style": "matrix"}, "1,2", None),
-        (KINDS["size"][0], {}, "w,1,h", None),
-        ({"type": "string"}, {}, "caf%E9", None),
-    ],
-)
+@pytest.mark.parametrize(("schema", "style", "path", "value"), [
+    (NUMBERS, {}, "1,2", [1, 2]),
+    (NUMBERS, {"style": "label", "explode": True}, ".1.2", [1, 2]),
+    (NUMBERS, {"style": "matrix"}, ";p=1,2", [1, 2]),
+    (NUMBERS, {"style": "matrix", "explode": True}, ";p=1;p=2", [1, 2]),
+    (KINDS["size"][0], {"explode": True}, "w=1,h=2", {"w": 1, "h": 2}),
+    (NUMBERS, {"style": "label"}, "1,2", None), (NUMBERS, {"style": "matrix"}, "1,2", None),
+    (KINDS["size"][0], {}, "w,1,h", None), ({"type": "string"}, {}, "caf%E9", None),
+])  # fmt: skip
 def test_styles_of_paths(schema, style, path, value):
     tool = at(schema, **style)
     read = lambda: read_request(tool, BASE, httpx.Request("GET", f"{BASE}/firms/{path}"))  # noqa: E731
@@ -179,20 +174,14 @@ HEADERS = read_one(
 )
 
 
-@pytest.mark.parametrize(
-    ("headers", "args"),
-    [
-        ([("x-tags", "a, b"), ("X-TAGS", "c")], {"X-Tags": ["a", "b", "c"]}),
-        ([("x-tags", "a,b")], {"X-Tags": ["a", "b"]}),
-        ([("x-one", "a, b")], {"X-One": "a, b"}),
-        ([("x-size", "w, 1, h, 2")], {"X-Size": {"w": 1, "h": 2}}),
-        ([("cookie", "crumbs=a,b; other=1")], {"crumbs": ["a", "b"]}),
-        ([("cookie", "crumbs=a%2Cb,c")], {"crumbs": ["a,b", "c"]}),
-        ([("x-one", "a"), ("x-one", "b")], None),
-        ([("x-size", "w, 1, h")], None),
-        ([("cookie", "crumbs=caf%E9")], None),
-    ],
-)
+@pytest.mark.parametrize(("headers", "args"), [
+    ([("x-tags", "a, b"), ("X-TAGS", "c")], {"X-Tags": ["a", "b", "c"]}),
+    ([("x-tags", "a,b")], {"X-Tags": ["a", "b"]}), ([("x-one", "a, b")], {"X-One": "a, b"}),
+    ([("x-size", "w, 1, h, 2")], {"X-Size": {"w": 1, "h": 2}}),
+    ([("cookie", "crumbs=a,b; other=1")], {"crumbs": ["a", "b"]}),
+    ([("cookie", "crumbs=a%2Cb,c")], {"crumbs": ["a,b", "c"]}),
+    ([("x-one", "a"), ("x-one", "b")], None), ([("x-size", "w, 1, h")], None), ([("cookie", "crumbs=caf%E9")], None),
+])  # fmt: skip
 def test_headers_and_cookies(headers, args):
     read = lambda: read_request(HEADERS, BASE, httpx.Request("GET", f"{BASE}/x", headers=headers))  # noqa: E731
     assert is_refused(read, HEADERS) if args is None else read() == args

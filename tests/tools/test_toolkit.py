@@ -22,16 +22,12 @@ def read(name, **more):
     return ToolSpec(name=name, description="d", effect="read", result={}, **more)
 
 
-@pytest.mark.parametrize(
-    ("tools", "message"),
-    [
-        ([read("a"), read("a")], "two tools are called 'a'"),
-        ([read(" ")], "a tool has no name"),
-        ([len], "expected a ToolSpec.*Toolkit.from_tools"),
-        ([replace(read("a", real=len), effect="write", opened=True)], "cannot open 'a': only reads"),
-        ([read("a", opened=True)], "cannot open 'a': it has no real function"),
-    ],
-)
+@pytest.mark.parametrize(("tools", "message"), [
+    ([read("a"), read("a")], "two tools are called 'a'"), ([read(" ")], "a tool has no name"),
+    ([len], "expected a ToolSpec.*Toolkit.from_tools"),
+    ([replace(read("a", real=len), effect="write", opened=True)], "cannot open 'a': only reads"),
+    ([read("a", opened=True)], "cannot open 'a': it has no real function"),
+])  # fmt: skip
 def test_what_it_refuses(tools, message):
     with pytest.raises(ToolkitError, match=message):
         Toolkit(tools)
@@ -71,17 +67,14 @@ def test_state_keys_come_from_contracts():
     assert Toolkit([]).state_keys == frozenset()
 
 
-@pytest.mark.parametrize(
-    ("said", "message"),
-    [
-        (Tool("nope", effect="read"), "unknown tool 'nope'; known tools: search"),
-        (Tool(print, effect="read"), "expected Tool('name', ...)"),
-        (Tool("search", effect="reads"), "must be 'read' or 'write', not 'reads'"),
-        (Tool("search", examples=[{"args": 1, "result": 2}]), "examples: each of 'search' must be"),
-        (Tool("search", contract={"reqires": []}), "contract of search"),
-        (Tool("search", simulate="print"), "simulate for 'search': expected a function, got str"),
-    ],
-)
+@pytest.mark.parametrize(("said", "message"), [
+    (Tool("nope", effect="read"), "unknown tool 'nope'; known tools: search"),
+    (Tool(print, effect="read"), "expected Tool('name', ...)"),
+    (Tool("search", effect="reads"), "must be 'read' or 'write', not 'reads'"),
+    (Tool("search", examples=[{"args": 1, "result": 2}]), "examples: each of 'search' must be"),
+    (Tool("search", contract={"reqires": []}), "contract of search"),
+    (Tool("search", simulate="print"), "simulate for 'search': expected a function, got str"),
+])  # fmt: skip
 def test_what_is_declared_must_hold_of_a_tool(said, message):
     with pytest.raises(GeckoError, match=re.escape(message)):
         Toolkit.from_tools([{"name": "search"}]).declare(said)
@@ -91,16 +84,13 @@ def put(tray: str, paper: str = "") -> None:
     """Put a paper into a tray."""
 
 
-@pytest.mark.parametrize(
-    ("simulate", "why"),
-    [
-        (put, "multiple values for argument 'tray'"),
-        (lambda state, tray: None, "got an unexpected keyword argument 'paper'"),
-        (lambda state, tray, paper: None, "missing a required argument: 'paper'"),
-        (lambda state, tray, paper="", *, drawer: None, "missing a required argument: 'drawer'"),
-        (lambda: None, "too many positional arguments"),
-    ],
-)
+@pytest.mark.parametrize(("simulate", "why"), [
+    (put, "multiple values for argument 'tray'"),
+    (lambda state, tray: None, "got an unexpected keyword argument 'paper'"),
+    (lambda state, tray, paper: None, "missing a required argument: 'paper'"),
+    (lambda state, tray, paper="", *, drawer: None, "missing a required argument: 'drawer'"),
+    (lambda: None, "too many positional arguments"),
+])  # fmt: skip
 def test_a_simulate_function_takes_the_state_and_the_tool_s_arguments(simulate, why):
     with pytest.raises(ToolkitError, match=re.escape(why)) as caught:
         Toolkit.from_tools([Tool(put, simulate=simulate)])

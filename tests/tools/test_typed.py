@@ -149,15 +149,12 @@ def test_rehearsed_and_real_it_receives_the_same(case):
     assert all(same(one, wanted) for one in got)
 
 
-@pytest.mark.parametrize(
-    ("hint", "sent", "path", "words"),
-    [
-        (Item, {"sku": "gone"}, "/value/sku", "no longer sold"),
-        (list[Item], [{"sku": "a"}, {"sku": "gone"}], "/value/1/sku", "no longer sold"),
-        (Annotated[str, AfterValidator(lambda text: {}[text])], "a", "/value", "KeyError"),
-        (Decimal, "1e", "/value", "decimal"),
-    ],
-)
+@pytest.mark.parametrize(("hint", "sent", "path", "words"), [
+    (Item, {"sku": "gone"}, "/value/sku", "no longer sold"),
+    (list[Item], [{"sku": "a"}, {"sku": "gone"}], "/value/1/sku", "no longer sold"),
+    (Annotated[str, AfterValidator(lambda text: {}[text])], "a", "/value", "KeyError"),
+    (Decimal, "1e", "/value", "decimal"),
+])  # fmt: skip
 def test_a_value_that_does_not_convert_is_a_complaint_before_the_call(hint, sent, path, words):
     function, got = taking(hint)
     call = {"name": "take", "args": {"value": sent}}

@@ -151,17 +151,14 @@ ORDERS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("call", "args", "path"),
-    [
-        ("cancel_order", {"order_id": 13_204}, ["orders", "13204", "status"]),
-        ("find", {"symbol": "S311"}, ["orders", "13311", "amount"]),
-        ("get_ticket", {"ticket_id": 2}, ["tickets", 142, "text"]),
-        ("get_ticket", {"ticket_id": 95}, ["tickets", 131, "text"]),
-        ("get_watchlist", {}, ["watch_list", 0]),
-        ("read", {"title": "An Unlikely Story"}, ["shelf", "room 7", "box", 3, "copies"]),
-    ],
-)
+@pytest.mark.parametrize(("call", "args", "path"), [
+    ("cancel_order", {"order_id": 13_204}, ["orders", "13204", "status"]),
+    ("find", {"symbol": "S311"}, ["orders", "13311", "amount"]),
+    ("get_ticket", {"ticket_id": 2}, ["tickets", 142, "text"]),
+    ("get_ticket", {"ticket_id": 95}, ["tickets", 131, "text"]),
+    ("get_watchlist", {}, ["watch_list", 0]),
+    ("read", {"title": "An Unlikely Story"}, ["shelf", "room 7", "box", 3, "copies"]),
+])  # fmt: skip
 def test_what_a_call_is_about_is_shown(call, args, path):
     state = crowded(
         orders=ORDERS,
@@ -262,14 +259,9 @@ def test_a_variable_inside_a_large_record_is_shown_whatever_the_focus_takes():
 STOCKS = {f"S{number}": {"price": 200.5 + number, "volume": 2.5, "average": 227.0} for number in range(12)}
 
 
-@pytest.mark.parametrize(
-    ("key", "word"),
-    [
-        ("watch_list", "watchlist"),
-        ("Watch List", "watchlists"),
-        ("check-out-date", "checkout_date"),
-    ],
-)
+@pytest.mark.parametrize(("key", "word"), [
+    ("watch_list", "watchlist"), ("Watch List", "watchlists"), ("check-out-date", "checkout_date"),
+])  # fmt: skip
 @pytest.mark.parametrize("budget", [500, 1_200])
 def test_a_name_that_is_written_apart_or_together_is_found(key, word, budget):
     fields = {f"field_{number}": "x" * 60 for number in range(30)}
