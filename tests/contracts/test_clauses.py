@@ -14,9 +14,8 @@ ASK = {"name": "ask", "parameters": {"type": "object", "properties": {}}}
 
 
 def world(contract, *, invariants=(), state=None, context=None):
-    tools = Toolkit.from_tools([DO, ASK], invariants=invariants).declare(
-        Tool("do", contract=contract), Tool("ask", contract={"returns": 1}, effect="read")
-    )
+    tools = [Tool(DO, contract=contract), Tool(ASK, contract={"returns": 1}, effect="read")]
+    tools = Toolkit.from_tools(tools, invariants=invariants)
     return World(tools, state=state or {}, context=context)
 
 
@@ -53,10 +52,8 @@ def test_broken_postconditions_and_invariants_stand_in_the_record():
             {"check": "state.nothing > 5", "error": "never"},
         ],
     }
-    invariants = [
-        {"check": "state.n > 2", "error": "n is {{ state.n }}", "kind": "sense"},
-        {"check": "state.n > 3", "error": "n", "id": "over-three"},
-    ]
+    two = {"check": "state.n > 2", "error": "n is {{ state.n }}", "kind": "sense"}
+    invariants = [two, {"check": "state.n > 3", "error": "n", "id": "over-three"}]
     here = world(contract, invariants=invariants, state={"n": 9})
     outcome = here.call({"name": "do", "args": {"n": 1}})["outcome"]
     assert outcome["result"] == 'refused: ["small", 1]'

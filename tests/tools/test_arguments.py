@@ -10,19 +10,14 @@ from tests.tools.small_documents import answering, body, read_one
 
 
 def test_all_places_become_one_object():
-    tool = read_one(
-        {
-            "parameters": [
-                {"name": "limit", "in": "query", "schema": {"type": "integer"}, "description": "How many."},
-                {"name": "X-Trace", "in": "header", "schema": {"type": "string"}},
-                {"name": "session", "in": "cookie", "schema": {"type": "string"}},
-                {"name": "Authorization", "in": "header", "schema": {"type": "string"}},
-            ],
-            **body({"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}),
-        },
-        method="post",
-        path="/pets/{petId}",
-    )
+    parameters = [
+        {"name": "limit", "in": "query", "schema": {"type": "integer"}, "description": "How many."},
+        {"name": "X-Trace", "in": "header", "schema": {"type": "string"}},
+        {"name": "session", "in": "cookie", "schema": {"type": "string"}},
+        {"name": "Authorization", "in": "header", "schema": {"type": "string"}},
+    ]
+    whole = body({"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}})
+    tool = read_one({"parameters": parameters, **whole}, method="post", path="/pets/{petId}")
     text = {"type": "string"}
     assert tool.parameters["properties"] == {
         "limit": {"type": "integer", "description": "How many."},
@@ -35,24 +30,15 @@ def test_all_places_become_one_object():
 
 
 def test_names_that_clash_get_their_place():
-    tool = read_one(
-        {
-            "parameters": [
-                {"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}},
-                {"name": "id", "in": "query", "schema": {"type": "string"}},
-                {"name": "id_body", "in": "query", "schema": {"type": "boolean"}},
-            ],
-            **body({"type": "object", "properties": {"id": {"type": "number"}}}),
-        },
-        method="put",
-        path="/x/{id}",
-    )
-    assert {name: one["type"] for name, one in tool.parameters["properties"].items()} == {
-        "id_path": "integer",
-        "id_query": "string",
-        "id_body": "boolean",
-        "id_body_2": "number",
-    }
+    parameters = [
+        {"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}},
+        {"name": "id", "in": "query", "schema": {"type": "string"}},
+        {"name": "id_body", "in": "query", "schema": {"type": "boolean"}},
+    ]
+    whole = body({"type": "object", "properties": {"id": {"type": "number"}}})
+    tool = read_one({"parameters": parameters, **whole}, method="put", path="/x/{id}")
+    kinds = {"id_path": "integer", "id_query": "string", "id_body": "boolean", "id_body_2": "number"}
+    assert {name: one["type"] for name, one in tool.parameters["properties"].items()} == kinds
     assert tool.binding.places["id_body_2"] == ("body", "id")
 
 

@@ -183,10 +183,9 @@ ODD = {
     "required": ["id", "x-y"], "minProperties": 1, "description": "d", "$defs": DEFS,
 }  # fmt: skip
 KEY = {"k": {"type": "http", "scheme": "basic"}}
+COOKIE = {"a": ("header", "x-y"), "id": ("cookie", "")}
 BINDINGS = [
-    HttpBinding(
-        "trace", "/x/{id}/{a}", {"a": ("header", "x-y"), "id": ("cookie", "")}, {"a": {"content": "text/plain"}}
-    ),
+    HttpBinding("trace", "/x/{id}/{a}", COOKIE, {"a": {"content": "text/plain"}}),
     HttpBinding(
         "PATCH", "/{", {"body": ("body", "$ref")}, {}, {"encoding": {"a": {"explode": False}}}, None, (KEY, {})
     ),
