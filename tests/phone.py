@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -18,7 +17,6 @@ from gecko_graph.testing import recorded, scripted
 from gecko_graph.values.documents import read_document
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "phone"
-GOALS = ("milestones", "minefields")
 CASES = sorted(file.name.removesuffix(".gecko.yaml") for file in (FOLDER / "cases").glob("*.gecko.yaml"))
 
 
@@ -47,28 +45,6 @@ def played(name, route, number=0):
     """The output of a case's conversation with its good agent, the other good one, or a bad one; only to be read."""
     does = agents(name)[route]
     return converse(scripted(*(does[number]["does"] if route == "bad" else does)), load(name))
-
-
-def C(name, /, **args):
-    """A call of a scripted agent."""
-    return {"call": name, "args": args}
-
-
-def S(text):
-    """What it says."""
-    return {"say": text}
-
-
-def answering(*calls, says):
-    """A script of these calls with each of these answers."""
-    return [[*calls, S(answer)] for answer in says]
-
-
-def bare_case(file, says, **more):
-    """A case's world with a user who says this and nothing else: no goal of its own."""
-    data = {key: each for key, each in read_document(file).items() if key not in (*GOALS, "without", "needs")}
-    user = {"goal": says, "opening": says, "script": [{"end": True}]}
-    return Scenario.from_dict(deepcopy({**data, "user": user, **more}), folder=file.parent)
 
 
 def lost(found):

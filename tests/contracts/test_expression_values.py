@@ -1,7 +1,5 @@
 """What an expression has in common with Python; sources and values at random; templates."""
 
-from __future__ import annotations
-
 import contextlib
 from itertools import pairwise
 
@@ -12,11 +10,8 @@ from hypothesis import strategies as st
 from gecko_graph.contracts.language.expression import Expression, Location, Scope
 from gecko_graph.contracts.language.template import Template
 from gecko_graph.errors import ContractError, EvaluationFailed
+from tests.any_schema import JSON
 
-literals = st.one_of(
-    st.integers(-50, 50), st.booleans(), st.none(), st.sampled_from(["a", "B", "a-b", "", "12"]),
-    st.lists(st.integers(0, 9), max_size=4), st.lists(st.sampled_from(["x", "Y", "z"]), max_size=4),
-)  # fmt: skip
 FORMS = [
     "f'{a}{b}'", "a == b", "a != b", "a and b", "a or b", "not a", "a if b else c", "a in [b, c]", "len([a, b, c])",
     "str(a)", "','.join(str(x) for x in [a, b])", "{'k': a}['k']", "[a, b, c][1:]", "[a, b][-1]", "a is None",
@@ -36,27 +31,25 @@ FORMS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=200)
-@given(st.sampled_from(FORMS), literals, literals, literals, st.integers(-20, 20), st.integers(1, 20), st.data())
-def test_an_expression_means_what_it_means_in_python(source, a, b, c, n, m, data):
-    values = {"a": a, "b": b, "c": c, "n": n, "m": m}
-    values["s"] = data.draw(st.sampled_from(["a-b", "Abc", "", "xyz-a", "12"]))
-    values["t"] = data.draw(st.lists(st.sampled_from(["x", "Y", "z", "y"]), max_size=4))
-    expected = eval(source, dict(values))
-    got = Expression.compile(source, names=values, where="t").evaluate(Scope(values))
-    assert got == expected
-    assert type(got) is type(expected)
+VALUES = [
+    {"a": 3, "b": 0, "c": -7, "n": 5, "m": 2, "s": "a-b", "t": ["x", "Y", "z"]},
+    {"a": "a", "b": "B", "c": "", "n": -13, "m": 7, "s": "Abc", "t": []},
+    {"a": [0, 1], "b": [], "c": ["x", "Y"], "n": 20, "m": 20, "s": "xyz-a", "t": ["z", "y", "x", "x"]},
+    {"a": None, "b": True, "c": False, "n": 0, "m": 1, "s": "", "t": ["Y", "y"]},
+    {"a": True, "b": "a", "c": True, "n": 7, "m": 14, "s": "12", "t": ["y"]},
+]
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
-    max_leaves=12,
-)
+@pytest.mark.parametrize("source", FORMS)
+def test_an_expression_means_what_it_means_in_python(source):
+    for values in VALUES:
+        expected = eval(source, dict(values))
+        got = Expression.compile(source, names=values, where="t").evaluate(Scope(values))
+        assert got == expected
+        assert type(got) is type(expected)
 
 
-@settings(max_examples=60)
-@given(json_values)
+@given(JSON)
 def test_a_state_comes_out_as_it_went_in(value):
     scope = Scope({"state": value})
     same = Expression.compile("state == other", names=("state", "other"), where="t")
@@ -67,8 +60,7 @@ def test_a_state_comes_out_as_it_went_in(value):
     assert Expression.compile("str(state)", names=("state",), where="t").evaluate(scope) == str(value)
 
 
-@settings(max_examples=60)
-@given(json_values)
+@given(JSON)
 def test_walk_finds_everything_in_order_and_at_finds_it_again(value):
     scope = Scope({"state": value})
     found = Expression.compile("walk(state)", names=("state",), where="t").raw(scope)
@@ -88,9 +80,6 @@ def test_any_source_is_an_expression_or_a_clear_refusal(source):
             Expression.compile(source, names=("a", "b"), where="f: t", is_text=is_text)
 
 
-# templates -----------------------------------------------------------------------------------------------------------
-
-
 STATE = {"cwd": ["a"], "names": ["Bob", "alice"], "_id": "k1", "text": "one\ntwo", "none": None, "flag": True}
 
 
@@ -99,41 +88,32 @@ def fill(data, **values):
     return Template(data, Location("f: tool t: here", dict.fromkeys(scope.values))).fill(scope)
 
 
-@pytest.mark.parametrize(
-    ("data", "value"),
-    [
-        ("{{ state.cwd }}", ["a"]),
-        ("{{ 1 }}{{ 2 }}", "12"),
-        ("{{ '{{' }}x}}", "{{x}}"),
-        (["{{ 1 }}", {"{{ state._id }}": "{{ 2 }}"}, 3, None, True, 1.5], [1, {"k1": 2}, 3, None, True, 1.5]),
-        ({"for_each": "range(3)", "value": "{{ item * 2 }}"}, [0, 2, 4]),
-        ({"for_each": "range(6)", "when": "n > 3", "as": "n", "value": {"n": "{{ n }}"}}, [{"n": 4}, {"n": 5}]),
-        (
-            {"for_each": "[1, 2]", "as": "x", "value": {"for_each": "[10, 20]", "as": "y", "value": "{{ x + y }}"}},
-            [[11, 21], [12, 22]],
-        ),
-        ({"cases": [{"when": "state.none", "value": 1}, {"when": "state.flag", "value": 2}, {"value": 3}]}, 2),
-        ({"a": {"cases": [{"value": {"for_each": "[1]", "value": "{{ item }}"}}]}}, {"a": [1]}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("data", "value"), [
+    ("{{ state.cwd }}", ["a"]), ("{{ 1 }}{{ 2 }}", "12"), ("{{ '{{' }}x}}", "{{x}}"),
+    (["{{ 1 }}", {"{{ state._id }}": "{{ 2 }}"}, 3, None, True, 1.5], [1, {"k1": 2}, 3, None, True, 1.5]),
+    ({"for_each": "range(3)", "value": "{{ item * 2 }}"}, [0, 2, 4]),
+    ({"for_each": "range(6)", "when": "n > 3", "as": "n", "value": {"n": "{{ n }}"}}, [{"n": 4}, {"n": 5}]),
+    (
+        {"for_each": "[1, 2]", "as": "x", "value": {"for_each": "[10, 20]", "as": "y", "value": "{{ x + y }}"}},
+        [[11, 21], [12, 22]],
+    ),
+    ({"cases": [{"when": "state.none", "value": 1}, {"when": "state.flag", "value": 2}, {"value": 3}]}, 2),
+    ({"a": {"cases": [{"value": {"for_each": "[1]", "value": "{{ item }}"}}]}}, {"a": [1]}),
+])  # fmt: skip
 def test_values_are_filled_in(data, value):
     assert fill(data) == value
 
 
-@pytest.mark.parametrize(
-    ("data", "why"),
-    [
-        ({"a": ["x", "{{ nope }}"]}, "here.a[1]: unknown name 'nope'"),
-        ("{{ 1 }}{% raw %}x{% endraw %}", "only {{ }} is filled in"),
-        ({"{{ x }}": 1}, "unknown name 'x'"),
-        ({1: 2}, "the key 1 is not a text"),
-        ({"for_each": "state.names"}, "'value' is missing"),
-        ({"for_each": "[1]", "as": "no name", "value": 1}, "must be a name"),
-        ({"for_each": "[1]", "as": "a", "value": "{{ item }}"}, "unknown name 'item'"),
-        ({"cases": []}, "must be a list of {when, value}"),
-        ({"cases": [{"value": 1}, {"value": 2}]}, "here.cases[0]: `when` is missing"),
-    ],
-)
+@pytest.mark.parametrize(("data", "why"), [
+    ({"a": ["x", "{{ nope }}"]}, "here.a[1]: unknown name 'nope'"),
+    ("{{ 1 }}{% raw %}x{% endraw %}", "only {{ }} is filled in"),
+    ({"{{ x }}": 1}, "unknown name 'x'"), ({1: 2}, "the key 1 is not a text"),
+    ({"for_each": "state.names"}, "'value' is missing"),
+    ({"for_each": "[1]", "as": "no name", "value": 1}, "must be a name"),
+    ({"for_each": "[1]", "as": "a", "value": "{{ item }}"}, "unknown name 'item'"),
+    ({"cases": []}, "must be a list of {when, value}"),
+    ({"cases": [{"value": 1}, {"value": 2}]}, "here.cases[0]: `when` is missing"),
+])  # fmt: skip
 def test_values_that_are_refused_at_load(data, why):
     with pytest.raises(ContractError) as caught:
         fill(data)
@@ -141,15 +121,12 @@ def test_values_that_are_refused_at_load(data, why):
     assert why in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("data", "why"),
-    [
-        ({"a": {"b": "{{ state.no }}"}}, "here.a.b: state.no is undefined"),
-        ({"cases": [{"when": "False", "value": 1}]}, "when none is true"),
-        ({"{{ state.names }}": 1}, "a key needs a text, not a list"),
-        ({"for_each": "state.text", "value": 1}, "for_each needs a list, not a text"),
-    ],
-)
+@pytest.mark.parametrize(("data", "why"), [
+    ({"a": {"b": "{{ state.no }}"}}, "here.a.b: state.no is undefined"),
+    ({"cases": [{"when": "False", "value": 1}]}, "when none is true"),
+    ({"{{ state.names }}": 1}, "a key needs a text, not a list"),
+    ({"for_each": "state.text", "value": 1}, "for_each needs a list, not a text"),
+])  # fmt: skip
 def test_values_that_cannot_be_filled_in(data, why):
     with pytest.raises(EvaluationFailed) as caught:
         fill(data)

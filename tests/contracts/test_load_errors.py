@@ -15,8 +15,7 @@ STATE = {
         "orders": {"type": "object", "additionalProperties": {"$ref": "#/$defs/order"}},
         "log": {"type": "array", "items": {"type": "string"}},
         "user": {"anyOf": [{"type": "object", "properties": {"name": {"type": "string"}}}, {"type": "null"}]},
-        "cwd": {"type": "array", "items": {"type": "string"}},
-        "open": {"type": "object"},
+        "cwd": {"type": "array", "items": {"type": "string"}}, "open": {"type": "object"},
     },
     "$defs": {"order": {"type": "object",
                         "properties": {"total": {"type": "number"}, "status": {"enum": ["new", "paid"]},
@@ -51,18 +50,14 @@ WRONG = [
     # keys
     ("state.odrers", "unknown key state.odrers .did you mean orders"),
     ("state.orders[args.id].totl > 1", r"unknown key state.orders\[args.id\].totl .did you mean total"),
-    ("defined(order.totl)", "unknown key order.totl"),
     ("at(state.orders, [args.id, 'totl'], None) is None", "unknown key 'totl' of at"),
     ("sum(one.totl for one in state.orders.values()) > 1", "unknown key one.totl"),
     ("any(any(i.prise > 1 for i in o['items']) for o in state.orders.values())", "unknown key i.prise"),
     ("sorted(state.orders.values(), key=lambda one: one.total)[0].totl", "unknown key"),
-    ("[one.nmae for one in calls]", "unknown key one.nmae"),
     ("args.amuont > 1", "unknown argument args.amuont .did you mean amount"),
     ("trusted(['odrers', args.id])", "unknown key 'odrers' of trusted .did you mean orders"),
-    ("trusted(args.id)", r"trusted: write \[args.id\]: a path needs a list, not a text"),
     # types
     ("args.id > 3", "cannot compare a text and a number"),
-    ("args.id + args.amount", "cannot add a text and a number"),
     ("sum(args.amount) > 1", "sum needs a list, not a number"),
     ("between(args.amount, now) > 1", "between needs a text, not a number"),
     ("all(o.total > 1 for o in state.orders)", "a loop needs a list, not an object"),
@@ -76,24 +71,20 @@ def test_what_can_never_be_evaluated_is_refused(check, why):
         fitted({"requires": [{"check": check, "error": "x"}]})
 
 
-@pytest.mark.parametrize(
-    "check",
-    [
-        "defined(order) and order.total > args.amount", "order.status == 'paid' and len(order['items']) > 0",
-        "order.total + 1 > (args.amount or 0)", "[key for key, one in state.orders.items() if one.total > 3]",
-        "state.open.anything.x > 1 and state.log[0] == 'a' and state.log[-1] < 'b'",
-        "at(state.orders, [state.cwd, 'anything'])", "[one.result.id for one in calls if one.name == 'x']",
-        "between(now, date(args.id), 'days') > 1 and 'x' in args.tags",
-        "trusted(['orders', args.id, 'total']) and trusted(['open', 'anything']) and trusted(args.tags)",
-        "high(args.amount) and dear(order) and low(args.id) == 'x' and low(3) == 3",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("check", [
+    "defined(order) and order.total > args.amount", "order.status == 'paid' and len(order['items']) > 0",
+    "order.total + 1 > (args.amount or 0)", "[key for key, one in state.orders.items() if one.total > 3]",
+    "state.open.anything.x > 1 and state.log[0] == 'a' and state.log[-1] < 'b'",
+    "at(state.orders, [state.cwd, 'anything'])", "[one.result.id for one in calls if one.name == 'x']",
+    "between(now, date(args.id), 'days') > 1 and 'x' in args.tags",
+    "trusted(['orders', args.id, 'total']) and trusted(['open', 'anything']) and trusted(args.tags)",
+    "high(args.amount) and dear(order) and low(args.id) == 'x' and low(3) == 3",
+])  # fmt: skip
 def test_what_may_be_right_loads(check):
     assert fitted({"requires": [{"check": check, "error": "x"}]})["pay"].contract is not None
 
 
 PLACES = [
-    ({"op": "replace", "path": ["orders", "{{ args.id }}", "totl"], "value": 1}, "effects[0].path[2]"),
     ({"op": "add", "path": ["orders", "{{ args.id }}", "totl"], "value": 1}, "effects[0].path[2]"),
     ({"op": "move", "from": ["orders", "x", "totl"], "path": ["log", "-"]}, "effects[0].from[2]"),
     ({"do": [{"op": "remove", "path": ["log", "0", "x"]}]}, "effects[0].do[0].path[2]"),
@@ -146,29 +137,21 @@ def test_an_invariant_over_what_the_state_cannot_have_is_refused(tmp_path):
         Toolkit.from_openapi(document)
 
 
-def test_a_closed_state_has_its_runtime_variables():
-    contract = {"requires": [{"check": "defined(state.runtime_state.cwd)", "error": "x"}], "returns": 1}
-    assert fitted(contract, STATE)["pay"].contract is not None
-
-
-def test_the_result_that_a_contract_returns_is_known_to_its_ensures():
+def test_a_result_is_known_to_its_ensures_and_an_open_schema_refuses_what_is_almost_one_of_its_keys():
     contract = {"returns": {"paid": "{{ args.amount }}"}, "ensures": [{"check": "result.payd > 1", "error": "x"}]}
     with pytest.raises(ContractError, match=r"unknown key result.payd .did you mean paid"):
         fitted(contract)
-
-
-def test_a_schema_that_is_open_refuses_only_what_is_almost_one_of_its_keys():
     state = {"type": "object", "properties": {"orders": {"type": "object"}}}
     assert fitted({"requires": [{"check": "state.rooms", "error": "x"}]}, state)
     with pytest.raises(ContractError, match=r"unknown key state.orderss .did you mean orders"):
         fitted({"requires": [{"check": "state.orderss", "error": "x"}]}, state)
 
 
-def test_a_mounted_contract_is_held_to_its_part_of_the_state():
-    tools = Toolkit.from_tools([TOOL])
+def test_a_mounted_contract_is_held_to_its_part_of_the_state_and_has_the_runtime_variables_of_the_whole():
     contracts = {"pay": {"returns": "{{ state.orderss }}"}}
     with pytest.raises(ContractError, match=r"unknown key state.orderss"):
-        tools.with_contracts({"state": STATE, "at": "shop", "contracts": contracts})
+        Toolkit.from_tools([TOOL]).with_contracts({"state": STATE, "at": "shop", "contracts": contracts})
+    assert fitted({"returns": "{{ state.runtime_state.cwd }}"}, STATE)["pay"].contract is not None
 
 
 LOOP = {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}] * 10}}, "properties": {"x": {"$ref": "#/$defs/a"}}}
@@ -194,8 +177,6 @@ def test_no_schema_and_no_expression_takes_long_to_examine(state, check):
         fitted({"requires": [{"check": check, "error": "x"}]}, state)
     assert time.thread_time() - started < 3
 
-
-# lines ---------------------------------------------------------------------------------------------------------------
 
 FILE = """\
 state: {type: object, properties: {n: {type: number}}, additionalProperties: false}
@@ -223,17 +204,14 @@ contracts:
 """
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong", "line", "place"),
-    [
-        ("twice > 1", "twiec > 1", 17, "requires[1].check: unknown name 'twiec'"),
-        ("args.id", "args.ids", 18, "requires[1].error: unknown argument args.ids"),
-        ("use: small", "use: smal", 16, "requires[0].use: unknown shared requirement 'smal'"),
-        ("state.n * 2", "state.m * 2", 3, "x-contract-let.twice: unknown key state.m"),
-        ("state.n > 0", "stat.n > 0", 11, "invariants[0].check: unknown name 'stat'"),
-        ("contracts:\n  pay:", "contracts:\n  pay:\n    retruns: 1", 14, "unknown key 'retruns'"),
-    ],
-)
+@pytest.mark.parametrize(("right", "wrong", "line", "place"), [
+    ("twice > 1", "twiec > 1", 17, "requires[1].check: unknown name 'twiec'"),
+    ("args.id", "args.ids", 18, "requires[1].error: unknown argument args.ids"),
+    ("use: small", "use: smal", 16, "requires[0].use: unknown shared requirement 'smal'"),
+    ("state.n * 2", "state.m * 2", 3, "x-contract-let.twice: unknown key state.m"),
+    ("state.n > 0", "stat.n > 0", 11, "invariants[0].check: unknown name 'stat'"),
+    ("contracts:\n  pay:", "contracts:\n  pay:\n    retruns: 1", 14, "unknown key 'retruns'"),
+])  # fmt: skip
 def test_file_tool_and_line_are_named(tmp_path, right, wrong, line, place):
     file = tmp_path / "shop.yaml"
     file.write_text(FILE)

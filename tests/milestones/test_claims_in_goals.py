@@ -42,18 +42,17 @@ OFF = {"says": "the wifi is off"}
 VAGUE = "The router's radio has gone quiet."
 
 
-@pytest.mark.parametrize(
-    ("answer", "status"),
-    [
-        ("I have turned the wifi off.", "passed"),
-        ("The wifi is still on.", "failed"),
-        (VAGUE, "unknown"),
-        ("", "failed"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "status"), [
+    ("I have turned the wifi off.", "passed"), ("The wifi is still on.", "failed"), (VAGUE, "unknown"),
+    ("", "failed"),
+])  # fmt: skip
 def test_an_answer_is_judged_by_rule(answer, status):
     found = run_case(scenario(OFF), scripted({"say": answer}))
     assert (found.status, found.passed) == (status, status == "passed")
+    if status == "passed":
+        silent = Models(claim_judge=recorded(claim_judge=[]))
+        found = run_case(scenario(OFF), scripted({"say": answer}), model=silent)
+        assert (found.status, "claims" in found.record["score"]) == (status, False), "nobody is asked"
 
 
 def test_a_broken_claim_says_which_sentence_it_was_compared_with():
@@ -61,24 +60,6 @@ def test_a_broken_claim_says_which_sentence_it_was_compared_with():
     (missed,) = told["missed"]
     assert (missed["part"], missed["place"], missed["wanted"]) == ("claim", "says", OFF["says"])
     assert (missed["found"], missed.get("unsure")) == ("The wifi is still on.", None)
-
-
-@pytest.mark.parametrize(("met", "status"), [(True, "passed"), (False, "failed")])
-def test_the_role_decides_what_the_rule_leaves_open_and_is_quoted(met, status):
-    reply = {"sentence": VAGUE, "reason": "It says so in other words.", "met": met}
-    judge = recorded(claim_judge=[reply])
-    found = run_case(scenario(OFF), scripted({"say": VAGUE}), model=Models(claim_judge=judge))
-    assert found.status == status
-    verdict = {"claim": OFF, "verdict": "holds" if met else "broken", "sentence": VAGUE, "reason": reply["reason"]}
-    assert [{**each, "key": ""} for each in found.record["score"]["claims"]] == [{**verdict, "key": ""}]
-    assert found.record["score"]["usage"]["claim_judge"]["calls"] == 1
-
-
-def test_the_role_is_not_asked_what_the_rule_has_decided():
-    found = run_case(
-        scenario(OFF), scripted({"say": "The wifi is off."}), model=Models(claim_judge=recorded(claim_judge=[]))
-    )
-    assert (found.status, "claims" in found.record["score"]) == ("passed", False)
 
 
 def write_case(folder, *claims, **more):
@@ -92,7 +73,10 @@ def test_an_answer_that_was_judged_once_is_decided_without_a_model(met, status, 
     file = write_case(tmp_path, OFF)
     assert run_case(Scenario.load(file), scripted({"say": VAGUE})).status == "unknown"
     judge = recorded(claim_judge=[{"sentence": VAGUE, "reason": "So it says.", "met": met}])
-    assert run_case(Scenario.load(file), scripted({"say": VAGUE}), model=Models(claim_judge=judge)).status == status
+    found = run_case(Scenario.load(file), scripted({"say": VAGUE}), model=Models(claim_judge=judge))
+    assert (found.status, found.record["score"]["usage"]["claim_judge"]["calls"]) == (status, 1)
+    told = {"claim": OFF, "verdict": "holds" if met else "broken", "sentence": VAGUE, "reason": "So it says."}
+    assert [{**each, "key": ""} for each in found.record["score"]["claims"]] == [{**told, "key": ""}]
     assert run_case(Scenario.load(file), scripted({"say": VAGUE})).status == status
     assert run_case(Scenario.load(file), scripted({"say": f"{VAGUE} Bye."})).status == "unknown"  # another answer
     (row,) = map(json.loads, (tmp_path / "wifi.claims.jsonl").read_text(encoding="utf-8").splitlines())
@@ -101,7 +85,7 @@ def test_an_answer_that_was_judged_once_is_decided_without_a_model(met, status, 
     assert run_case(Scenario.load(file), scripted({"say": VAGUE}), model=silent).status == status  # nobody is asked
 
 
-def test_a_file_of_verdicts_may_lose_its_last_line_and_no_other(tmp_path):
+def test_a_file_of_verdicts_may_lose_its_last_line_and_without_claims_there_is_none(tmp_path):
     file = write_case(tmp_path, OFF)
     verdicts = tmp_path / "wifi.claims.jsonl"
     verdicts.write_text('{"key": "k", "verdict": "holds", "sentence": "", "reason": ""}\n{"key": "k', encoding="utf-8")
@@ -110,10 +94,7 @@ def test_a_file_of_verdicts_may_lose_its_last_line_and_no_other(tmp_path):
         verdicts.write_text(f"{line}\n\n", encoding="utf-8")
         with pytest.raises(GeckoError, match="line 1 is not a verdict"):
             Scenario.load(file)
-
-
-def test_without_claims_there_is_no_file_of_verdicts(tmp_path):
-    file = write_case(tmp_path, OFF)
+    verdicts.unlink()
     keep_verdicts(file, {"claims": []})
     judged = {"key": "k", "claim": OFF, "verdict": "holds", "sentence": "", "reason": ""}
     keep_verdicts(tmp_path / "absent.gecko.yaml", {"claims": [judged]})
@@ -127,32 +108,17 @@ def test_the_role_may_overrule_what_a_rule_calls_broken_and_is_told_date_and_pol
     found = run_case(Scenario.load(file), scripted({"say": "Wifi is on."}), model=Models(claim_judge=heard))
     assert found.status == "passed"
     assert "2027-05-12T09:00" in heard.heard[0]
-    graph = create_conversation(
-        scripted({"say": VAGUE}),
-        scenario=scenario(OFF),
-        model=Models(claim_judge=(other := Hearing(turns=heard.turns, heard=[]))),
-    )
+    other = Hearing(turns=heard.turns, heard=[])
+    graph = create_conversation(scripted({"say": VAGUE}), scenario=scenario(OFF), model=Models(claim_judge=other))
     graph.invoke({"messages": [("system", "Never speak of routers.")]})
     assert "Never speak of routers." in other.heard[0]
 
 
-def test_nobody_is_asked_whether_silence_says_something():
-    judge = Models(claim_judge=recorded(claim_judge=[]))
-    assert run_case(scenario(OFF), scripted({"say": ""}), model=judge).status == "failed"
-
-
-def test_a_reply_that_cannot_be_read_leaves_the_claim_unknown():
-    judge = recorded(claim_judge=[{"nothing": 1}] * 5)
-    found = run_case(scenario(OFF), scripted({"say": VAGUE}), model=Models(claim_judge=judge))
-    assert found.status == "unknown"
-
-
-def test_one_unsure_claim_among_what_is_right_never_passes():
-    found = run_case(scenario(OFF, threshold=0.2), scripted({"say": VAGUE}))
-    assert found.status == "unknown"
-
-
-def test_a_failure_elsewhere_is_a_failure():
+def test_silence_fails_and_one_unsure_claim_never_passes():
+    for said, replies, status in (("", [], "failed"), (VAGUE, [{"nothing": 1}] * 5, "unknown")):
+        models = Models(claim_judge=recorded(claim_judge=replies))
+        assert run_case(scenario(OFF), scripted({"say": said}), model=models).status == status
+    assert run_case(scenario(OFF, threshold=0.2), scripted({"say": VAGUE})).status == "unknown"
     both = scenario(OFF, {"says": "the router was restarted at 15:00"})
     assert run_case(both, scripted({"say": f"{VAGUE} I restarted the router at 16:00."})).status == "failed"
 

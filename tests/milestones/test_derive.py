@@ -17,6 +17,7 @@ pytest.importorskip("rouge_score")
 from gecko_graph import GeckoError, Scenario, Toolkit, create_conversation
 from gecko_graph.conversation.derive import SUCCESS, derive_milestones, describe_milestones, score_conversation
 from gecko_graph.testing import scripted
+from tests.agents import call
 from tests.phone import CASES, agents, converse, load, played
 
 UNSEEN = {
@@ -29,7 +30,10 @@ UNSEEN = {
 a figure was read (here two shares cost the same)."""
 
 
-@pytest.mark.parametrize("name", CASES)
+SOME = sorted({*CASES[::4], *(name for name, _ in UNSEEN)})
+
+
+@pytest.mark.parametrize("name", SOME)
 def test_the_conversation_itself_scores_one_and_bad_ones_do_not(name):
     scenario, good = load(name), played(name, "good")
     goal = derive_milestones(scenario.tools, good)
@@ -38,12 +42,7 @@ def test_the_conversation_itself_scores_one_and_bad_ones_do_not(name):
         made = played(name, "bad", number)
         accepted = score_conversation(goal, scenario.tools, made)["similarity"] >= SUCCESS
         assert accepted == ((name, bad["what"]) in UNSEEN), bad["what"]
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_what_is_derived_can_be_written_into_the_scenario(name):
-    scenario = load(name)
-    written = describe_milestones(scenario.tools, played(name, "good"))
+    written = describe_milestones(scenario.tools, good)
     assert converse(scripted(*agents(name)["good"]), with_milestones(scenario, written))["score"]["similarity"] == 1.0
 
 
@@ -53,17 +52,11 @@ def with_milestones(scenario: Scenario, written: list[dict[str, Any]]) -> Scenar
     return replace(scenario, goal=Scenario.from_dict({**data, "milestones": written}).goal)
 
 
-# a small world -----------------------------------------------------------------------------------
-
 SCHEMAS = {
-    "set_wifi": {"on": "boolean"},
-    "find_people": {"name": "string"},
-    "list_people": {},
-    "send": {"to": "string", "text": "string"},
-    "set_folder": {"folder": "string"},
-    "write": {"file": "string", "text": "string"},
-    "drop": {"file": "string"},
-}
+    "set_wifi": {"on": "boolean"}, "find_people": {"name": "string"}, "list_people": {},
+    "send": {"to": "string", "text": "string"}, "set_folder": {"folder": "string"},
+    "write": {"file": "string", "text": "string"}, "drop": {"file": "string"},
+}  # fmt: skip
 NO_CONNECTION = [{"check": "state.settings.wifi", "error": "no connection"}]
 FOUND = {"for_each": "state.people.values()", "as": "each", "when": "each.name == args.name", "value": "{{ each }}"}
 SENT = {"to": "{{ args.to }}", "text": "{{ args.text }}", "at": "{{ now }}"}
@@ -79,27 +72,19 @@ CONTRACTS = {
     "write": {"effects": [{"op": "add", "path": FILE, "value": {"text": "{{ args.text }}"}}], "returns": "done"},
     "drop": {
         "requires": [{"check": "args.file in state.files[state.cwd]", "error": "no such file"}],
-        "effects": [{"op": "remove", "path": FILE}],
-        "returns": "done",
+        "effects": [{"op": "remove", "path": FILE}], "returns": "done",
     },
 }  # fmt: skip
 STATE = {
-    "now": "2027-05-12T09:00",
-    "settings": {"wifi": False, "sound": True},
+    "now": "2027-05-12T09:00", "settings": {"wifi": False, "sound": True},
     "people": {
         "p1": {"name": "Ana Lopez", "phone": "+3247055011", "age": 41},
         "p2": {"name": "Bo Berg", "phone": "+3247055012", "age": 37},
     },
-    "sent": {},
-    "cwd": "home",
-    "files": {"home": {"old": {"text": "x"}}, "work": {}},
-}
+    "sent": {}, "cwd": "home", "files": {"home": {"old": {"text": "x"}}, "work": {}},
+}  # fmt: skip
 ASKED = "Tell Bo Berg 'the train is late', note the 12 boxes in work; phone number and age of Ana Lopez?"
 NAMES = {name: name for name in (*SCHEMAS, *STATE) if name != "now"}
-
-
-def call(tool: str, /, **args: Any) -> dict[str, Any]:
-    return {"call": tool, "args": args}
 
 
 ON, OFF = call("set_wifi", on=True), call("set_wifi", on=False)
@@ -116,18 +101,11 @@ def rename(value: Any, names: dict[str, str]) -> Any:
 
 
 def run(*does: dict[str, Any], names: dict[str, str] = NAMES) -> tuple[Toolkit, Any]:
-    tools = [
-        {
-            "name": names[name],
-            "description": name,
-            "parameters": {
-                "type": "object",
-                "properties": {key: {"type": kind} for key, kind in properties.items()},
-                "required": [*properties],
-            },
-        }
-        for name, properties in SCHEMAS.items()
-    ]
+    tools = []
+    for name, members in SCHEMAS.items():
+        properties = {key: {"type": kind} for key, kind in members.items()}
+        parameters = {"type": "object", "properties": properties, "required": [*members]}
+        tools.append({"name": names[name], "description": name, "parameters": parameters})
     contracts = {names[name]: rename(contract, names) for name, contract in CONTRACTS.items()}
     state = {names.get(key, key): value for key, value in copy.deepcopy(STATE).items()}
     data: dict[str, Any] = {"version": 1, "name": "x", "tools": tools, "state": state}
@@ -211,8 +189,6 @@ def test_a_write_that_a_model_has_made_up_is_refused():
         derive_milestones(tools, good)
 
 
-# an object of plain values under drawn keys ------------------------------------------------------
-
 ORDERS = {
     "order": {
         "let": {"number": "{{ new_id('O') }}"},
@@ -246,3 +222,11 @@ def test_of_a_silent_agent_nothing_can_be_derived():
     silent = create_conversation(scripted(), tools, user=["Hi", {"end": True}]).invoke({})
     with pytest.raises(GeckoError, match="the agent has changed and answered nothing"):
         describe_milestones(tools, silent)
+
+
+def test_what_a_conversation_does_not_meet_itself_is_named(monkeypatch):
+    tools, own = run(*GOOD)
+    missed = {"id": "answer_1", "similarity": 0.5, "missed": [{"part": "mentions", "place": ""}]}
+    monkeypatch.setattr("gecko_graph.conversation.derive.score_conversation", lambda *_: {"milestones": [missed]})
+    with pytest.raises(GeckoError, match=r"answer_1 \(mentions\)"):
+        derive_milestones(tools, own)

@@ -37,35 +37,30 @@ def score(
 
 WIFI_ON = {**STATE, "settings": {"wifi": True, "cellular": True}}
 WIFI = {"id": "wifi", "state": {"at": "settings", "update": [{"wifi": True}]}}
-ANSWER = {"id": "answer", "message": {"sender": "agent", "content": "It is sunny in Rome"}}
+SUNNY = "It is sunny in Rome"
+ANSWER = {"id": "answer", "message": {"sender": "agent", "content": SUNNY}}
 
 
-@pytest.mark.parametrize(
-    ("written", "message"),
-    [
-        ([{"id": "a", "after": "b", "call": {"name": "x"}}], "milestones[0]: after: unknown milestone 'b'"),
-        ([{"id": "a", "call": {"name": "x"}}, {"id": "a", "call": {"name": "x"}}], "'a' is a duplicate"),
-        ([{"state": {"at": "setings", "snapshot": []}}], "the state has no 'setings' (did you mean settings?)"),
-        ([{"state": {"at": "settings", "update": [{"wify": 1}]}}],
-         "unknown column 'wify' of settings (did you mean wifi?)"),
-        ([{"id": "a", "after": "c", "call": {"name": "x"}}, {"id": "b", "call": {"name": "x"}},
-          {"id": "c", "call": {"name": "x"}}], "milestones: after: a cycle: a after c after b after a"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("written", "message"), [
+    ([{"id": "a", "after": "b", "call": {"name": "x"}}], "milestones[0]: after: unknown milestone 'b'"),
+    ([{"id": "a", "call": {"name": "x"}}, {"id": "a", "call": {"name": "x"}}], "'a' is a duplicate"),
+    ([{"state": {"at": "setings", "snapshot": []}}], "the state has no 'setings' (did you mean settings?)"),
+    ([{"state": {"at": "settings", "update": [{"wify": 1}]}}],
+     "unknown column 'wify' of settings (did you mean wifi?)"),
+    ([{"id": "a", "after": "c", "call": {"name": "x"}}, {"id": "b", "call": {"name": "x"}},
+      {"id": "c", "call": {"name": "x"}}], "milestones: after: a cycle: a after c after b after a"),
+])  # fmt: skip
 def test_mistakes_are_named_with_their_place(written: list[dict[str, Any]], message: str) -> None:
     problems = list(find_problems(entries(*written), STATE, part="milestones"))
     assert any(message in problem for problem in problems), problems
 
 
-def test_milestones_without_an_order_follow_each_other() -> None:
-    on, said = snapshot(WIFI_ON), snapshot(WIFI_ON, "agent", "It is sunny in Rome")
+def test_milestones_follow_each_other_and_what_none_changes_is_guarded_from_the_start_on():
+    on, said = snapshot(WIFI_ON), snapshot(WIFI_ON, "agent", SUNNY)
     assert score([WIFI, ANSWER], snapshot(STATE, "user"), on, said)["similarity"] == 1.0
-    early = snapshot(STATE, "agent", "It is sunny in Rome")
+    early = snapshot(STATE, "agent", SUNNY)
     assert score([WIFI, ANSWER], snapshot(STATE, "user"), early, on)["similarity"] == 0.5
     assert score([WIFI, {**ANSWER, "after": []}], snapshot(STATE, "user"), early, on)["similarity"] == 1.0
-
-
-def test_what_no_milestone_changes_is_guarded_from_the_start_on() -> None:
     gone = {**WIFI_ON, "contacts": STATE["contacts"][:1]}
     assert score([WIFI], snapshot(STATE, "user"), snapshot(gone))["similarity"] == 0.0
     assert score([WIFI | {"unchanged": []}], snapshot(STATE, "user"), snapshot(gone))["similarity"] == 1.0
@@ -77,15 +72,10 @@ def test_a_table_that_another_milestone_may_change_in_between_is_not_guarded() -
     added = {"id": "added", "after": [], "state": {"at": "contacts", "addition": [{"name": "Cy"}]}}
     told = {**ANSWER, "after": ["wifi", "added"]}
     both = {**WIFI_ON, "contacts": [*STATE["contacts"], {"id": "c3", "name": "Cy"}]}
-    trajectory = (
-        snapshot(STATE, "user"),
-        snapshot(WIFI_ON),
-        snapshot(both),
-        snapshot(both, "agent", "It is sunny in Rome"),
-    )
+    trajectory = snapshot(STATE, "user"), snapshot(WIFI_ON), snapshot(both), snapshot(both, "agent", SUNNY)
     assert score([WIFI, added, told], *trajectory)["similarity"] == 1.0
     undone = {**both, "settings": STATE["settings"]}
-    end = snapshot(undone, "agent", "It is sunny in Rome")
+    end = snapshot(undone, "agent", SUNNY)
     assert score([WIFI, added, told], *trajectory[:3], end)["similarity"] == pytest.approx(2 / 3)
 
 
@@ -102,7 +92,7 @@ def test_a_value_of_a_result_is_looked_for_in_the_answer() -> None:
 
 def test_a_minefield_counts_when_a_call_is_attempted() -> None:
     mine = [{"call": {"name": "difference"}}]
-    said = snapshot(STATE, "agent", "It is sunny in Rome")
+    said = snapshot(STATE, "agent", SUNNY)
     tried = snapshot(STATE, "agent", attempts=[{"name": "difference", "args": {}}])
     assert score([ANSWER], snapshot(STATE, "user"), said, minefields=mine)["similarity"] == 1.0
     stepped = score([ANSWER], snapshot(STATE, "user"), tried, said, minefields=mine)
@@ -114,7 +104,7 @@ def test_a_call_permits_its_own_changes_and_no_others() -> None:
     add = {"name": "add", "args": {"name": "Cy"}, "result": None}
     more = {**STATE, "contacts": [*STATE["contacts"], {"id": "c3", "name": "Cy"}]}
     start, added = snapshot(STATE, "user"), made(add, STATE, more)
-    told = snapshot(more, "agent", "It is sunny in Rome")
+    told = snapshot(more, "agent", SUNNY)
     goal = [{"id": "added", "call": {"name": "add", "args": {"name": "Cy"}}}, ANSWER]
     assert score(goal, start, added, told)["similarity"] == 1.0
     listed = [{**goal[0], "unchanged": ["contacts"]}, {**ANSWER, "unchanged": []}]
@@ -122,7 +112,7 @@ def test_a_call_permits_its_own_changes_and_no_others() -> None:
     fewer = {**more, "contacts": more["contacts"][1:]}
     before = {**STATE, "contacts": STATE["contacts"][1:]}
     assert score(listed, start, snapshot(before), made(add, before, fewer), told)["similarity"] == 0.5
-    late = score(goal, start, added, snapshot(fewer, "agent", "It is sunny in Rome"))
+    late = score(goal, start, added, snapshot(fewer, "agent", SUNNY))
     (missed,) = late["milestones"][1]["missed"]
     assert (missed["part"], missed["place"]) == ("guard", "/contacts")
     assert missed["wanted"] == [{"id": "c1", "name": "Ana"}]
@@ -138,27 +128,17 @@ def made(call: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) ->
     return {**snapshot(after, calls=[call]), "(writes)": [{**call, "tables": tables}]}
 
 
-@pytest.mark.parametrize(
-    ("milestone", "message", "part", "place", "wanted", "found", "nearest"),
-    [
-        ({"call": {"name": "add", "args": {"name": "Cy", "phone": "1"}}},
-         {"calls": [{"name": "add", "args": {"name": "Di", "phone": "1"}}]}, "argument", "add.name", "Cy", "Di", 1),
-        (
-            {"call": {"name": "send"}},
-            {"calls": [{"name": "add", "args": {}}]},
-            "call",
-            "send",
-            [{"name": "send", "args": {}}],
-            [],
-            2,
-        ),
-        ({"message": {"sender": "agent", "content": "Yes", "measure": "contains"}}, {}, "content", "", "Yes", "No", 2),
-        ({"message": {"sender": "agent", "mentions": ["Rome"]}}, {}, "mentions", "", ["Rome"], "No", 2),
-        ({"state": {"at": "settings", "update": [{"wifi": True}]}}, {}, "rows", "/settings", [{"wifi": True}], [], 2),
-        ({"state": {"at": "settings", "snapshot": [{"wifi": True, "cellular": True}]}}, {}, "column", "/settings/wifi",
-         True, False, 2),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("milestone", "message", "part", "place", "wanted", "found", "nearest"), [
+    ({"call": {"name": "add", "args": {"name": "Cy", "phone": "1"}}},
+     {"calls": [{"name": "add", "args": {"name": "Di", "phone": "1"}}]}, "argument", "add.name", "Cy", "Di", 1),
+    ({"call": {"name": "send"}}, {"calls": [{"name": "add", "args": {}}]}, "call", "send",
+     [{"name": "send", "args": {}}], [], 2),
+    ({"message": {"sender": "agent", "content": "Yes", "measure": "contains"}}, {}, "content", "", "Yes", "No", 2),
+    ({"message": {"sender": "agent", "mentions": ["Rome"]}}, {}, "mentions", "", ["Rome"], "No", 2),
+    ({"state": {"at": "settings", "update": [{"wifi": True}]}}, {}, "rows", "/settings", [{"wifi": True}], [], 2),
+    ({"state": {"at": "settings", "snapshot": [{"wifi": True, "cellular": True}]}}, {}, "column", "/settings/wifi",
+     True, False, 2),
+])  # fmt: skip
 def test_a_missed_milestone_says_what_was_wanted_beside_the_nearest_found(
     milestone: dict[str, Any], message: dict[str, Any], part: str, place: str, wanted: Any, found: Any, nearest: int
 ) -> None:
@@ -170,7 +150,7 @@ def test_a_missed_milestone_says_what_was_wanted_beside_the_nearest_found(
 
 
 def test_what_came_in_another_order_is_named() -> None:
-    early = snapshot(STATE, "agent", "It is sunny in Rome")
+    early = snapshot(STATE, "agent", SUNNY)
     found = score([WIFI, ANSWER], snapshot(STATE, "user"), early, snapshot(WIFI_ON))["milestones"]
     missed = next(each for each in found if each["similarity"] == 0)
     other = next(each for each in found if each["similarity"] == 1)
@@ -178,7 +158,7 @@ def test_what_came_in_another_order_is_named() -> None:
 
 
 def test_any_similarity_steps_on_a_minefield_and_its_content_is_compared_exactly() -> None:
-    said = snapshot(STATE, "agent", "It is sunny in Rome")
+    said = snapshot(STATE, "agent", SUNNY)
     forbidden = {"message": {"sender": "agent", "content": "It rains in Rome"}}
     assert score([ANSWER], snapshot(STATE, "user"), said, minefields=[forbidden])["similarity"] == 1.0
     alike = {"message": {**forbidden["message"], "measure": "rouge_l"}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from typing import Any
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
@@ -104,13 +105,21 @@ async def test_a_model_without_bind_tools_cannot_plan_and_says_so(ask_for, plan_
     assert bare.value.text == '{"problems": []}'
 
 
-class Choking(FakeListChatModel):
+class Odd(FakeListChatModel):
+    """A model whose binding and structured output are what a test says."""
+
+    bound: Any = None
+    parsed: Any = None
+
     def bind_tools(self, tools, **kwargs):
-        raise KeyError("parameters")
+        return self.bound() if self.bound else super().bind_tools(tools, **kwargs)
+
+    def with_structured_output(self, schema, *, include_raw=False, **kwargs):
+        return RunnableLambda(lambda messages: self.parsed(schema))
 
 
 async def test_a_model_that_chokes_on_the_tools_says_so(plan_for, answer_all):
-    (reply,) = await answer_all([plan_for()], Models(Choking(responses=["x"])))
+    (reply,) = await answer_all([plan_for()], Models(Odd(responses=["x"], bound=lambda: {}["parameters"])))
     assert reply.failure.startswith("the tools could not be bound: ")
 
 
@@ -149,48 +158,25 @@ async def test_a_cancelled_ask_cancels_its_siblings(ask_for):
     assert len(asyncio.all_tasks()) == 1
 
 
-class Parsing(FakeListChatModel):
-    """A model whose structured output is a runnable of its own, with nothing of ours in it."""
-
-    def with_structured_output(self, schema, *, include_raw=False, **kwargs):
-        return RunnableLambda(lambda messages: {"problems": [{"argument": "a", "problem": schema["title"]}]})
-
-
-async def test_structured_output_of_a_models_own_making_is_used(ask_for, answer_all):
-    (reply,) = await answer_all([ask_for("validator")], Models(Parsing(responses=["never"])))
+async def test_structured_output_of_a_models_own_making_is_used_and_what_is_no_message_is_a_failure(
+    ask_for, answer_all, plan_for
+):
+    odd = Odd(responses=["never"], parsed=lambda schema: {"problems": [{"argument": "a", "problem": schema["title"]}]})
+    (reply,) = await answer_all([ask_for("validator")], Models(odd))
     assert reply.value.problems[0].problem == "SemanticVerdict"
     assert reply.usage == {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
-
-
-class Chatting(FakeListChatModel):
-    """A model that is no chat model after all: it answers with bare text."""
-
-    def bind_tools(self, tools, **kwargs):
-        return RunnableLambda(lambda messages: "bare text")
-
-    def with_structured_output(self, schema, *, include_raw=False, **kwargs):
-        return RunnableLambda(lambda messages: "bare text")
-
-
-async def test_what_is_no_message_is_a_failure(ask_for, plan_for, answer_all):
-    models = Models(Chatting(responses=["x"]))
+    text = RunnableLambda(lambda messages: "bare text")
+    models = Models(Odd(responses=["x"], bound=lambda: text, parsed=lambda schema: "bare text"))
     for reply in await answer_all([ask_for("validator"), plan_for()], models):
         assert reply.failure == "the model replied with str, not with a message"
         assert reply.usage["calls"] == 1
 
 
-class Unwilling(FakeListChatModel):
-    """A model that finds out only when it is asked that it cannot do what it was bound to."""
+async def test_a_model_that_finds_out_late_that_it_cannot_is_asked_in_words(ask_for, answer_all):
+    def refuse(schema):
+        raise NotImplementedError
 
-    def with_structured_output(self, schema, *, include_raw=False, **kwargs):
-        def refuse(messages):
-            raise NotImplementedError
-
-        return RunnableLambda(refuse)
-
-
-async def test_a_model_that_finds_out_late_is_asked_in_words(ask_for, answer_all):
-    (reply,) = await answer_all([ask_for("validator")], Models(Unwilling(responses=['{"problems": []}'])))
+    (reply,) = await answer_all([ask_for("validator")], Models(Odd(responses=['{"problems": []}'], parsed=refuse)))
     assert reply.value == SemanticVerdict(problems=[])
 
 
@@ -221,12 +207,10 @@ async def test_a_call_that_no_checkpoint_can_keep_becomes_an_invalid_call(plan_f
     assert broken["error"]
 
 
-@pytest.mark.parametrize(
-    "message", [AIMessage("x" * 1_000_001), AIMessage("", tool_calls=[call(name="x" * 1_000_001)])]
-)
-async def test_a_huge_message_of_the_planner_is_a_failure(plan_for, answer_all, message):
-    (reply,) = await answer_all([plan_for()], Models(Mending(said=message)))
-    assert "characters long, 1,000,000 are allowed" in reply.failure
+async def test_a_huge_message_of_the_planner_is_a_failure(plan_for, answer_all):
+    for message in (AIMessage("x" * 1_000_001), AIMessage("", tool_calls=[call(name="x" * 1_000_001)])):
+        (reply,) = await answer_all([plan_for()], Models(Mending(said=message)))
+        assert "characters long, 1,000,000 are allowed" in reply.failure
 
 
 MENDED = '{"problems": []}'
@@ -264,18 +248,13 @@ def verdict(**args):
 BROKEN = {"name": "SemanticVerdict", "args": '{"problems": [', "id": "1", "error": None, "type": "invalid_tool_call"}
 
 
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        (AIMessage('{"problems": 3}'), '{"problems": 3}'),
-        (AIMessage("", tool_calls=[verdict(problems=3)]), '{"problems": 3}'),
-        (AIMessage("", invalid_tool_calls=[BROKEN]), '{"problems": ['),
-        (AIMessage("", tool_calls=[verdict(problems=3), verdict(problems=4)]), '{"problems": 3}\n{"problems": 4}'),
-        (AIMessage("half \ud800"), "half ?"),
-        (AIMessage(""), "(nothing)"),
-        (AIMessage([{"type": "text", "text": "well"}]), "well"),
-    ],
-)
+@pytest.mark.parametrize(("said", "shown"), [
+    (AIMessage('{"problems": 3}'), '{"problems": 3}'), (AIMessage("half \ud800"), "half ?"),
+    (AIMessage("", tool_calls=[verdict(problems=3)]), '{"problems": 3}'), (AIMessage(""), "(nothing)"),
+    (AIMessage("", invalid_tool_calls=[BROKEN]), '{"problems": ['),
+    (AIMessage("", tool_calls=[verdict(problems=3), verdict(problems=4)]), '{"problems": 3}\n{"problems": 4}'),
+    (AIMessage([{"type": "text", "text": "well"}]), "well"),
+])  # fmt: skip
 async def test_what_the_model_wrote_stands_in_the_repair(ask_for, answer_all, said, shown):
     model = Mending(said=said)
     (reply,) = await answer_all([ask_for("validator")], Models(model))
@@ -287,13 +266,12 @@ async def test_what_the_model_wrote_stands_in_the_repair(ask_for, answer_all, sa
     assert "cannot be used" in again[3].text
 
 
-async def test_what_a_parser_of_the_model_s_own_made_of_it_stands_there_too(ask_for, answer_all):
+async def test_what_a_parser_of_the_model_s_own_made_of_it_stands_there_too_and_of_a_long_reply_its_ends(
+    ask_for, answer_all
+):
     model = Mending(said={"problems": 3}, own_parser=True)
     await answer_all([ask_for("validator")], Models(model))
     assert json.loads(model._heard[1][2].text) == {"problems": 3}
-
-
-async def test_a_long_reply_is_shown_by_its_ends(ask_for, answer_all):
     model = Mending(said=AIMessage('{"problems": "' + "x" * 90_000 + '", "end": 1}'))
     await answer_all([ask_for("validator")], Models(model))
     shown = model._heard[1][2].text

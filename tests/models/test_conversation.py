@@ -1,7 +1,5 @@
 """The planner's conversation is one that every provider takes."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from hypothesis import given, settings
@@ -41,7 +39,7 @@ spoken = st.one_of(
 
 
 @given(conversation=st.lists(spoken, max_size=12), budget=st.sampled_from([0, 5, 1_000]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_whatever_comes_speakers_alternate_and_results_follow_their_calls(conversation, budget):
     seen = merge_neighbours([*build_conversation("ours", conversation, budget=budget), HumanMessage("note")])
     assert kinds(seen)[0] == "system"
@@ -58,17 +56,6 @@ def test_whatever_comes_speakers_alternate_and_results_follow_their_calls(conver
         due = [call["id"] for call in getattr(message, "tool_calls", [])]
     assert not due
     assert str(seen[-1].text).endswith("note")
-
-
-@given(conversation=st.lists(spoken, max_size=12))
-@settings(max_examples=100, deadline=None)
-def test_no_word_is_lost_when_neighbours_become_one(conversation):
-    said = [
-        message for message in conversation if message.type in ("human", "ai") and not getattr(message, "tool_calls", 0)
-    ]
-    assert "".join(each.text for each in merge_neighbours(said)).replace("\n\n", "") == "".join(
-        each.text for each in said
-    )
 
 
 def test_a_long_conversation_begins_at_a_human_turn_and_says_what_is_left_out():

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
-import http.client
 import json
-import smtplib
 import socket
 import sqlite3
 import ssl
-import subprocess
 import types
 import urllib.error
 
@@ -29,18 +25,13 @@ ASKED = httpx.Request("POST", "http://x")
 LEFT_OPEN = {
     "InDoubt": InDoubt("sent"), "another mistake of a user": TaskError("in a tool"), "GeckoError": GeckoError("so"),
     "httpx.ReadTimeout": httpx.ReadTimeout("t"), "httpx.RemoteProtocolError": httpx.RemoteProtocolError("t"),
-    "httpx.ReadError": httpx.ReadError("t"), "httpx.WriteError": httpx.WriteError("t"),
     "httpx.DecodingError": httpx.DecodingError("x"), "httpx.TooManyRedirects": httpx.TooManyRedirects("x"),
     "json.JSONDecodeError": json.JSONDecodeError("x", "", 0), "KeyError": KeyError("id"), "TypeError": TypeError("x"),
-    "http.client.IncompleteRead": http.client.IncompleteRead(b""), "BadStatusLine": http.client.BadStatusLine("x"),
-    "http.client.RemoteDisconnected": http.client.RemoteDisconnected("x"), "BrokenPipeError": BrokenPipeError(),
     "ConnectionResetError": ConnectionResetError(), "OSError": OSError(5, "x"), "ssl.SSLError": ssl.SSLError("EOF"),
     "urllib URLError(timeout)": urllib.error.URLError(TimeoutError()), "URLError(text)": urllib.error.URLError("x"),
     "URLError(ssl)": urllib.error.URLError(ssl.SSLError("EOF")), "CancelledError": asyncio.CancelledError(),
-    "smtplib": smtplib.SMTPServerDisconnected("x"), "subprocess": subprocess.TimeoutExpired("x", 1),
-    "concurrent.futures": concurrent.futures.TimeoutError(), "sqlite3": sqlite3.OperationalError("disk I/O error"),
-    "MemoryError": MemoryError(), "RecursionError": RecursionError(), "SystemExit": SystemExit(1),
-    "KeyboardInterrupt": KeyboardInterrupt(), "a group": ExceptionGroup("g", [Refused("no"), ValueError("x")]),
+    "sqlite3": sqlite3.OperationalError("disk I/O error"), "SystemExit": SystemExit(1),
+    "a group": ExceptionGroup("g", [Refused("no"), ValueError("x")]),
 }  # fmt: skip
 NOTHING_DONE = {
     "Refused": Refused("no"), "NotMade": NotMade("no credential"), "ConnectionRefusedError": ConnectionRefusedError(),
@@ -51,25 +42,16 @@ NOTHING_DONE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("error", LEFT_OPEN.values(), ids=LEFT_OPEN)
-def test_whatever_is_raised_leaves_it_open(error):
-    assert is_in_doubt(error)
+def test_whatever_is_raised_leaves_it_open_but_a_refusal_and_a_connection_that_never_opened():
+    assert [name for name, error in LEFT_OPEN.items() if not is_in_doubt(error)] == []
+    assert [name for name, error in NOTHING_DONE.items() if is_in_doubt(error)] == []
 
 
-@pytest.mark.parametrize("error", NOTHING_DONE.values(), ids=NOTHING_DONE)
-def test_a_refusal_and_a_connection_that_never_opened_do_not(error):
-    assert not is_in_doubt(error)
-
-
-@pytest.mark.parametrize(
-    ("module", "kind", "in_doubt"),
-    [
-        ("requests", "HTTPError", True), ("requests", "ReadTimeout", True), ("requests", "ConnectionError", True),
-        ("requests.exceptions", "ChunkedEncodingError", True), ("requests", "ConnectTimeout", False),
-        ("urllib3.exceptions", "ProtocolError", True), ("aiohttp", "ServerDisconnectedError", True),
-        ("aiohttp", "ClientPayloadError", True), ("psycopg", "OperationalError", True), ("grpc", "RpcError", True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("module", "kind", "in_doubt"), [
+    ("requests", "HTTPError", True), ("requests", "ConnectionError", True), ("requests", "ConnectTimeout", False),
+    ("urllib3.exceptions", "ProtocolError", True), ("aiohttp", "ClientPayloadError", True),
+    ("psycopg", "OperationalError", True),
+])  # fmt: skip
 def test_the_clients_that_may_be_installed(module, kind, in_doubt):
     assert is_in_doubt(getattr(pytest.importorskip(module), kind)("x")) is in_doubt
 
@@ -95,13 +77,9 @@ def of_openai(status):
 
 
 @pytest.mark.parametrize("made", [of_httpx, of_urllib, of_requests, of_openai])
-@pytest.mark.parametrize(
-    ("status", "in_doubt"),
-    [(400, False), (401, False), (404, False), (422, False), (429, False),
-     (408, True), (409, True), (425, True), (302, True), (500, True), (502, True), (504, True)],
-)  # fmt: skip
-def test_a_status_that_a_client_raises(made, status, in_doubt):
-    assert is_in_doubt(made(status)) is in_doubt
+def test_a_status_that_a_client_raises(made):
+    refused, left_open = (400, 401, 404, 422, 429), (408, 409, 425, 302, 500, 502, 504)
+    assert [status for status in (*refused, *left_open) if is_in_doubt(made(status))] == [*left_open]
 
 
 def test_a_look_alike_is_taken_for_nothing():
@@ -110,11 +88,6 @@ def test_a_look_alike_is_taken_for_nothing():
         fields = {"response": answer, "code": 404, "status": 404, "status_code": 404, "__module__": "httpx"}
         assert is_in_doubt(type(name, (Exception,), fields)("of my own"))
     assert is_in_doubt(type("ConnectError", (Exception,), {"__module__": "httpx"})())
-
-
-def pay(amount: int) -> str:
-    """Pay."""
-    return "paid" + amount
 
 
 async def apay(amount: int) -> str:
@@ -131,14 +104,14 @@ class Desk:
         return "paid" + amount
 
 
-@pytest.mark.parametrize("function", [pay, apay, Desk().pay], ids=["plain", "coroutine", "method"])
+@pytest.mark.parametrize("function", [apay, Desk().pay], ids=["coroutine", "method"])
 async def test_arguments_that_a_function_does_not_take_are_no_doubt_and_an_error_inside_is_one(function):
     for do in (perform, aperform):
-        for kwargs, in_doubt in (({"sum": 1}, True), ({}, True), ({"amount": 1}, True)):
+        for kwargs in ({"sum": 1}, {}, {"amount": 1}):
             done = do(FunctionCall(function=function, kwargs=kwargs))
             done = await done if asyncio.iscoroutine(done) else done
             assert done.failure.startswith("TypeError")
-            assert done.in_doubt is (in_doubt and "amount" in kwargs)
+            assert done.in_doubt is ("amount" in kwargs)
     assert perform(FunctionCall(function=Desk(), kwargs={})).in_doubt, "what cannot be told is open"
     assert perform(FunctionCall(function=int, kwargs={"x": 1})).in_doubt, "C has no frames"
 

@@ -1,7 +1,5 @@
 """What a rehearsal leaves in a conversation, and what later turns read of it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -35,7 +33,7 @@ def said(steps, *, word="accepted", budget=6_000, **more):
     return answer_message("I found some flights.", verdict(word, **more), steps, budget=budget)
 
 
-def test_an_accepted_answer_carries_calls_results_and_rungs():
+def test_an_accepted_answer_carries_calls_results_and_rungs_and_a_failed_one_that_nothing_was_done():
     message = said([REFUSED, FIND], notes=[note("made_up", "", call="c")])
     assert (message.text, message.name) == ("I found some flights.", "gecko")
     assert message.response_metadata["gecko"] == {
@@ -45,9 +43,6 @@ def test_an_accepted_answer_carries_calls_results_and_rungs():
              "rung": "model"},
         ],
     }  # fmt: skip
-
-
-def test_a_failed_rehearsal_says_only_that_nothing_was_done():
     message = said([FIND], word="failed", feedback="- the flight is booked: failed")
     assert message.text == "Rehearsal failed; nothing was done.\n- the flight is booked: failed"
     assert message.response_metadata["gecko"]["calls"] == []
@@ -79,16 +74,8 @@ def test_of_earlier_turns_what_real_calls_have_shown_is_known_as_facts():
     real = step("get_total", {"of": "mugs"}, {"total": 29.0})
     real["outcome"]["rung"] = "real"
     told = recall_calls([HumanMessage("Find one"), said([FIND, real]), HumanMessage("Book it")])
-    assert real_results(told) == [
-        {
-            "tool": "get_total",
-            "args": {"of": "mugs"},
-            "status": "ok",
-            "result": {"total": 29.0},
-            "rung": "real",
-            "digest": "",
-        }
-    ]
+    known = {"tool": "get_total", "args": {"of": "mugs"}, "status": "ok", "result": {"total": 29.0}, "rung": "real"}
+    assert real_results(told) == [{**known, "digest": ""}]
 
 
 LISTED = JUNK | st.lists(st.sampled_from(["/a", "/", "-"]) | st.text() | JUNK)
@@ -127,6 +114,4 @@ def test_supposed_places_are_remembered_for_the_state_that_they_are_of():
 def test_texts_of_earlier_turns_are_shown_as_they_were():
     city = {"city": "東京都", "at": ["Fiumicino, 空港", "a\nb"]}
     recalled = recall_calls([said([step("where", {"near": "渋谷"}, city, "model")])])
-    assert "東京都" in recalled[1].content
-    assert "空港" in recalled[1].content
-    assert json.loads(recalled[1].content) == city
+    assert ("東京都" in recalled[1].content, json.loads(recalled[1].content)) == (True, city)

@@ -81,30 +81,16 @@ class Foreign(TypedDict):
     tenant: str
 
 
-@pytest.mark.parametrize(
-    ("schema", "context", "seed"),
-    [
-        (GeckoContext, GeckoContext(seed=9), 9),
-        (GeckoContext, {"seed": 9}, 9),
-        (GeckoContext, None, 7),
-        (Foreign, {"tenant": "a"}, 7),
-        (None, None, 7),
-    ],
-)
+@pytest.mark.parametrize(("schema", "context", "seed"), [
+    (GeckoContext, GeckoContext(seed=9), 9), (GeckoContext, {"seed": 9}, 9), (GeckoContext, None, 7),
+    (Foreign, {"tenant": "a"}, 7), (None, None, 7),
+])  # fmt: skip
 async def test_knobs_come_from_our_context_else_from_the_default(run, schema, context, seed):
     graph = build(plain, context_schema=schema)
     assert (await run(graph, {"said": "hi"}, context=context))["said"] == f"hi {seed} False"
 
 
-def test_a_node_runs_outside_of_a_graph():
-    def node(state, scope):
-        scope.emit({"type": "unheard"})
-        return plain(state, scope)
-
-    assert AskNode(node, models=Models(), default=GeckoContext()).invoke({"said": "hi"}) == {"said": "hi 0 False"}
-
-
-def test_events_go_to_the_custom_stream():
+def test_events_go_to_the_custom_stream_and_nowhere_outside_of_a_graph():
     def node(state, scope):
         scope.emit({"type": "one"})
         (reply,) = yield [FunctionCall(function=lambda: 2)]
@@ -113,6 +99,7 @@ def test_events_go_to_the_custom_stream():
 
     parts = list(build(node).stream({"said": ""}, stream_mode="custom"))
     assert parts == [{"type": "one"}, {"type": "two", "n": 2}]
+    assert AskNode(node, models=Models(), default=GeckoContext()).invoke({"said": "hi"}) == {"said": ""}
 
 
 async def test_an_interrupt_in_a_node_pauses_and_resumes(run, ask_for):
@@ -170,8 +157,7 @@ def invoke(gecko, how, given, config=None):
     return asyncio.run(asyncio.wait_for(gecko.ainvoke(given, config), LONG))
 
 
-@pytest.mark.parametrize("how", ["sync", "async"])
-@pytest.mark.parametrize("checklist", [True, False])
+@pytest.mark.parametrize(("how", "checklist"), [("sync", True), ("async", False)])
 def test_a_stalled_model_ends_the_turn_when_its_time_is_over(stalled, how, checklist):
     context = GeckoContext(time_budget_s=0.3)
     gecko = create_gecko(desk.toolkit(), model=stalled, context=context)

@@ -51,12 +51,13 @@ def log_in(user: str, password: str) -> dict:
 
 
 def test_the_judge_is_not_shown_a_password_and_the_planner_and_simulator_are():
+    said = {
+        "messages": [("user", "Log ann in, password hunter2!")],
+        "task_state": {"users": ["ann"]},
+        "checklist": ["in"],
+    }
     model, _ = listen(
-        {
-            "messages": [("user", "Log ann in, password hunter2!")],
-            "task_state": {"users": ["ann"]},
-            "checklist": ["in"],
-        },
+        said,
         tools=Toolkit.from_tools([Tool(log_in, effect="write")]),
         planner=[[{"call": "log_in", "args": {"user": "ann", "password": "hunter2!"}}, {"say": "Done."}]],
         simulator=[{"status": "ok", "result": {}, "patch": [{"op": "add", "path": "/user", "value": "ann"}]}],

@@ -1,14 +1,10 @@
 """ToolIndex: words, the gate, fusion, rerankers, and a cache that is never trusted."""
 
-from __future__ import annotations
-
 import builtins
 import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from langchain_core.documents import BaseDocumentCompressor
 from langchain_core.embeddings import Embeddings
 
@@ -34,19 +30,12 @@ def names(found):
     return [each.name for each in found]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("getUserIDs_v2", ["get", "user", "id", "2"]),
-        ("HTTPServerError", ["http", "server", "error"]),
-        ("list-all.cities/{cityId}", ["list", "all", "city", "city", "id"]),
-        ("boxes, classes and statuses", ["box", "class", "statuse"]),
-        ("the address of a bus", ["address", "bus"]),
-        ("Wetter für Zürich, café", ["wetter", "für", "zürich", "café"]),
-        ("天気 v3", ["天", "気", "3"]),
-        ("", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), [
+    ("getUserIDs_v2", ["get", "user", "id", "2"]),
+    ("list-all.cities/{cityId}", ["list", "all", "city", "city", "id"]),
+    ("boxes, classes and statuses", ["box", "class", "statuse"]),
+    ("the address of a bus", ["address", "bus"]), ("天気 v3", ["天", "気", "3"]), ("", []),
+])  # fmt: skip
 def test_words(text, words):
     assert split_words(text) == words
 
@@ -56,29 +45,16 @@ def test_the_best_comes_first_and_nothing_without_a_common_word():
     assert names(built.search("weather forecasts for cities"))[0] == "getWeatherForecast"
     assert {*names(built.search("invoice"))} == {"list_invoices", "delete_invoice"}
     assert built.search("quantum entanglement") == built.search("") == built.search("invoice", 0) == []
-    assert len(built.search("invoice", 1)) == 1
+    assert names(built.search("invoice of a customer", 1)) == ["list_invoices"]
+    scores = [each.score for each in built.search("invoice of a customer, for good")]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[-1] > 0
 
 
 def test_the_gate_leaves_out_what_is_not_allowed():
     built = ToolIndex.build(TOOLS)
     assert names(built.search("invoice", allowed={"list_invoices", "no such tool"})) == ["list_invoices"]
     assert built.search("invoice", allowed=()) == []
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.text("abcAB_ ", min_size=1, max_size=12), unique=True, min_size=1, max_size=8),
-    st.text("abcAB_ ", max_size=20),
-    st.integers(0, 10),
-    st.sets(st.integers(0, 7)),
-)
-def test_what_is_found_is_allowed_scored_and_in_order(given_names, query, k, places):
-    allowed = {name for place, name in enumerate(given_names) if place in places}
-    found = ToolIndex.build([tool(name) for name in given_names]).search(query, k, allowed=allowed)
-    assert len(found) <= k
-    assert {*names(found)} <= allowed
-    assert all(each.score > 0 for each in found)
-    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
 
 
 class Meanings(Embeddings):
@@ -132,16 +108,14 @@ def test_a_reranker_orders_and_drops_and_adds_nothing():
     assert built.search("nothing of the kind") == []
 
 
-def test_a_cache_is_used_again(tmp_path, monkeypatch):
+def test_a_cache_is_used_again_but_not_vectors_of_another_model(tmp_path, monkeypatch):
     built = ToolIndex.build(TOOLS, cache=tmp_path / "kept", embeddings=Meanings())
     monkeypatch.setattr(index, "document_of", lambda *texts: pytest.fail("was built anew"))
     meanings = Meanings()
     again = ToolIndex.build(TOOLS, cache=tmp_path / "kept", embeddings=meanings)
     assert len(meanings.asked) == 1
     assert again.search("invoice of rain") == built.search("invoice of rain")
-
-
-def test_vectors_of_another_model_are_not_used(tmp_path):
+    monkeypatch.undo()
     ToolIndex.build(TOOLS, cache=tmp_path, embeddings=Meanings())
     other = Meanings(width=3)
     ToolIndex.build(TOOLS, cache=tmp_path, embeddings=other)
@@ -163,20 +137,13 @@ class Bomb:
         return builtins.exec, ("raise SystemExit('unpickled')",)
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda file: file.write_bytes(b""),
-        lambda file: file.write_bytes(file.read_bytes()[:-200]),
-        lambda file: file.write_bytes(bytes(255 - byte for byte in file.read_bytes())),
-        lambda file: file.write_bytes(pickle.dumps(Bomb())),
-        lambda file: rewrite(file, digest=np.asarray("another")),
-        lambda file: rewrite(file, data=np.asarray([Bomb()], dtype=object)),
-        lambda file: rewrite(file, indices=np.full(1000, 10**6, "int32")),
-        lambda file: rewrite(file, num_docs=np.asarray(3)),
-        lambda file: rewrite(file, words=np.frombuffer(b"[1, 2]", "uint8")),
-    ],
-)
+@pytest.mark.parametrize("spoil", [
+    lambda file: file.write_bytes(file.read_bytes()[:-200]), lambda file: file.write_bytes(pickle.dumps(Bomb())),
+    lambda file: rewrite(file, digest=np.asarray("another")),
+    lambda file: rewrite(file, data=np.asarray([Bomb()], dtype=object)),
+    lambda file: rewrite(file, indices=np.full(1000, 10**6, "int32")),
+    lambda file: rewrite(file, num_docs=np.asarray(3)),
+])  # fmt: skip
 def test_a_broken_cache_is_built_anew(tmp_path, spoil):
     right = ToolIndex.build(TOOLS, cache=tmp_path).search("invoice of a customer")
     spoil(kept_file(tmp_path))
@@ -185,13 +152,10 @@ def test_a_broken_cache_is_built_anew(tmp_path, spoil):
         assert len(file["data"]) == len(file["indices"])
 
 
-def test_a_cache_that_is_no_folder(tmp_path):
+def test_a_cache_that_is_no_folder_and_without_the_extra(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     with pytest.raises(GeckoError, match="cache: expected a folder"):
         ToolIndex.build(TOOLS, cache=tmp_path / "file")
-
-
-def test_without_the_extra(monkeypatch):
     monkeypatch.setattr(index, "is_installed", lambda: False)
     with pytest.raises(GeckoError, match=r"pip install '.\[retrieval\]'"):
         ToolIndex.build(TOOLS)

@@ -11,7 +11,8 @@ from pydantic import Field
 
 from gecko_graph import GeckoContext, GeckoError, Models, Toolkit, ToolSpec, create_gecko, create_gecko_agent
 from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.retrieval import ToolIndex, index, search
+from gecko_graph.retrieval import ToolIndex, search
+from tests.agents import call, thread
 
 THINGS = ["weather", "invoice", "ticket", "room", "song", "parcel", "recipe", "lamp"]
 VERBS = ["get", "delete", "list", "book", "rename", "share", "print", "count", "archive", "rate"]
@@ -55,10 +56,6 @@ def rehearse(*replies, task="Print the invoice 7", **more):
     return run["rehearsal"]["attempts"][0], model
 
 
-def call(name, **args):
-    return {"call": name, "args": args}
-
-
 def look(query):
     return call("search_tools", query=query)
 
@@ -92,7 +89,7 @@ def test_what_a_search_finds_is_bound_from_then_on_and_is_no_step():
     assert "share_song: share song by its id" in model.asked["planner"][1]
 
 
-@pytest.mark.parametrize("args", [{}, {"query": 3}, {"query": "quantum"}, {"query": ""}])
+@pytest.mark.parametrize("args", [{}, {"query": 3}, {"query": "quantum"}])
 def test_a_search_that_finds_nothing(args):
     attempt, model = rehearse({"call": "search_tools", "args": args}, DONE)
     assert "no tool fits these words" in model.asked["planner"][1]
@@ -139,41 +136,33 @@ def test_every_attempt_begins_alike_and_what_the_turn_has_called_stays():
 
 
 def test_a_later_turn_is_shown_what_the_conversation_has_called():
-    turns = [
-        {"planner": [[call("share_song", id="1"), {"say": "Shared. Another?"}]], "judge": [{"items": []}]},
-        {"planner": [[DONE]]},
-    ]
-    gecko, model = create(turns=turns)
-    config = {"configurable": {"thread_id": "1"}}
+    gecko, model = create(turns=[{"planner": [[call("share_song", id="1"), DONE]]}, {"planner": [[DONE]]}])
     gecko.checkpointer = InMemorySaver()
     state = {"task_state": {"runtime_state": {}}, "checklist": [{"description": "x", "check": "True"}]}
-    gecko.invoke({"messages": [("user", "Share a song")], **state}, config)
-    gecko.invoke({"messages": [("user", "Print the weather")], "checklist": state["checklist"]}, config)
+    gecko.invoke({"messages": [("user", "Share a song")], **state}, thread())
+    gecko.invoke({"messages": [("user", "Print the weather")], "checklist": state["checklist"]}, thread())
     assert "share_song" in model.names[-1]
     assert "print_weather" in model.names[-1]
 
 
-def test_a_run_that_is_resumed_between_search_and_call_goes_on_alike():
+def test_a_run_that_is_resumed_between_search_and_call_goes_on_alike(monkeypatch):
     replies = [look("share a song"), call("share_song", id="1"), DONE]
     whole, model = rehearse(*replies)
     gecko, resumed = create(replies)
     gecko.checkpointer = InMemorySaver()
-    config = {"configurable": {"thread_id": "1"}}
-    broken = Bound.__dict__["_reply"]
-    failed = []
+    reply, failed = Bound._reply, []
 
-    def reply(self, messages, run_manager, kwargs):
+    def broken(self, *args):
         if len(self.names) == 1 and not failed:
             failed.append(True)
             raise KeyboardInterrupt
-        return broken(self, messages, run_manager, kwargs)
+        return reply(self, *args)
 
+    monkeypatch.setattr(Bound, "_reply", broken)
     given = {"messages": [("user", "Print the invoice 7")], "task_state": {"runtime_state": {}}, "checklist": ["done"]}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Bound, "_reply", reply)
-        with pytest.raises(KeyboardInterrupt):
-            gecko.invoke(given, config)
-        run = gecko.invoke(None, config)
+    with pytest.raises(KeyboardInterrupt):
+        gecko.invoke(given, thread())
+    run = gecko.invoke(None, thread())
     attempt = run["rehearsal"]["attempts"][0]
     assert names_of(attempt) == names_of(whole)
     assert resumed.names == model.names, "the search was not made again"
@@ -199,61 +188,28 @@ async def test_an_embedding_server_that_is_down_leaves_the_words():
     assert model.names[0][0] == "print_invoice"
 
 
-def test_an_index_of_another_kind_is_refused():
-    with pytest.raises(GeckoError, match=r"index: expected a ToolIndex.build\(toolkit\), got list"):
-        create([DONE], index=["song"])
-
-
-def test_an_index_of_other_tools_is_refused():
-    with pytest.raises(GeckoError, match="index: built from other tools, without"):
-        create([DONE], index=ToolIndex.build(toolkit().select(names=toolkit().names[1:])))
-
-
-@pytest.mark.parametrize(
-    ("tools", "given", "message"),
-    [
-        ([len], {}, "tools: expected a Toolkit, such as .*, got builtin_function_or_method"),
-        ([], {"embeddings": "openai:small"}, "embeddings: expected an object with embed_documents, .*, got str"),
-        ([], {"reranker": 3}, "reranker: expected an object with compress_documents, .*, got int"),
-    ],
-)
+@pytest.mark.parametrize(("tools", "given", "message"), [
+    ([len], {}, "tools: expected a Toolkit, such as .*, got builtin_function_or_method"),
+    ([], {"embeddings": "openai:small"}, "embeddings: expected an object with embed_documents, .*, got str"),
+    ([], {"reranker": 3}, "reranker: expected an object with compress_documents, .*, got int"),
+])  # fmt: skip
 def test_what_can_never_search_is_refused_when_the_index_is_built(tools, given, message):
     with pytest.raises(GeckoError, match=message):
         ToolIndex.build(tools, **given)
 
 
-def test_no_role_s_prompt_grows_with_the_tools():
-    more = [spec(f"{verb}_{thing}_{number}") for number in range(50) for verb in VERBS for thing in THINGS]
-    sizes = []
-    for tools in (toolkit(), toolkit(*more)):
-        turn = {
-            "planner": [[call("print_invoice", id="7"), DONE]],
-            "bootstrapper": [{"domain": {}, "runtime_state": {"user": "a"}}],
-            "checklist": [{"items": [{"description": "it is printed"}]}],
-            "judge": [{"items": [{"id": "item-1", "status": "success", "reason": "so"}], "feedback": ""}],
-            "validator": [{"problems": []}],
-            "simulator": [{"status": "ok", "result": {}, "patch": []}],
-        }
-        model = Bound(turns=[turn])
-        create_gecko(tools, model=model, context=GeckoContext(max_retries=0)).invoke(
-            {"messages": [("user", "Print the invoice 7")]}
-        )
-        assert {"planner", "bootstrapper", "checklist", "judge"} <= model.asked.keys()
-        sizes.append({role: max(map(len, texts)) for role, texts in model.asked.items()})
-        assert max(map(len, model.names)) <= 12
-    small, large = sizes
-    assert all(large[role] <= small[role] + 300 for role in small)
-    assert index.is_installed()
+def test_an_index_of_another_kind_or_of_other_tools_is_refused():
+    with pytest.raises(GeckoError, match=r"index: expected a ToolIndex.build\(toolkit\), got list"):
+        create([DONE], index=["song"])
+    with pytest.raises(GeckoError, match="index: built from other tools, without"):
+        create([DONE], index=ToolIndex.build(toolkit().select(names=toolkit().names[1:])))
 
 
 def test_the_agent_searches_too():
     tools = Toolkit(spec(name, effect="read", stated=True, real=lambda id: {"id": id}) for name in toolkit().names)
-    gecko, _ = create(
-        [look("share a song"), call("share_song", id="1"), DONE],
-        tools=tools,
-        create=partial(create_gecko_agent, interrupt_on="none"),
-    )
+    plan = [look("share a song"), call("share_song", id="1"), DONE]
+    gecko, _ = create(plan, tools=tools, create=partial(create_gecko_agent, interrupt_on="none"))
     gecko.checkpointer = InMemorySaver()
     given = {"messages": [("user", "Print 7")], "task_state": {"runtime_state": {}}, "checklist": [{"check": "True"}]}
-    run = gecko.invoke(given, {"configurable": {"thread_id": "1"}})
+    run = gecko.invoke(given, thread())
     assert [entry["call"]["name"] for entry in run["execution"]["calls"]] == ["share_song"]

@@ -15,7 +15,8 @@ from langgraph.types import Command
 from gecko_graph import GeckoContext, Models, RehearsalState, Toolkit, create_gecko, create_gecko_agent, create_toolgate
 from gecko_graph.retrieval.index import recall
 from gecko_graph.retrieval.search import MOST_TAUGHT, exchange, teach
-from tests.retrieval.test_many_tools import DONE, Bound, call, spec, toolkit
+from tests.agents import call
+from tests.retrieval.test_many_tools import DONE, Bound, spec, toolkit
 from tests.shop import Acting
 
 pytest.importorskip("bm25s")
@@ -24,11 +25,8 @@ CONTEXT = GeckoContext(max_retries=0, top_k=3, ladder=("schema",))
 
 
 def ask(text):
-    return {
-        "messages": [("user", text)],
-        "task_state": {"runtime_state": {}},
-        "checklist": [{"check": "len(calls) > 0"}],
-    }
+    items = [{"check": "len(calls) > 0"}]
+    return {"messages": [("user", text)], "task_state": {"runtime_state": {}}, "checklist": items}
 
 
 def gecko(*turns, **more):
@@ -47,14 +45,11 @@ def test_the_index_is_asked_by_a_model_s_own_words_which_are_kept_with_the_task(
     assert "Put what the postman brought out of sight" in model.asked["searcher"][0]
 
 
-def test_without_words_the_task_s_own_are_searched_for():
+def test_without_words_the_task_s_own_are_searched_for_and_where_all_tools_are_shown_none_are_asked_for():
     turn = {"planner": [[call("print_invoice", id="7"), DONE]], "searcher": [{"nothing": 1}]}
     graph, model = gecko(turn)
     graph.invoke(ask("Print the invoice 7"), THREAD)
     assert model.names[0][0] == "print_invoice"
-
-
-def test_where_all_tools_are_shown_no_words_are_asked_for():
     model = Bound(turns=[{"planner": [[DONE]]}])
     graph = create_gecko(
         toolkit().select(names=["share_song", "get_song"]), model=Models(planner=model, searcher=model), context=CONTEXT
@@ -119,49 +114,35 @@ def test_a_tool_of_the_same_name_is_not_taught_by_another_one():
     assert exchange(store, one.replace(replace(one["archive_parcel"], parameters={"type": "object"})), []) == []
 
 
-def test_a_store_that_fails_stops_no_turn():
+def test_a_store_that_fails_stops_no_turn_and_a_failed_plan_teaches_nothing():
     class Broken(InMemoryStore):
         def search(self, *args, **more):
             raise OSError("away")
 
     graph, _ = build("gecko", Broken())
     assert graph.invoke(ask("Archive parcel 1"), THREAD)["rehearsal"]["verdict"]["status"] == "accepted"
-
-
-def test_forward_execution_teaches_other_threads_by_the_store():
-    store = InMemoryStore()
-    needs = ["archive the parcel: out of sight, postman", "postman: out of sight"]
-    for need, thread in zip(needs, (THREAD, OTHER), strict=True):
-        roles = {
-            "reasoner": [{"need": need}, {"answer": "Done."}],
-            "planner": [{"call": "archive_parcel", "args": {"id": "1"}}],
-        }
-        models = Models(**dict.fromkeys(roles, Acting(roles=roles)))
-        graph = create_toolgate(toolkit(), model=models, context=CONTEXT, checkpointer=InMemorySaver(), store=store)
-        out = graph.invoke({"messages": [("user", "Tidy up 1")], "task_state": {"a": 1}}, thread)
-        assert out["record"]["needs"][0]["candidates"][0]["tool"] == "archive_parcel"
-
-
-def test_a_failed_plan_teaches_nothing():
     graph, _ = gecko({"planner": [[DONE]]})
     graph.invoke(ask("Put what the postman brought out of sight"), THREAD)
     assert graph.get_state(THREAD).values["bookkeeping"]["taught"] == []
 
 
-def test_forward_execution_learns_from_each_need_that_was_met():
-    needs = [
-        {"need": "archive the parcel: out of sight, postman"},
-        {"need": "postman: out of sight"},
-        {"answer": "Done."},
-    ]
+def test_forward_execution_learns_from_each_need_that_was_met_and_teaches_other_threads():
+    first = {"need": "archive the parcel: out of sight, postman"}
+    needs = [first, {"need": "postman: out of sight"}, {"answer": "Done."}]
     made = [{"call": "archive_parcel", "args": {"id": each}} for each in "12"]
-    roles = {"reasoner": needs, "planner": made}
-    models = Models(**dict.fromkeys(roles, Acting(roles=roles)))
-    graph = create_toolgate(toolkit(), model=models, context=CONTEXT, checkpointer=InMemorySaver())
-    out = graph.invoke({"messages": [("user", "Tidy up 1 and 2")], "task_state": {"a": 1}}, THREAD)
+    more = {"context": CONTEXT, "checkpointer": InMemorySaver(), "store": InMemoryStore()}
+
+    def tidy(needs, thread):
+        roles = {"reasoner": needs, "planner": list(made)}
+        graph = create_toolgate(toolkit(), model=Models(**dict.fromkeys(roles, Acting(roles=roles))), **more)
+        return graph, graph.invoke({"messages": [("user", "Tidy up 1 and 2")], "task_state": {"a": 1}}, thread)
+
+    graph, out = tidy(needs, THREAD)
     assert [each["candidates"][0]["tool"] for each in out["record"]["needs"]] == ["archive_parcel"] * 2
     taught = graph.get_state(THREAD).values["bookkeeping"]["taught"]
     assert taught == [{"need": each["need"], "tool": "archive_parcel"} for each in needs[:2]]
+    _, out = tidy(needs[1:], OTHER)
+    assert out["record"]["needs"][0]["candidates"][0]["tool"] == "archive_parcel"
 
 
 def test_what_served_a_need_in_like_words_comes_first_and_what_the_gate_closes_does_not():
@@ -182,17 +163,10 @@ def test_a_thread_keeps_each_lesson_once_and_the_latest(served):
 
 def test_an_agent_s_words_are_kept_while_its_task_is_planned_again():
     tools = Toolkit(spec(name, effect="write", real=lambda id: {"id": id}) for name in toolkit().names)
-    model = Bound(
-        turns=[
-            {
-                "planner": [[call("archive_parcel", id="1"), DONE], [call("archive_parcel", id="2"), DONE]],
-                "searcher": [{"words": "archive parcel"}] * 2,
-            }
-        ]
-    )
-    agent = create_gecko_agent(
-        tools, model=Models(planner=model, searcher=model), context=CONTEXT, checkpointer=InMemorySaver()
-    )
+    plans = [[call("archive_parcel", id=each), DONE] for each in "12"]
+    model = Bound(turns=[{"planner": plans, "searcher": [{"words": "archive parcel"}] * 2}])
+    models = Models(planner=model, searcher=model)
+    agent = create_gecko_agent(tools, model=models, context=CONTEXT, checkpointer=InMemorySaver())
     out = agent.invoke(ask("Put what the postman brought out of sight"), THREAD)
     (question,) = out["__interrupt__"]
     answer = {"id": question.value["id"], "decisions": [{"type": "reject", "message": "The other one"}]}

@@ -1,7 +1,5 @@
 """hints: a complaint says what is wrong, never what would be right."""
 
-from __future__ import annotations
-
 import json
 import time
 
@@ -16,22 +14,18 @@ ARGS = json.dumps({"country": "USA", "when": "Wednesday next week", "size": "lar
 PLAIN = "it does not fit its description"
 
 
-@pytest.mark.parametrize(
-    ("problem", "left"),
-    [
-        ("use 'United States'", PLAIN),
-        ("The value is an abbreviation; use 'United States'.", "The value is an abbreviation"),
-        ("should be 'United States'", PLAIN),
-        ("the task says friday", PLAIN),
-        ("It should be a country such as France", "It should be a country"),
-        ("'USA' is not spelled out (United States)", "'USA' is not spelled out (… …)"),
-        ("no such day, 2023-04-02 is", "no such day, … is"),
-        ("must be a positive number, not -5", "must be a positive number, not -5"),
-        ('"Wednesday next week" is not in YYYY-MM-DD format', '"Wednesday next week" is not in YYYY-MM-DD format'),
-        ("The value names the league, not a team.", "The value names the league, not a team."),
-        ("a country,\n not a city", "a country, not a city"),
-    ],
-)
+@pytest.mark.parametrize(("problem", "left"), [
+    ("use 'United States'", PLAIN),
+    ("The value is an abbreviation; use 'United States'.", "The value is an abbreviation"),
+    ("should be 'United States'", PLAIN), ("the task says friday", PLAIN),
+    ("It should be a country such as France", "It should be a country"),
+    ("'USA' is not spelled out (United States)", "'USA' is not spelled out (… …)"),
+    ("no such day, 2023-04-02 is", "no such day, … is"),
+    ("must be a positive number, not -5", "must be a positive number, not -5"),
+    ('"Wednesday next week" is not in YYYY-MM-DD format', '"Wednesday next week" is not in YYYY-MM-DD format'),
+    ("The value names the league, not a team.", "The value names the league, not a team."),
+    ("a country,\n not a city", "a country, not a city"),
+])  # fmt: skip
 def test_advice_and_values_are_taken_out_of_a_problem(problem, left):
     assert without_hints(problem, known=ARGS) == left
 

@@ -1,18 +1,13 @@
 """Patterns, as `re` or ECMA-262 have them and never slow; formats, against what their RFCs say."""
 
-from __future__ import annotations
-
 import re
-from datetime import UTC, datetime, timedelta, timezone
-from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
 from gecko_graph.schemas.complaints import find_faults
-from gecko_graph.schemas.formats import EXPECTED, FORMATS, INTEGER_BITS, compile_pattern, fits_format
+from gecko_graph.schemas.formats import EXPECTED, FORMATS, compile_pattern, fits_format
 
 SHARED = [
     r"^[A-Z]{3}$", r"^\d{3}-\d{2}-\d{4}$", r"^(\([0-9]{3}\))?[0-9]{3}-[0-9]{4}$", r"a|b", r"a|b|", r"^(a|bc)*d?$",
@@ -31,23 +26,12 @@ def test_as_re(source, text):
     assert pattern.matches(text) == bool(re.search(python, text, re.ASCII)), (source, text)
 
 
-@pytest.mark.parametrize(
-    ("source", "yes", "no"),
-    [
-        (r"^\d$", ["7"], ["\u0667"]),
-        (r"^\p{L}+$", ["né中"], ["a1"]),
-        (r"^(?<year>\d{4})$", ["2024"], ["24"]),
-        (r"^\u{1F600}$", ["😀"], ["a"]),
-        (r"^[^]$", ["a"], []),
-        (r"^[\w-.]+$", ["a-.b"], ["a,b"]),
-        (r"^[]", [], ["", "a"]),
-        (r"^.\s$", ["a\ufeff"], ["\u2028 "]),
-        (r"^\p{Script=Greek}\p{Greek}$", ["λσ"], ["ab"]),
-        (r"(?i)^\W$", ["-"], ["s", "K"]),
-        (r"^(?i)a$", [], []),
-        (r"(?i)^[a-c]é$", ["BÉ", "aé"], ["dé"]),
-    ],
-)
+@pytest.mark.parametrize(("source", "yes", "no"), [
+    (r"^\d$", ["7"], ["\u0667"]), (r"^\p{L}+$", ["né中"], ["a1"]), (r"^(?<year>\d{4})$", ["2024"], ["24"]),
+    (r"^\u{1F600}$", ["😀"], ["a"]), (r"^[^]$", ["a"], []), (r"^[\w-.]+$", ["a-.b"], ["a,b"]),
+    (r"^[]", [], ["", "a"]), (r"^.\s$", ["a\ufeff"], ["\u2028 "]), (r"^\p{Script=Greek}\p{Greek}$", ["λσ"], ["ab"]),
+    (r"(?i)^\W$", ["-"], ["s", "K"]), (r"^(?i)a$", [], []), (r"(?i)^[a-c]é$", ["BÉ", "aé"], ["dé"]),
+])  # fmt: skip
 def test_as_ecma(source, yes, no):
     pattern = compile_pattern(source)
     if not yes and not no:
@@ -58,30 +42,21 @@ def test_as_ecma(source, yes, no):
     assert [text for text in no if pattern.matches(text)] == []
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "(", ")", "[a", "a**", "*a", "a{3,2}", r"(a)\1", "(?>a)", "(?#a)b", "(?(1)a)", "(?P=n)", "(?R)", "a++",
-        "a{2}+", "a+{2}", r"\q", r"\u12", r"\x{110000}", r"\p{Foo}", r"[b-a]", r"[\1]", "\\", "(?m)^a$", "a{30000}",
-        "((a{500}){500}){500}", "[ab]{100000000}", "(((){19999}){19999}){19999}", "(" * 9_000, "(?<n a)",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("source", [
+    "(", ")", "[a", "a**", "*a", "a{3,2}", r"(a)\1", "(?>a)", "(?#a)b", "(?(1)a)", "(?P=n)", "(?R)", "a++",
+    "a{2}+", "a+{2}", r"\q", r"\u12", r"\x{110000}", r"\p{Foo}", r"[b-a]", r"[\1]", "\\", "(?m)^a$", "a{30000}",
+    "((a{500}){500}){500}", "[ab]{100000000}", "(((){19999}){19999}){19999}", "(" * 9_000, "(?<n a)",
+])  # fmt: skip
 def test_what_cannot_be_read_is_no_rule(source):
     assert compile_pattern(source) is None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("source", "text"),
-    [
-        ("(a+)+$", "a" * 2_000 + "!"),
-        ("(x+x+)+y", "x" * 2_000),
-        ("[a-z]{1,9000}[0-9]", "a" * 2_000),
-        ("(?=(a+)+b)(?=(a+)+c)a", "a" * 2_000),
-        ("(?:a?){900}a{900}", "a" * 900),
-        ("^((a{1,500}){1,500}){1,500}$", "a" * 2_000 + "!"),
-    ],
-)
+@pytest.mark.parametrize(("source", "text"), [
+    ("(a+)+$", "a" * 2_000 + "!"), ("(x+x+)+y", "x" * 2_000), ("[a-z]{1,9000}[0-9]", "a" * 2_000),
+    ("(?=(a+)+b)(?=(a+)+c)a", "a" * 2_000), ("(?:a?){900}a{900}", "a" * 900),
+    ("^((a{1,500}){1,500}){1,500}$", "a" * 2_000 + "!"),
+])  # fmt: skip
 def test_bombs_fizzle(source, text):
     pattern = compile_pattern(source)
     assert pattern is not None
@@ -101,9 +76,6 @@ def test_any_text_is_read_or_refused(source, text):
     assert pattern is None or pattern.matches(text) in (True, False)
 
 
-# formats -------------------------------------------------------------------------------------------------------------
-
-
 GOOD = {
     "date": ["2024-02-29", "1999-12-31", "0001-01-01"],
     "date-time": ["2024-02-29T10:00:00Z", "2024-02-29t10:00:00.123z", "1998-12-31T15:59:60-08:00"],
@@ -115,8 +87,7 @@ GOOD = {
     ],
     "uri-reference": ["/a/b", "a", "", "//host/x", "//host:80/x", "?q=1", "#top"],
     "uuid": ["2eb8aa08-aa98-11ea-b4aa-73b441d16380", "2EB8AA08-AA98-11EA-B4AA-73B441D16380"],
-    "hostname": ["localhost", "a-b.example.com", "1.example"],
-    "ipv4": ["0.0.0.0", "192.0.2.255"],
+    "hostname": ["localhost", "a-b.example.com", "1.example"], "ipv4": ["0.0.0.0", "192.0.2.255"],
     "ipv6": ["::1", "2001:db8::1", "::ffff:192.0.2.1"],
     "duration": ["P1Y2M3DT4H5M6S", "P1W", "PT36H", "P1DT12H", "P0D"],
 }  # fmt: skip
@@ -132,48 +103,16 @@ BAD = {
     "uri-reference": ["a b", "\\", "%2", "http://a#b#c", "/a[b"],
     "uuid": ["2eb8aa08", "2eb8aa08aa9811eab4aa73b441d16380", "2eb8aa08-aa98-11ea-b4aa-73b441d1638g"],
     "hostname": ["-a", "a_b", "a..b", "a" * 64, ".", "", "a." * 130],
-    "ipv4": ["256.0.0.1", "1.2.3", "01.2.3.4", "1.2.3.4.5"],
-    "ipv6": ["1::2::3", "::1%eth0", "12345::", "1.2.3.4"],
+    "ipv4": ["256.0.0.1", "1.2.3", "01.2.3.4", "1.2.3.4.5"], "ipv6": ["1::2::3", "::1%eth0", "12345::", "1.2.3.4"],
     "duration": ["P", "PT", "1D", "P1", "P1D2H", "P1.5D", "P1Y1W", "PT1D"],
 }  # fmt: skip
 
 
-def pairs(table):
-    return [(name, text) for name, texts in table.items() for text in texts]
-
-
-@pytest.mark.parametrize(("name", "text"), pairs(GOOD))
-def test_has_the_format(name, text):
-    assert fits_format(name, text)
-
-
-@pytest.mark.parametrize(("name", "text"), pairs(BAD))
-def test_has_it_not(name, text):
-    assert not fits_format(name, text)
-
-
-def test_every_format_is_tested_and_explained():
-    assert set(GOOD) == set(BAD) == set(FORMATS)
-    assert set(EXPECTED) == {*FORMATS, *INTEGER_BITS}
-
-
-@given(st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-8)), timezone(timedelta(minutes=330))])))
-def test_what_python_writes_is_read(moment: datetime):
-    assert fits_format("date-time", moment.isoformat())
-    assert fits_format("date", moment.date().isoformat())
-    assert fits_format("time", moment.timetz().isoformat())
-
-
-@given(st.uuids(), st.ip_addresses(v=4), st.ip_addresses(v=6))
-def test_what_the_library_writes_is_read(uuid: UUID, four, six):
-    assert fits_format("uuid", str(uuid))
-    assert fits_format("ipv4", str(four))
-    assert fits_format("ipv6", str(six))
-
-
-@given(st.sampled_from(sorted(FORMATS)), st.text(max_size=40))
-def test_any_text_gets_an_answer(name, text):
-    assert fits_format(name, text) in (True, False)
+@pytest.mark.parametrize("name", FORMATS)
+def test_formats(name):
+    assert [text for text in GOOD[name] if not fits_format(name, text)] == []
+    assert [text for text in BAD[name] if fits_format(name, text)] == []
+    assert name in EXPECTED
 
 
 CONTRADICTED = [
@@ -191,11 +130,3 @@ def test_a_format_that_its_schema_contradicts_is_no_rule(rule):
     rest = {key: value for key, value in rule.items() if key != "format"}
     for value in ("65f0c0ffee65f0c0ffee65f0", "today", "any", 1634567890123, "example.com"):
         assert find_faults(rule, value) == find_faults(rest, value)
-
-
-@pytest.mark.skipif("uri" not in Draft202012Validator.FORMAT_CHECKER.checkers, reason="no rfc3986-validator")
-@given(st.text("ahtp:/?#[]@%41v.{}é", max_size=12))
-def test_what_jsonschema_takes_for_a_uri_is_taken(text):
-    for name in ("uri", "uri-reference"):
-        if Draft202012Validator.FORMAT_CHECKER.conforms(text, name):
-            assert fits_format(name, text)

@@ -1,11 +1,7 @@
 """Only what a change touches is checked, and the verdict is that of the whole check."""
 
-from __future__ import annotations
-
-import gzip
 import json
 import random
-from functools import partial
 
 import pytest
 
@@ -117,7 +113,7 @@ def compare(chance, schema, state, make, patches):
 
 def test_on_random_schemas_the_verdict_is_that_of_the_whole_check():
     chance, seen = random.Random(0), [0, 0]
-    while sum(seen) < 1000:
+    while sum(seen) < 500:
         value = random_value(chance)
         schema = {"allOf": [random_schema(chance, value)], "$defs": {"d": {"type": ["object", "array", "number"]}}}
         if "patternProperties" in json.dumps(schema):  # both together are refused
@@ -125,33 +121,7 @@ def test_on_random_schemas_the_verdict_is_that_of_the_whole_check():
         if isinstance(value, dict | list) and len(value) > 1 and accepts(rules_of(schema), value):
             counts = compare(chance, schema, value, lambda: random_value(chance, 1), 40)
             seen = [a + b for a, b in zip(seen, counts, strict=True)]
-    assert min(seen) > 150, seen
-
-
-def schema_like(value):
-    """The schema of values like this one, closed where it has few members."""
-    if isinstance(value, dict) and len(value) <= 12:
-        members = {name: schema_like(inner) for name, inner in value.items()}
-        return {"type": "object", "properties": members, "required": sorted(members)[:2], "additionalProperties": False}
-    if isinstance(value, dict | list):
-        found = {json.dumps(one): one for one in map(schema_like, value.values() if isinstance(value, dict) else value)}
-        rule = {"anyOf": list(found.values())} if len(found) > 1 else next(iter(found.values()), True)
-        return {"type": "object", "additionalProperties": rule} if isinstance(value, dict) else {"items": rule}
-    return {"type": KINDS[type(value)]}
-
-
-def test_on_real_states_the_verdict_is_that_of_the_whole_check(shared_data):
-    chance, seen = random.Random(1), [0, 0]
-    with gzip.open(shared_data / "bfcl_multiturn_tasks.jsonl.gz", "rt") as lines:
-        states = [json.loads(line)["initial_config"] for _, line in zip(range(40), lines, strict=False)]
-    with gzip.open(shared_data / "tau_airline_db.json.gz", "rt") as file:
-        airline = json.load(file)
-    states.append({name: dict(list(part.items())[:3]) for name, part in airline.items()})
-    for state in states:
-        values = [*SCALARS, *(value for _, value in every_place(state))]
-        counts = compare(chance, schema_like(state), state, partial(chance.choice, values), 30)
-        seen = [a + b for a, b in zip(seen, counts, strict=True)]
-    assert min(seen) > 50, seen
+    assert min(seen) > 75, seen
 
 
 def test_what_is_shared_is_not_checked():

@@ -57,7 +57,8 @@ class Shop:
         return {"id": len(self.orders), "item": item}
 
     def look(self):
-        return {"orders": self.orders, "pid": os.getpid(), "key": os.environ.get("SHOP_KEY")}
+        return {"orders": self.orders, "pid": os.getpid(), "key": os.environ.get("SHOP_KEY"),
+                "color": os.environ.get("SHOP_COLOR")}  # fmt: skip
 
     def die(self):
         self.orders.append("died")

@@ -1,7 +1,5 @@
 """One real call, as a node makes it."""
 
-from __future__ import annotations
-
 from gecko_graph import Models
 from gecko_graph.models.answer import aanswer, answer
 from gecko_graph.tools.real import run_real

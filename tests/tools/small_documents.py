@@ -1,8 +1,24 @@
 """Small OpenAPI documents, made of what a test is about."""
 
-from __future__ import annotations
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
 
+from gecko_graph.errors import ToolkitError
 from gecko_graph.tools import Toolkit
+
+
+@cache
+def real_toolkits(folder: Path):
+    """The toolkits of the recorded documents by path, read once; a text where one is refused."""
+
+    def load(path):
+        try:
+            return Toolkit.from_openapi(path)
+        except ToolkitError as error:
+            return str(error)
+
+    return MappingProxyType({path: load(path) for path in sorted((folder / "openapi").iterdir())})
 
 
 def document(paths, *, version="3.0.3", **more):

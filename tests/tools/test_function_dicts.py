@@ -1,7 +1,5 @@
 """What function dicts declare, and what is misspelt in them."""
 
-from __future__ import annotations
-
 import pytest
 
 from gecko_graph.errors import ToolkitError
@@ -27,8 +25,7 @@ def test_function_dicts_declare_what_a_tool_would():
 
 @pytest.mark.parametrize(
     ("key", "meant"),
-    [("efect", "effect"), ("contracts", "contract"), ("x_contract", "x-contract"), ("paramters", "parameters"),
-     ("simulated", "simulate"), ("desciption", "description")],
+    [("efect", "effect"), ("x_contract", "x-contract"), ("paramters", "parameters"), ("simulated", "simulate")],
 )  # fmt: skip
 @pytest.mark.parametrize("wrap", [lambda tool: tool, lambda tool: {"type": "function", "function": tool}])
 def test_a_misspelt_key_of_a_function_dict_is_an_error(key, meant, wrap):

@@ -49,9 +49,6 @@ def spec(source) -> ToolSpec:
     return spec_of(source, where="tools[0]")
 
 
-# functions -----------------------------------------------------------------------------------------------------------
-
-
 def search(
     query: str, limit: int = 10, *, since: datetime.date | None = None, color: Color = Color.RED
 ) -> dict[str, int]:
@@ -88,14 +85,9 @@ def test_a_function_with_its_docstring():
         "required": ["query"],
         "additionalProperties": False,
     }
-    assert read.result == {
-        "type": "object",
-        "additionalProperties": {"type": "integer"},
-        "description": "Title to number of copies.",
-    }
-    assert read.effect is None
-    assert inspect.unwrap(read.real) is search
-    assert read.simulate is None
+    told = {"description": "Title to number of copies."}
+    assert read.result == {"type": "object", "additionalProperties": {"type": "integer"}, **told}
+    assert (read.effect, inspect.unwrap(read.real), read.simulate) == (None, search, None)
 
 
 def test_models_enums_and_circles_in_a_signature():
@@ -117,18 +109,14 @@ def test_models_enums_and_circles_in_a_signature():
     assert read.result["items"]["required"] == ["street", "zip_code"]
 
 
-@pytest.mark.parametrize(
-    ("annotation", "result"),
-    [
-        (None, {"type": "null"}), (str, {"type": "string"}), (Any, None), (object, None),
-        (list[int], {"type": "array", "items": {"type": "integer"}}),
-        (int | None, {"anyOf": [{"type": "integer"}, {"type": "null"}]}),
-        (Command, None), (Command | str, None),
-        (Point, {"type": "object", "required": ["x"], "title": "Point",
-                 "properties": {"x": {"type": "number"}, "y": {"type": "number", "default": 0.0}}}),
-        (asyncio.Lock, None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("annotation", "result"), [
+    (None, {"type": "null"}), (str, {"type": "string"}), (Any, None), (object, None),
+    (int | None, {"anyOf": [{"type": "integer"}, {"type": "null"}]}),
+    (Command, None), (Command | str, None),
+    (Point, {"type": "object", "required": ["x"], "title": "Point",
+             "properties": {"x": {"type": "number"}, "y": {"type": "number", "default": 0.0}}}),
+    (asyncio.Lock, None),
+])  # fmt: skip
 def test_results_from_return_annotations(annotation, result):
     def answer(): ...
 
@@ -146,38 +134,26 @@ def lock(one: asyncio.Lock) -> int:
     """Lock."""
 
 
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        (3, "int cannot be a tool"),
-        (lambda x: x, "a tool needs a name"),
-        (len, "positional only"),
-        (nameless, "name 'Nowhere' is not defined"),
-        (lock, r"\(lock\): an argument has a type that has no JSON Schema"),
-    ],
-)
+@pytest.mark.parametrize(("source", "message"), [
+    (3, "int cannot be a tool"), (lambda x: x, "a tool needs a name"), (len, "positional only"),
+    (nameless, "name 'Nowhere' is not defined"),
+    (lock, r"\(lock\): an argument has a type that has no JSON Schema"),
+])  # fmt: skip
 def test_what_is_no_tool(source, message):
     with pytest.raises(ToolkitError, match=rf"tools\[0\].*{message}"):
         spec(source)
 
 
-@pytest.mark.parametrize(
-    ("text", "description", "arguments", "returns"),
-    [
-        (None, "", {}, ""),
-        ("One line.", "One line.", {}, ""),
-        ("A.\n\nArgs:\n  x: one\n  *y (int, optional): two\n\n     more\n\nRaises:\n  V: w", "A.",
-         {"x": "one", "y": "two more"}, ""),
-        ("A.\n:param x: one\n   more\n:param int y: two\n:returns: three\n:rtype: int", "A.",
-         {"x": "one more", "y": "two"}, "three"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "description", "arguments", "returns"), [
+    (None, "", {}, ""),
+    ("A.\n\nArgs:\n  x: one\n  *y (int, optional): two\n\n     more\n\nRaises:\n  V: w", "A.",
+     {"x": "one", "y": "two more"}, ""),
+    ("A.\n:param x: one\n   more\n:param int y: two\n:returns: three\n:rtype: int", "A.",
+     {"x": "one more", "y": "two"}, "three"),
+])  # fmt: skip
 def test_docstrings(text, description, arguments, returns):
     read = read_docstring(text)
     assert (read.description, read.arguments, read.returns) == (description, arguments, returns)
-
-
-# classes and LangChain tools -----------------------------------------------------------------------------------------
 
 
 @tool
@@ -190,13 +166,9 @@ def weather(city: str, days: int = 1) -> list[str]:
     return [city] * days
 
 
-@tool(parse_docstring=True)
+@tool
 async def traffic(city: str) -> str:
-    """Look at the traffic.
-
-    Args:
-        city: Name of a city.
-    """
+    """Look at the traffic."""
     return f"{city} is jammed"
 
 
@@ -232,15 +204,11 @@ def test_langchain_tools():
     assert toolkit["count"].result == {"type": "integer"}
 
 
-@pytest.mark.parametrize(
-    ("metadata", "effect"),
-    [
-        (None, None), ({"readOnlyHint": True}, "read"), ({"readOnlyHint": False}, "write"),
-        ({"annotations": {"readOnlyHint": True}}, "read"), ({"readOnlyHint": "yes"}, None),
-        ({"mcp": {"tool": {"annotations": {"read_only_hint": True}}, "server": {}}}, "read"),
-        ({"mcp": {"tool": {"annotations": {"read_only_hint": False}}}}, "write"), ({"mcp": {"tool": None}}, None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("metadata", "effect"), [
+    (None, None), ({"readOnlyHint": False}, "write"), ({"annotations": {"readOnlyHint": True}}, "read"),
+    ({"readOnlyHint": "yes"}, None), ({"mcp": {"tool": None}}, None),
+    ({"mcp": {"tool": {"annotations": {"read_only_hint": True}}, "server": {}}}, "read"),
+])  # fmt: skip
 def test_hints_of_mcp_tools(metadata, effect):
     schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"type": "integer"}}}
     given = {"name": "mcp", "description": "d", "args_schema": schema, "metadata": metadata}
@@ -250,16 +218,13 @@ def test_hints_of_mcp_tools(metadata, effect):
     assert read.real(a=1) == {"a": 1}
 
 
-# dicts ---------------------------------------------------------------------------------------------------------------
-
-
 def test_bfcl_documents_are_read_as_the_benchmark_means_them(read_jsonl):
     functions = 0
-    for row in read_jsonl("bfcl_tasks.jsonl.gz")[::4]:
+    for row in read_jsonl("bfcl_tasks.jsonl.gz")[::12]:
         for function in row["functions"]:
             assert spec(function).parameters == row["json_schemas"][function["name"]]
             functions += 1
-    assert functions > 1000
+    assert functions > 300
 
 
 def test_the_dialect_is_read_all_the_way_down():
@@ -274,50 +239,39 @@ def test_the_dialect_is_read_all_the_way_down():
     parameters = {"type": "dict", "properties": properties, "required": ["list"]}
     response = {"type": "dict", "properties": {"x": {"type": "any"}}}
     read = spec({"name": "a.b", "parameters": parameters, "response": response})
-    assert read.parameters == {
-        "type": "object",
-        "properties": {
-            "type": {"type": "array", "items": {"type": "number"}},
-            "any": {"description": "d"},
-            "map": {"type": "object", "additionalProperties": {"type": "number"}},
-            "list": {"type": "array"},
-            "must": {"type": "boolean"},
-            "pick": {"type": ["number", "null"], "enum": [1.5, None], "default": 3},
-        },
-        "required": ["list", "must"],
-        "additionalProperties": False,
+    assert read.parameters["properties"] == {
+        "type": {"type": "array", "items": {"type": "number"}},
+        "any": {"description": "d"},
+        "map": {"type": "object", "additionalProperties": {"type": "number"}},
+        "list": {"type": "array"},
+        "must": {"type": "boolean"},
+        "pick": {"type": ["number", "null"], "enum": [1.5, None], "default": 3},
     }
-    assert read.result == {"type": "object", "properties": {"x": {}}}
-    assert read.name == "a.b"
+    assert read.parameters["required"] == ["list", "must"]
+    assert (read.name, read.result) == ("a.b", {"type": "object", "properties": {"x": {}}})
 
 
-@pytest.mark.parametrize("key", ["parameters", "input_schema", "inputSchema"])
-def test_wrapped_bare_and_foreign_dicts(key):
-    bare = {"name": "f", "description": " d ", key: {"type": "object", "properties": {"a": {"type": "string"}}}}
-    assert spec(bare) == spec({"type": "function", "function": bare})
-    assert spec(bare).description == "d"
-    assert spec(bare).parameters["additionalProperties"] is False
-
-
-@pytest.mark.parametrize(
-    ("broken", "message"),
-    [
-        ({}, "a tool must have a name"),
-        ({"name": "f", "parameters": [1]}, r"\(f\), parameters: must be an object"),
-        ({"name": "f", "parameters": {"type": "string"}}, r"\(f\), parameters#/type: arguments must be an object"),
-        ({"name": "f", "parameters": {"properties": {"a": {"type": "date"}}}}, "#/properties/a/type: 'date' is no"),
-        ({"name": "f", "parameters": {"properties": {"a": {"$ref": "x.json"}}}}, "#/properties/a: .*has no folder"),
-        ({"name": "f", "parameters": {"properties": {"a": {"$ref": "#/no"}}}}, "leads nowhere"),
-        ({"name": "f", "parameters": {"a": {1}}}, "not JSON"),
-    ],
-)
+@pytest.mark.parametrize(("broken", "message"), [
+    ({}, "a tool must have a name"),
+    ({"name": "f", "parameters": [1]}, r"\(f\), parameters: must be an object"),
+    ({"name": "f", "parameters": {"type": "string"}}, r"\(f\), parameters#/type: arguments must be an object"),
+    ({"name": "f", "parameters": {"properties": {"a": {"type": "date"}}}}, "#/properties/a/type: 'date' is no"),
+    ({"name": "f", "parameters": {"properties": {"a": {"$ref": "x.json"}}}}, "#/properties/a: .*has no folder"),
+    ({"name": "f", "parameters": {"properties": {"a": {"$ref": "#/no"}}}}, "leads nowhere"),
+    ({"name": "f", "parameters": {"a": {1}}}, "not JSON"),
+])  # fmt: skip
 def test_broken_dicts_name_tool_and_place(broken, message):
     with pytest.raises(ToolkitError, match=rf"tools\[0\].*{message}"):
         spec(broken)
 
 
-def test_files_of_descriptions():
-    one, two = {"name": "a"}, {"function": {"name": "b"}}
+@pytest.mark.parametrize("key", ["parameters", "input_schema", "inputSchema"])
+def test_bare_and_wrapped_dicts_and_files_of_them(key):
+    one = {"name": "f", "description": " d ", key: {"type": "object", "properties": {"a": {"type": "string"}}}}
+    two = {"type": "function", "function": one}
+    assert spec(one) == spec(two)
+    assert spec(one).description == "d"
+    assert spec(one).parameters["additionalProperties"] is False
     assert tool_descriptions(one, where="f") == [one]
     assert tool_descriptions([one, two], where="f") == [one, two]
     assert tool_descriptions({"x": [one], "y": {"z": two}}, where="f") == [one, two]
@@ -339,18 +293,9 @@ def test_a_pydantic_class():
     assert spec(type("Bare", (BaseModel,), {})).description == ""
 
 
-def test_open_arguments_and_methods():
+def test_open_arguments():
     def loose(a: int, *more: int, **rest: str): ...
 
     read = spec(loose)
     assert (set(read.parameters["properties"]), read.parameters["additionalProperties"]) == ({"a"}, True)
     assert read.parameters["required"] == ["a"]
-
-    class Desk:
-        def ask(self, what: str) -> str:
-            """Ask."""
-            return what
-
-    read = spec(Desk().ask)
-    assert set(read.parameters["properties"]) == {"what"}
-    assert read.real(what="a") == "a"

@@ -16,8 +16,8 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 from typing_extensions import TypedDict
 
-from gecko_graph import Models, Tool, Toolkit, create_gecko_agent
-from gecko_graph.testing import recorded
+from gecko_graph import Tool, Toolkit
+from tests.agents import make_agent, thread
 from tests.tools.real_calls import amake, make
 
 SEEN: list[Any] = []
@@ -43,21 +43,6 @@ def runtime(text: str, runtime: ToolRuntime) -> dict:
 
 
 @tool
-async def aruntime(text: str, runtime: ToolRuntime[Any, dict]) -> dict:
-    """Note."""
-    return note("runtime", messages=len(runtime.state["messages"]), thread=runtime.config["configurable"]["thread_id"],
-                id=runtime.tool_call_id)  # fmt: skip
-
-
-@tool
-def state(
-    text: str, whole: Annotated[dict, InjectedState], messages: Annotated[list, InjectedState("messages")]
-) -> dict:
-    """Note."""
-    return note("state", messages=len(messages), same=whole["messages"] == messages)
-
-
-@tool
 async def store(text: str, store: Annotated[BaseStore, InjectedStore()]) -> dict:
     """Note."""
     await store.aput(("notes",), "last", {"text": text})
@@ -75,9 +60,12 @@ def config(text: str, config: RunnableConfig) -> dict:
     return note("config", thread=config["configurable"]["thread_id"])
 
 
-def function(text: str, state: Annotated[dict, InjectedState], runtime: ToolRuntime, store: BaseStore) -> dict:
+def function(
+    text: str, state: Annotated[dict, InjectedState], said: Annotated[list, InjectedState("messages")],
+    runtime: ToolRuntime, store: BaseStore,
+) -> dict:  # fmt: skip
     """Note."""
-    return note("function", messages=len(state["messages"]), same=runtime.store is store)
+    return note("function", messages=len(state["messages"]), same=runtime.store is store and state["messages"] == said)
 
 
 async def coroutine(text: str, runtime: ToolRuntime | None = None) -> dict:
@@ -101,18 +89,11 @@ class Class(BaseTool):
 
 
 EXPECTED = {
-    "runtime": {"messages": 1, "thread": "1"},
-    "aruntime": {"messages": 1, "thread": "1"},
-    "state": {"messages": 1, "same": True},
-    "store": {"kept": {"text": "hello"}},
-    "call_id": {},
-    "config": {"thread": "1"},
-    "function": {"messages": 1, "same": True},
-    "coroutine": {"messages": 1},
-    "commands": {},
+    "runtime": {"messages": 1, "thread": "1"}, "store": {"kept": {"text": "hello"}}, "call_id": {},
+    "config": {"thread": "1"}, "function": {"messages": 1, "same": True}, "coroutine": {"messages": 1}, "commands": {},
     "of_class": {"messages": 1},
-}
-TOOLS = [runtime, aruntime, state, store, call_id, config, function, coroutine, commands, Class()]
+}  # fmt: skip
+TOOLS = [runtime, store, call_id, config, function, coroutine, commands, Class()]
 
 
 class Parent(TypedDict, total=False):
@@ -121,15 +102,14 @@ class Parent(TypedDict, total=False):
     checklist: list
 
 
-def agent_of(name, **more):
+def agent_of(name):
     simulate = lambda state, text: {"noted": "x"}  # noqa: E731
     toolkit = Toolkit.from_tools(TOOLS).declare(Tool(name, effect="write", simulate=simulate))
-    plan = [{"call": name, "args": {"text": "hello"}}, {"say": "Noted."}]
-    return create_gecko_agent(toolkit, model=Models(planner=recorded(planner=[plan])), interrupt_on="none", **more)
+    return make_agent(toolkit, [{"call": name, "args": {"text": "hello"}}, {"say": "Noted."}], checkpointer=None)
 
 
 GIVEN = {"messages": [("user", "Note hello")], "task_state": {}, "checklist": [{"check": "True"}]}
-THREAD = {"configurable": {"thread_id": "1"}}
+THREAD = thread()
 
 
 def check_seen(name):
@@ -139,7 +119,7 @@ def check_seen(name):
 
 
 @pytest.mark.parametrize("do", ["invoke", "ainvoke"])
-@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("name", ["runtime", "coroutine", "store", "function", "commands"])
 async def test_an_agent_s_real_call_gets_what_its_graph_has(name, do):
     parent = StateGraph(Parent).add_node("agent", agent_of(name))
     graph = parent.add_edge(START, "agent").compile(checkpointer=InMemorySaver(), store=InMemoryStore())
@@ -149,28 +129,16 @@ async def test_an_agent_s_real_call_gets_what_its_graph_has(name, do):
 
 
 async def test_an_opened_read_of_a_rehearsal_gets_it_too():
-    def thread(text: str, runtime: ToolRuntime) -> dict:
+    def place(text: str, runtime: ToolRuntime) -> dict:
         """Note."""
         return note("thread", thread=runtime.config["configurable"]["thread_id"], id=runtime.tool_call_id)
 
-    toolkit = Toolkit.from_tools([Tool(thread, effect="read")])
-    plan = [{"call": "thread", "args": {"text": "hello"}}, {"say": "Noted."}]
-    agent = create_gecko_agent(
-        toolkit.open("thread"),
-        model=Models(planner=recorded(planner=[plan])),
-        interrupt_on="none",
-        checkpointer=InMemorySaver(),
-    )
+    toolkit = Toolkit.from_tools([Tool(place, effect="read")]).open("place")
+    plan = [{"call": "place", "args": {"text": "hello"}}, {"say": "Noted."}]
+    agent = make_agent(toolkit, plan)
     await agent.ainvoke(GIVEN, THREAD)
     assert [seen["thread"] for seen in SEEN] == ["1"] * len(SEEN)
     assert SEEN[0]["id"].startswith("call")
-
-
-@pytest.mark.parametrize("name", EXPECTED)
-def test_the_injected_parameters_are_no_arguments(name):
-    spec = Toolkit.from_tools(TOOLS)[name]
-    assert set(spec.parameters["properties"]) == {"text"}
-    assert spec.real is not None
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED.keys() - {"coroutine", "call_id"}))
@@ -194,6 +162,8 @@ def test_as_tools_see_the_graph_that_they_are_in(name):
     message = calling(name, InMemoryStore())
     assert message.status == "success", message
     check_seen(name)
+    spec = Toolkit.from_tools(TOOLS)[name]
+    assert (spec.real is None, set(spec.parameters["properties"])) == (False, {"text"})
 
 
 def test_a_call_cannot_forge_what_is_injected():
@@ -213,8 +183,9 @@ def signed_in(text: str, user: Annotated[str, LookAlike]) -> str:
     """Note."""
 
 
-def test_what_nobody_here_can_inject_is_not_real():
-    def signed(text: str, user: Annotated[str, InjectedToolArg]) -> dict:
-        """Note."""
+def signed(text: str, user: Annotated[str, InjectedToolArg]) -> dict:
+    """Note."""
 
+
+def test_what_nobody_here_can_inject_is_not_real():
     assert [spec.real for spec in Toolkit.from_tools([signed, tool(signed_in)])] == [None, None]

@@ -37,20 +37,18 @@ def value(toolkit, tool, **args):
 
 @pytest.fixture(scope="module")
 def over_stdio():
-    with Toolkit.from_mcp(COMMAND, env={"SHOP_KEY": lambda: "sesame-1234"}) as toolkit:
+    target = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], env={"SHOP_COLOR": "blue"})
+    with Toolkit.from_mcp(target, env={"SHOP_KEY": lambda: "sesame-1234"}) as toolkit:
         yield toolkit
 
 
-def test_what_is_read_of_a_tool():
+def test_what_is_read_of_a_tool_and_hints_are_trusted_where_the_user_says_so():
     with Toolkit.from_mcp(Shop().server) as toolkit:
         order, look = toolkit
     assert (order.name, order.description, order.effect, order.stated) == ("order", "Order an item.", "write", False)
     assert order.parameters == {**ORDER["inputSchema"], "additionalProperties": False}
     assert order.result == ORDER["outputSchema"]
     assert (look.effect, look.stated, look.reads, look.trusted) == ("read", False, True, False)
-
-
-def test_hints_are_trusted_where_the_user_says_so():
     with Toolkit.from_mcp(Shop([LOOK, {"name": "plain", "inputSchema": NOTHING}]).server, trust_hints=True) as toolkit:
         assert [(tool.stated, tool.trusted) for tool in toolkit] == [(True, True), (False, False)]
     with Toolkit.from_mcp(Shop().server) as toolkit:
@@ -65,7 +63,7 @@ def test_over_stdio(over_stdio):
     assert value(over_stdio, "order", item="pen") == {"id": 1, "item": "pen"}
     seen = value(over_stdio, "look")
     assert seen["orders"] == ["pen"]
-    assert seen["key"] == "…"  # the server echoes what its environment holds
+    assert (seen["key"], seen["color"]) == ("…", "blue")  # the server echoes what its environment holds
 
 
 def test_a_server_that_dies_leaves_a_doubt_and_is_started_again(over_stdio):
@@ -188,15 +186,12 @@ def test_several_servers_keep_their_tools_apart():
         Toolkit([*one, *same])
 
 
-def test_a_broken_tool_is_listed_among_the_problems():
+def test_a_broken_tool_is_listed_among_the_problems_and_all_pages_are_read():
     broken = {"name": "bad", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}}
     with Toolkit.from_mcp(Shop([ORDER, broken, ORDER]).server) as toolkit:
         assert toolkit.names == ("order",)
         problems = [(each.tool, each.kind) for each in toolkit.problems if each.kind == "broken"]
         assert problems == [("bad", "broken"), ("order", "broken")]
-
-
-def test_tools_on_many_pages():
     count = 250
     last = f"order-{count - 1}"
     shop = Shop([{**ORDER, "name": f"order-{n}"} for n in range(count)], page=100, **{last: {"id": 1}})
@@ -205,15 +200,12 @@ def test_tools_on_many_pages():
         assert value(toolkit, last, item="pen") == {"id": 1}
 
 
-@pytest.mark.parametrize(
-    ("server", "more", "match"),
-    [
-        ("python server.py", {}, r"\['python', 'server.py'\]"),
-        ("https://me:pw@example.com/mcp", {}, "without credentials"),
-        (["python"], {"headers": {"a": "b"}}, "env is for commands"),
-        ({"a": ["python"]}, {"auth": "x"}, "each has its own"),
-    ],
-)
+@pytest.mark.parametrize(("server", "more", "match"), [
+    ("python server.py", {}, r"\['python', 'server.py'\]"),
+    ("https://me:pw@example.com/mcp", {}, "without credentials"),
+    (["python"], {"headers": {"a": "b"}}, "env is for commands"),
+    ({"a": ["python"]}, {"auth": "x"}, "each has its own"),
+])  # fmt: skip
 def test_what_is_no_server(server, more, match):
     with pytest.raises(ToolkitError, match=match) as raised:
         Toolkit.from_mcp(server, **more)
@@ -227,9 +219,3 @@ def test_what_cannot_be_reached():
         Toolkit.from_mcp("http://127.0.0.1:9/mcp")
     with pytest.raises(GeckoError, match=r"no answer within 0\.2 s"):
         Toolkit.from_mcp([sys.executable, "-c", "import time; time.sleep(60)"], timeout_s=0.2)
-
-
-def test_a_servers_own_environment_is_kept_beside_the_secrets():
-    target = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], env={"SHOP_KEY": "blue"})
-    with Toolkit.from_mcp(target) as toolkit:
-        assert value(toolkit, "look")["key"] == "blue"

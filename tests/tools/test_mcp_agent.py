@@ -1,7 +1,5 @@
 """The agent against an MCP server: rehearsed, reviewed, carried out; also where the server lies, or dies."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("mcp.server.mcpserver", reason="the extra `mcp` (2.x) is not installed")
@@ -11,7 +9,8 @@ from langgraph.types import Command
 
 from gecko_graph import GeckoContext, Models, Tool, Toolkit, create_gecko, create_gecko_agent
 from gecko_graph.testing import recorded
-from tests.tools.mcp_server import COMMAND, ORDER, Shop, result, serving
+from tests.agents import thread
+from tests.tools.mcp_server import ORDER, Shop, result, serving
 
 TASK = {"messages": [("user", "Order a pen")], "task_state": {"orders": {}}}
 CHECK = [{"description": "something is ordered", "check": "len(state.orders) == 1"}]
@@ -42,39 +41,20 @@ def judged():
     return {"planner": recorded(planner=[PLAN]), "judge": judge}
 
 
-def thread(name="1"):
-    return {"configurable": {"thread_id": name}}
-
-
-@pytest.mark.parametrize("how", ["stdio", "http", "in process"])
-def test_rehearsed_reviewed_and_carried_out(how):
+def test_rehearsed_reviewed_and_carried_out():
     shop = Shop()
-    with serving(shop) as url:
-        target = {"stdio": COMMAND, "http": url, "in process": shop.server}[how]
-        with Toolkit.from_mcp(target, auth="sesame-1234" if how == "http" else None) as toolkit:
-            agent = agent_of(toolkit)
-            (asked,) = agent.invoke({**TASK, "checklist": CHECK}, thread())["__interrupt__"]
-            assert [each["name"] for each in asked.value["action_requests"]] == ["order"]
-            assert shop.orders == []
-            out = agent.invoke(APPROVE, thread())
-            kept = repr(list(agent.get_state_history(thread())))
+    with serving(shop) as url, Toolkit.from_mcp(url, auth="sesame-1234") as toolkit:
+        agent = agent_of(toolkit)
+        (asked,) = agent.invoke({**TASK, "checklist": CHECK}, thread())["__interrupt__"]
+        assert [each["name"] for each in asked.value["action_requests"]] == ["order"]
+        assert shop.orders == []
+        out = agent.invoke(APPROVE, thread())
+        kept = repr(list(agent.get_state_history(thread())))
     assert out["execution"]["status"] == "done"
     assert out["execution"]["calls"][0]["result"] == {"id": 1, "item": "pen"}
     assert out["task_state"] == {"orders": {"1": "pen"}}
-    assert shop.orders == (["pen"] if how != "stdio" else [])
-    assert "sesame" not in kept
-
-
-async def test_async():
-    shop = Shop()
-    with serving(shop) as url:
-        toolkit = await Toolkit.afrom_mcp(url)
-        agent = agent_of(toolkit)
-        await agent.ainvoke({**TASK, "checklist": CHECK}, thread())
-        out = await agent.ainvoke(APPROVE, thread())
-        toolkit.close()
-    assert out["execution"]["status"] == "done"
     assert shop.orders == ["pen"]
+    assert "sesame" not in kept
 
 
 def dying(*tools):

@@ -1,7 +1,5 @@
 """MCP servers that die, answer late, wrongly or far too much; both protocol eras, on the wire."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys
@@ -29,11 +27,15 @@ FINE = {"content": [{"type": "text", "text": "fine"}], "resultType": "complete"}
 
 
 class Wire:
-    """A server that is written by hand: `answer` is what it sends for a call; None drops the connection."""
+    """A server that is written by hand: `answer` is what it sends for a call; None drops the connection.
+
+    `pages` are its tools, by cursor.
+    """
 
     def __init__(self, here, *, is_modern=True):
         self.is_modern, self.sessions, self.calls = is_modern, 0, 0
         self.answer = lambda request: http_server.as_json(reply(request, FINE))
+        self.pages = {None: {"tools": [ORDER, LOOK]}}
         here.answer = self.respond
 
     def respond(self, asked):
@@ -47,7 +49,8 @@ class Wire:
             self.sessions += 1
             return http_server.as_json(reply(request, HANDSHAKE), **{"mcp-session-id": f"session-{self.sessions}"})
         if method == "tools/list":
-            return http_server.as_json(reply(request, {"tools": [ORDER, LOOK], **COMPLETE}))
+            page = self.pages[(request.get("params") or {}).get("cursor")]
+            return http_server.as_json(reply(request, {**page, **COMPLETE}))
         if not self.is_modern and asked.header("mcp-session-id") != f"session-{self.sessions}":
             return 404, {}, b""
         self.calls += 1
@@ -66,7 +69,7 @@ def refuse(request, code=-32601, message="Method not found"):
 def wire(request):
     with http_server.serving() as here:
         wire = Wire(here, is_modern=request.param)
-        wire.url, wire.here = f"{here.url}/mcp", here
+        wire.url = f"{here.url}/mcp"
         yield wire
 
 
@@ -88,6 +91,8 @@ LOST = {
     "redirected away": lambda request: (302, {"location": "http://example.com/?token=sesame-1234"}, b""),
     "too large": lambda request: (200, {"content-type": "application/json"}, b'"' + b"x" * 5_100_000 + b'"'),
     "stream without an answer": lambda request: (200, {"content-type": "text/event-stream"}, b": nothing\n\n"),
+    **{str(status): (lambda request, status=status: (status, {}, b"")) for status in (408, 409, 425)},
+    "an error of its own, 409": lambda request: http_server.as_json(refuse(request, -32603, "busy"), 409),
 }
 
 
@@ -111,18 +116,6 @@ REFUSED = {
 }
 
 
-UNSURE = {
-    **{str(status): (lambda request, status=status: (status, {}, b"")) for status in (408, 409, 425)},
-    "an error of its own, 409": lambda request: http_server.as_json(refuse(request, -32603, "busy"), 409),
-}
-
-
-@pytest.mark.parametrize("fault", UNSURE)
-def test_a_status_that_leaves_it_open_is_in_doubt(wire, shop, fault):
-    wire.answer = UNSURE[fault]
-    assert call(shop, "order", item="pen").in_doubt
-
-
 @pytest.mark.parametrize("fault", REFUSED)
 def test_only_what_a_tool_itself_answers_leaves_open_what_a_write_has_done(wire, shop, fault):
     wire.answer = REFUSED[fault]
@@ -131,17 +124,10 @@ def test_only_what_a_tool_itself_answers_leaves_open_what_a_write_has_done(wire,
     found = [make(each["order"], {"item": "pen"}) for each in (shop, declared, read)]
     assert [answer.status for answer, _ in found] == ["error"] * 3
     assert [in_doubt for _, in_doubt in found] == [fault == "isError", False, False]
-
-
-@pytest.mark.parametrize("fault", REFUSED)
-def test_a_call_that_is_refused_is_an_error(wire, shop, fault):
-    wire.answer = REFUSED[fault]
-    done = call(shop, "order", item="pen")
-    assert done.failure is None
-    assert done.value.status == "error"
-    assert "sesame" not in json.dumps(done.value.result)
-    assert wire.calls == 1
-    assert (done.value.retry_after is not None) is (fault == "429")
+    answer, _ = found[0]
+    assert "sesame" not in json.dumps(answer.result)
+    assert (answer.retry_after is not None) is (fault == "429")
+    assert wire.calls == 3
 
 
 def test_an_answer_that_comes_too_late(wire, shop):
@@ -149,15 +135,13 @@ def test_an_answer_that_comes_too_late(wire, shop):
 
     def late(request):
         over.wait(20)
-        return http_server.as_json(
-            reply(request, {"content": [{"type": "text", "text": "late"}], "resultType": "complete"})
-        )
+        return http_server.as_json(reply(request, {**FINE, "content": [{"type": "text", "text": "late"}]}))
 
     wire.answer = late
-    shop["order"].real.connection.timeout_s = 0.2
+    shop["order"].real.connection.timeout_s = 0.5
     done = call(shop, "order", item="pen")
     assert done.in_doubt
-    assert "no answer within 0.2 s" in done.failure
+    assert "no answer within 0.5 s" in done.failure
     wire.answer = lambda request: http_server.as_json(reply(request, FINE))
     over.set()
     shop["order"].real.connection.timeout_s = 30
@@ -174,60 +158,32 @@ def test_a_server_that_is_gone_is_no_doubt():
     assert not done.in_doubt
 
 
-@pytest.mark.parametrize(
-    ("tools", "match"),
-    [
-        ({"tools": [{"description": "no name"}]}, "none of its tools can be read: tool 0: "),
-        (
-            {"tools": [{**ORDER, "inputSchema": True}, {"name": "b"}]},
-            "tools can be read: order: inputSchema",
-        ),
-        ({"tools": 3}, "cannot be listed: ValidationError"),
-        ({"tools": [ORDER], "nextCursor": "again"}, "form a cycle"),
-    ],
-)
+@pytest.mark.parametrize(("tools", "match"), [
+    ({"tools": [{"description": "no name"}]}, "none of its tools can be read: tool 0: "),
+    ({"tools": [{**ORDER, "inputSchema": True}, {"name": "b"}]}, "tools can be read: order: inputSchema"),
+    ({"tools": 3}, "cannot be listed: ValidationError"),
+    ({"tools": [ORDER], "nextCursor": "again"}, "form a cycle"),
+])  # fmt: skip
 def test_a_list_of_tools_that_is_none(tools, match):
     with http_server.serving() as here:
-        respond = Wire(here).respond
-
-        def listing(asked):
-            request = json.loads(asked.body or b"{}")
-            if request.get("method") == "tools/list":
-                return http_server.as_json(reply(request, {**tools, **COMPLETE}))
-            return respond(asked)
-
-        here.answer = listing
+        Wire(here).pages = {None: tools, "again": tools}
         with pytest.raises(GeckoError, match=match):
             Toolkit.from_mcp(here.url)
 
 
 BAD = {
-    "no type": {"inputSchema": {"properties": {"a": {}}}},
     "another type": {"inputSchema": {"type": "string"}},
     "no schema": {},
-    "schema true": {"inputSchema": True},
-    "schema is a text": {"inputSchema": "{}"},
     "a name that is none": {"name": 7, "inputSchema": NOTHING},
     "a result schema that is none": {"inputSchema": NOTHING, "outputSchema": []},
     "annotations that are none": {"inputSchema": NOTHING, "annotations": "safe"},
-    "a description that is none": {"inputSchema": NOTHING, "description": ["odd"]},
 }
 
 
 @pytest.mark.parametrize("fault", BAD)
 def test_one_bad_tool_is_left_out_and_named_and_the_others_load(wire, fault):
-    respond = wire.respond
     bad = {"name": "odd", **BAD[fault]}
-
-    def listing(asked):
-        request = json.loads(asked.body or b"{}")
-        if request.get("method") != "tools/list":
-            return respond(asked)
-        last = (request.get("params") or {}).get("cursor") == "2"
-        page = {"tools": [LOOK]} if last else {"tools": [ORDER, bad], "nextCursor": "2"}
-        return http_server.as_json(reply(request, {**page, **COMPLETE}))
-
-    wire.here.answer = listing
+    wire.pages = {None: {"tools": [ORDER, bad], "nextCursor": "2"}, "2": {"tools": [LOOK]}}
     with Toolkit.from_mcp(wire.url, prefix="shop") as toolkit:
         assert toolkit.names == ("shop_order", "shop_look")
         named = [each.tool for each in toolkit.problems if each.kind == "broken"]
@@ -235,16 +191,9 @@ def test_one_bad_tool_is_left_out_and_named_and_the_others_load(wire, fault):
         assert value(toolkit, "shop_look") == "fine"
 
 
-HALLO = "sha256:d3751d33f9cd5049c4af2b462735457e4d3baf130bcbb87f389e349fbaeb20b9"
 CONTENTS = [
-    (result({"a": 1}, "one"), {"a": 1}),
-    (result(None, "plain"), "plain"),
-    (result(None, '{"a": 1}'), {"a": 1}),
+    (result({"a": 1}, "one"), {"a": 1}), (result(None, "plain"), "plain"), (result(None, '{"a": 1}'), {"a": 1}),
     (result(None), []),
-    (result(None, {"type": "image", "data": "aGFsbG8=", "mimeType": "image/png"}),
-     {"type": "image", "mime_type": "image/png", "bytes": 5, "digest": HALLO}),
-    (result(None, {"type": "resource", "resource": {"uri": "file:///a", "blob": "aGFsbG8="}}),
-     {"type": "file", "mime_type": "application/octet-stream", "uri": "file:///a", "bytes": 5, "digest": HALLO}),
     (result(None, "one", {"type": "resource_link", "uri": "file:///a", "name": "a"}),
      ["one", {"type": "resource_link", "uri": "file:///a", "name": "a"}]),
 ]  # fmt: skip
@@ -289,10 +238,8 @@ def test_without_the_extra_it_is_said_what_to_install(monkeypatch):
 
 
 def test_a_tool_that_has_begun_and_asks_for_input_is_in_doubt():
-    request = {
-        "method": "elicitation/create",
-        "params": {"mode": "form", "message": "sure?", "requestedSchema": NOTHING},
-    }
+    params = {"mode": "form", "message": "sure?", "requestedSchema": NOTHING}
+    request = {"method": "elicitation/create", "params": params}
     wanted = {"resultType": "input_required", "inputRequests": {"a": request}, "requestState": "s"}
     with http_server.serving() as here:
         wire = Wire(here)

@@ -4,8 +4,6 @@ The tools are built as `langchain.mcp` (nested) and `langchain-mcp-adapters` (fl
 installed beside each other.
 """
 
-from __future__ import annotations
-
 from contextlib import asynccontextmanager
 
 import pytest

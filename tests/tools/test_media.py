@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
 
-from gecko_graph import GeckoContext, Models, Tool, Toolkit, World, create_gecko, create_gecko_agent
+from gecko_graph import GeckoContext, Models, Tool, Toolkit, create_gecko
 from gecko_graph.display.page import html_page
 from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.tools.real import as_answer
 from gecko_graph.values import media
 from gecko_graph.values.media import set_media_aside, show_media
+from tests.agents import call, make_agent, thread
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"pixels" * 40).decode()
 SIZE = len(base64.b64decode(PNG))
@@ -29,26 +30,18 @@ SHAPES: list[tuple[dict[str, Any], str, str]] = [
     (IMAGE, "image", "image/png"),
     ({"type": "image", "source_type": "base64", "data": PNG, "mime_type": "image/png"}, "image", "image/png"),
     ({"type": "image", "source": {"type": "base64", "media_type": "image/jpeg", "data": PNG}}, "image", "image/jpeg"),
-    ({"type": "image_url", "image_url": {"url": f"data:image/gif;base64,{PNG}"}}, "image", "image/gif"),
     ({"type": "image", "url": f"data:image/png;base64,{PNG}"}, "image", "image/png"),
     ({"type": "input_audio", "input_audio": {"data": PNG, "format": "wav"}}, "audio", "audio/wav"),
     ({"type": "file", "file": {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{PNG}"}}, "file",
      "application/pdf"),
-    ({"type": "file", "base64": PNG, "mime_type": "application/pdf"}, "file", "application/pdf"),
-    ({"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": PNG}}, "file",
-     "application/pdf"),
-    ({"type": "media", "data": PNG, "mime_type": "image/png"}, "image", "image/png"),
     ({"type": "video", "base64": PNG, "mime_type": "video/mp4"}, "video", "video/mp4"),
     ({"type": "image", "data": PNG, "mimeType": "image/png"}, "image", "image/png"),
-    ({"type": "audio", "data": PNG, "mimeType": "audio/mpeg"}, "audio", "audio/mpeg"),
     ({"type": "resource", "resource": {"uri": "file:///a", "blob": PNG}}, "file", "application/octet-stream"),
-    ({"type": "resource", "resource": {"uri": "file:///a", "blob": PNG, "mimeType": "image/png"}}, "image",
-     "image/png"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("block", "kind", "mime"), SHAPES)
-@pytest.mark.parametrize("place", [lambda each: each, lambda each: ["text", each], lambda each: {"shot": [each]}])
+@pytest.mark.parametrize("place", [lambda each: each, lambda each: {"shot": ["text", each]}])
 def test_the_blocks_of_every_provider_are_set_aside_and_shown_as_they_were(block, kind, mime, place):
     found = set_media_aside(place(block))
     assert NOWHERE not in json.dumps(found)
@@ -61,32 +54,23 @@ def test_the_blocks_of_every_provider_are_set_aside_and_shown_as_they_were(block
     assert set_media_aside(found) == found, "a reference stays one"
 
 
-def test_names_stay():
+def test_names_stay_and_what_a_text_claims_to_be_a_reference_shows_nothing():
     found = set_media_aside({"type": "resource", "resource": {"uri": "file:///a.png", "blob": PNG, "title": "A"}})
     assert (found["uri"], found["title"]) == ("file:///a.png", "A")
+    assert show_media({"type": "image", "mime_type": "image/png", "bytes": 1, "digest": "sha256:" + "0" * 64}) == []
+    assert show_media({"mime_type": "image/png", "digest": ["x"]}) == []
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        {"type": "image", "url": "https://example.com/a.png", "mime_type": "image/png"},
-        {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
-        {"type": "file", "name": "a.txt", "data": "note"},
-        {"type": "file", "name": "a.txt", "data": "note", "mimeType": "text/plain"},
-        {"type": "image", "data": "no base64!", "mimeType": "image/png"},
-        {"type": "text", "text": PNG},
-        {"type": "resource", "resource": {"uri": "file:///a", "text": "a", "mimeType": "text/plain"}},
-        {"type": "resource_link", "uri": "file:///a", "mimeType": "image/png"},
-        {"type": ["image"], "data": PNG},
-        {"type": "image", "data": 5, "mimeType": "image/png"},
-        {"data": PNG, "mime_type": "image/png"},
-        {"type": "image", "source_type": "base64", "mime_type": "image/png"},
-        {"type": "image", "source_type": "base64", "data": {}, "mime_type": []},
-        {"type": "image", "url": "data:text"},
-        {"type": "image", "url": 7},
-        [1, None, "image", {"a": {"type": 3}}],
-    ],
-)
+@pytest.mark.parametrize("value", [
+    {"type": "image", "url": "https://example.com/a.png", "mime_type": "image/png"},
+    {"type": "file", "name": "a.txt", "data": "note"},
+    {"type": "image", "data": "no base64!", "mimeType": "image/png"},
+    {"type": "text", "text": PNG},
+    {"type": "resource", "resource": {"uri": "file:///a", "text": "a", "mimeType": "text/plain"}},
+    {"type": ["image"], "data": PNG}, {"data": PNG, "mime_type": "image/png"},
+    {"type": "image", "source_type": "base64", "data": {}, "mime_type": []},
+    {"type": "image", "url": "data:text"}, [1, None, "image", {"a": {"type": 3}}],
+])  # fmt: skip
 def test_what_holds_no_bytes_stays_as_it_is(value):
     assert set_media_aside(value) == value
     assert show_media(value) == []
@@ -102,11 +86,6 @@ def test_what_is_too_large_is_left_out_and_what_is_old_is_let_go(monkeypatch):
     assert [len(show_media(each)) for each in kept] == [0, 0, 1, 1]
     monkeypatch.setattr(media, "MOST_SHOWN", 1)
     assert len(show_media(kept)) == 1
-
-
-def test_what_a_text_claims_to_be_a_reference_shows_nothing():
-    assert show_media({"type": "image", "mime_type": "image/png", "bytes": 1, "digest": "sha256:" + "0" * 64}) == []
-    assert show_media({"mime_type": "image/png", "digest": ["x"]}) == []
 
 
 def photo(room: str) -> list[dict]:
@@ -129,18 +108,13 @@ class Seeing(RecordedModel):
         return super()._reply(messages, run_manager, kwargs)
 
 
-PLAN = [
-    {"call": "photo", "args": {"room": "kitchen"}},
-    {"call": "paint", "args": {"room": "kitchen"}},
-    {"say": "Painted."},
-]
+PLAN = [call("photo", room="kitchen"), call("paint", room="kitchen"), {"say": "Painted."}]
 TASK: Any = {"messages": [("user", "Look at the kitchen and paint it")], "task_state": {"rooms": ["kitchen"]}}
 
 
 def rooms(**more: Any) -> Toolkit:
-    return Toolkit.from_tools(
-        [Tool(photo, effect="read", **more), Tool(paint, effect="write", simulate=lambda state, room: {"done": True})]
-    )
+    painting = Tool(paint, effect="write", simulate=lambda state, room: {"done": True})
+    return Toolkit.from_tools([Tool(photo, effect="read", **more), painting])
 
 
 def seeing(**roles: Any) -> tuple[Seeing, Models]:
@@ -150,14 +124,9 @@ def seeing(**roles: Any) -> tuple[Seeing, Models]:
 
 def test_a_real_image_reaches_the_planner_unchanged_and_nobody_else():
     judged = {"items": [{"id": "item-1", "status": "success"}]}
-    model, models = seeing(
-        planner=[PLAN],
-        checklist=[{"items": [{"description": "painted"}]}],
-        judge=[judged],
-        validator=[{"problems": []}] * 4,
-    )
-    gecko = create_gecko(rooms().open("photo"), model=models)
-    run = gecko.invoke(TASK)
+    roles: Any = {"checklist": [{"items": [{"description": "painted"}]}], "validator": [{"problems": []}] * 4}
+    model, models = seeing(planner=[PLAN], judge=[judged], **roles)
+    run = create_gecko(rooms().open("photo"), model=models).invoke(TASK)
     planner = [messages for role, _, messages in model.seen if role == "planner"]
     (told,) = [message for message in planner[1] if isinstance(message, ToolMessage)]
     assert IMAGE in told.content
@@ -177,13 +146,8 @@ def test_a_real_image_reaches_the_planner_unchanged_and_nobody_else():
 
 
 def test_an_agent_s_real_call_keeps_a_reference():
-    from langgraph.checkpoint.memory import InMemorySaver
-
-    _, models = seeing(planner=[PLAN])
-    agent = create_gecko_agent(rooms(simulate=lambda state, room: "?"), model=models, checkpointer=InMemorySaver(),
-                               interrupt_on={"paint": False, "photo": False})  # fmt: skip
-    given = TASK | {"checklist": [{"check": "calls"}]}
-    out = agent.invoke(given, {"configurable": {"thread_id": "1"}})
+    agent = make_agent(rooms(simulate=lambda state, room: "?"), PLAN)
+    out = agent.invoke(TASK | {"checklist": [{"check": "calls"}]}, thread())
     assert out["execution"]["calls"][0]["result"] == [{"type": "text", "text": "The kitchen:"}, REFERENCE]
     assert NOWHERE not in str(out)
     assert "<img" in html_page(out)
@@ -200,26 +164,15 @@ def test_a_page_of_another_process_names_what_it_does_not_have(monkeypatch):
 
 
 def test_an_image_that_a_model_makes_up_is_a_named_placeholder():
-    made = {
-        "status": "ok",
-        "result": [{"type": "image", "data": "iVBOR…", "mimeType": "image/png", "name": "kitchen.png"}],
-    }
+    known = {"type": "image", "name": "kitchen.png"}
+    made = {"status": "ok", "result": [{**known, "data": "iVBOR…", "mimeType": "image/png"}]}
     _, models = seeing(planner=[PLAN], simulator=[made] * 3)
     run = create_gecko(rooms(), model=models, context=GeckoContext(max_retries=0)).invoke(TASK)
     (found,) = run["rehearsal"]["attempts"][0]["steps"][0]["outcome"]["result"]
-    assert found == {
-        "type": "image", "mime_type": "image/png", "name": "kitchen.png", "placeholder": "a simulated image",
-    }  # fmt: skip
+    assert found == {**known, "mime_type": "image/png", "placeholder": "a simulated image"}
     page = html_page(run)
     assert "<img" not in page
     assert "a simulated image" in page
-
-
-def test_a_world_s_tools_show_what_real_reads_return():
-    world = World(rooms().open("photo"), state={})
-    content = next(each for each in world.as_tools() if each.name == "photo").invoke({"room": "hall"})
-    assert IMAGE in content
-    assert NOWHERE not in json.dumps(world.snapshot())
 
 
 def test_the_toolkit_s_own_tools_give_an_agent_the_block():
@@ -227,17 +180,6 @@ def test_the_toolkit_s_own_tools_give_an_agent_the_block():
     message = shown.invoke({"type": "tool_call", "id": "1", "name": "photo", "args": {"room": "hall"}})
     assert IMAGE in message.content
     assert message.artifact == {"structured_content": [{"type": "text", "text": "The hall:"}, REFERENCE]}
-
-
-@tool
-def snap(room: str) -> list:
-    """Take a photo."""
-    return [{"type": "text", "text": room}, IMAGE]
-
-
-def test_a_langchain_tool_s_blocks():
-    toolkit = Toolkit.from_tools([Tool(snap, effect="read")])
-    assert as_answer(toolkit["snap"].real(room="hall")).result == [{"type": "text", "text": "hall"}, REFERENCE]
 
 
 def look(room: str) -> ToolMessage:
@@ -248,8 +190,7 @@ def look(room: str) -> ToolMessage:
 
 def test_an_image_beside_structured_content_reaches_the_planner_too():
     toolkit = Toolkit.from_tools([Tool(look, effect="read")]).open("look")
-    plan = [{"call": "look", "args": {"room": "hall"}}, {"say": "It is light."}]
-    model, models = seeing(planner=[plan])
+    model, models = seeing(planner=[[call("look", room="hall"), {"say": "It is light."}]])
     run = create_gecko(toolkit, model=models, context=GeckoContext(max_retries=0)).invoke(TASK)
     outcome = run["rehearsal"]["attempts"][0]["steps"][0]["outcome"]
     assert (outcome["result"], outcome["media"]) == ({"light": True}, [REFERENCE])
@@ -281,19 +222,15 @@ def test_a_person_s_picture_is_for_the_planner_alone():
 
 
 def test_a_run_that_goes_on_elsewhere_has_the_picture_in_its_checkpoints(monkeypatch):
-    from langgraph.checkpoint.memory import InMemorySaver
-    from langgraph.types import Command, interrupt
-
     def ask(state: dict, room: str) -> dict:
         return {"done": interrupt("May I?")}
 
     toolkit = Toolkit.from_tools([Tool(photo, effect="read"), Tool(paint, effect="write", simulate=ask)]).open("photo")
     model, models = seeing(planner=[PLAN])
     gecko = create_gecko(toolkit, model=models, context=GeckoContext(max_retries=0), checkpointer=InMemorySaver())
-    thread: Any = {"configurable": {"thread_id": "1"}}
-    gecko.invoke(TASK, thread)
+    gecko.invoke(TASK, thread())
     monkeypatch.setattr(media, "_KEPT", type(media._KEPT)())
-    gecko.invoke(Command(resume=True), thread)
+    gecko.invoke(Command(resume=True), thread())
     told = [message for message in model.seen[-1][2] if isinstance(message, ToolMessage)]
     assert IMAGE in told[0].content
     assert told[1].text == '{"done": true}'

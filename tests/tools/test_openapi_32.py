@@ -1,7 +1,5 @@
 """OpenAPI 3.2: what it adds to documents, and how its calls travel."""
 
-from __future__ import annotations
-
 import json
 
 import httpx
@@ -10,16 +8,17 @@ import pytest
 from gecko_graph import Toolkit
 from gecko_graph.tools.openapi.request import build_request
 from gecko_graph.tools.openapi.request_reader import read_request
+from tests.tools.small_documents import document
 
 TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
 FILTER = {"type": "object", "properties": {"name": TEXT, "ages": {"type": "array", "items": WHOLE}}}
 
 
 def load(paths, *, version="3.2.0", **root):
-    return Toolkit.from_openapi({"openapi": version, "info": {"title": "t", "version": "1"}, "paths": paths, **root})
+    return Toolkit.from_openapi(document(paths, version=version, **root))
 
 
-def answering(schema, *, media="application/json", key="schema", **more):
+def answers(schema, *, media="application/json", key="schema", **more):
     return {"responses": {"200": {"description": "ok", "content": {media: {key: schema}}}}, **more}
 
 
@@ -29,21 +28,16 @@ def sent_and_read(toolkit, name, args):
     return request
 
 
-@pytest.mark.parametrize("version", ["3.1.7", "3.2.0", "3.3.0", "3.10.0", "3.9"])
+@pytest.mark.parametrize("version", ["3.1.7", "3.2.0", "3.10.0"])
 def test_a_document_whose_number_alone_differs_is_read(version):
-    assert load({"/a": {"get": answering(TEXT)}}, version=version)["get_a"].result == TEXT
+    assert load({"/a": {"get": answers(TEXT)}}, version=version)["get_a"].result == TEXT
 
 
 def test_the_method_query_reads_and_others_are_not_known():
     body = {"requestBody": {"content": {"application/json": {"schema": FILTER}}}}
-    toolkit = load(
-        {
-            "/p": {
-                "query": {"operationId": "find", **answering({"type": "array", "items": TEXT}), **body},
-                "additionalOperations": {"COPY": {"operationId": "copy", **answering(TEXT)}, "LINK": 7},
-            }
-        }
-    )
+    query = {"operationId": "find", **answers({"type": "array", "items": TEXT}), **body}
+    others = {"COPY": {"operationId": "copy", **answers(TEXT)}, "LINK": 7}
+    toolkit = load({"/p": {"query": query, "additionalOperations": others}})
     assert toolkit.names == ("find", "copy")
     assert (toolkit["find"].effect, toolkit["copy"].effect) == ("read", None)
     assert sent_and_read(toolkit, "find", {"name": "a", "ages": [1]}).method == "QUERY"
@@ -53,17 +47,14 @@ def test_the_method_query_reads_and_others_are_not_known():
     assert [(one.name, one.binding) for one in back] == [(one.name, one.binding) for one in toolkit]
 
 
-@pytest.mark.parametrize(
-    ("media", "args", "query"),
-    [
-        ("application/x-www-form-urlencoded", {"f": {"name": "a b", "ages": [1, 2]}}, "name=a%20b&ages=1&ages=2"),
-        ("application/json", {"f": {"name": "é", "ages": []}}, None),
-        ("application/json", {"f": {}}, "%7B%7D"),
-    ],
-)
+@pytest.mark.parametrize(("media", "args", "query"), [
+    ("application/x-www-form-urlencoded", {"f": {"name": "a b", "ages": [1, 2]}}, "name=a%20b&ages=1&ages=2"),
+    ("application/json", {"f": {"name": "é", "ages": []}}, None),
+    ("application/json", {"f": {}}, "%7B%7D"),
+])  # fmt: skip
 def test_a_whole_query_is_one_argument(media, args, query):
     whole = {"name": "f", "in": "querystring", "content": {media: {"schema": FILTER}}}
-    toolkit = load({"/p": {"get": answering(TEXT, parameters=[whole])}})
+    toolkit = load({"/p": {"get": answers(TEXT, parameters=[whole])}})
     assert toolkit["get_p"].parameters["properties"]["f"]["properties"].keys() == FILTER["properties"].keys()
     request = sent_and_read(toolkit, "get_p", args)
     assert query is None or request.url.query.decode() == query
@@ -72,7 +63,7 @@ def test_a_whole_query_is_one_argument(media, args, query):
 @pytest.mark.parametrize("media", ["application/jsonl", "application/x-ndjson", "application/json-seq"])
 def test_a_sequence_is_a_list_of_its_items(media):
     body = {"requestBody": {"required": True, "content": {media: {"itemSchema": WHOLE}}}}
-    toolkit = load({"/p": {"post": answering(WHOLE, media=media, key="itemSchema", **body)}})
+    toolkit = load({"/p": {"post": answers(WHOLE, media=media, key="itemSchema", **body)}})
     tool = toolkit["post_p"]
     assert tool.result == {"type": "array", "items": WHOLE}
     assert toolkit.check({"name": "post_p", "args": {"body": ["x"]}}, {})
@@ -89,17 +80,13 @@ def test_a_document_that_says_its_own_address_refers_to_itself_by_it():
     own = "https://a.example/api/openapi.json"
     references = [f"{own}#/components/schemas/A", "openapi.json#/components/schemas/A", "#/components/schemas/A"]
     for reference in references:
-        paths = {"/a": {"get": answering({"$ref": reference})}}
+        paths = {"/a": {"get": answers({"$ref": reference})}}
         assert load(paths, **{"$self": own}, components={"schemas": {"A": WHOLE}})["get_a"].result == WHOLE
 
 
 def test_tags_have_parents_and_media_types_may_be_shared():
-    tags = [
-        {"name": "all"},
-        {"name": "flights", "parent": "all"},
-        {"name": "domestic", "parent": "flights", "kind": "nav"},
-    ]
-    paths = {"/a": {"get": answering(TEXT, tags=["domestic"])}, "/b": {"get": answering(TEXT, tags=["all"])}}
+    tags = [{"name": "all"}, {"name": "flights", "parent": "all"}, {"name": "domestic", "parent": "flights"}]
+    paths = {"/a": {"get": answers(TEXT, tags=["domestic"])}, "/b": {"get": answers(TEXT, tags=["all"])}}
     toolkit = load(paths, tags=tags)
     assert toolkit["get_a"].tags == ("domestic", "flights", "all")
     assert toolkit.select(tags="flights").names == ("get_a",)

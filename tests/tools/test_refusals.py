@@ -8,17 +8,16 @@ import httpx
 import pytest
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import ToolException, tool
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 import gecko_graph
-from gecko_graph import GeckoError, Models, Refused, Tool, Toolkit, create_gecko_agent
-from gecko_graph.testing import recorded
+from gecko_graph import GeckoError, Refused, Tool, Toolkit
+from tests.agents import make_agent, thread
 from tests.tools.http_server import as_json, serving
 from tests.tools.real_calls import amake, make
 from tests.tools.small_documents import document
 
-SAID = {"a text": "no such account", "JSON": {"code": "closed", "since": 2020}, "a list": ["a", 1], "none": None}
+SAID = ["no such account", {"code": "closed", "since": 2020}, None]
 
 
 def paying(raised, **more):
@@ -29,7 +28,7 @@ def paying(raised, **more):
     return Toolkit.from_tools([Tool(pay, **more)])["pay"]
 
 
-@pytest.mark.parametrize("said", SAID.values(), ids=SAID)
+@pytest.mark.parametrize("said", SAID)
 async def test_a_tool_s_own_word_is_the_error_result(said):
     tool = paying(Refused(said))
     for answer, in_doubt in (make(tool, {"to": "ann"}), await amake(tool, {"to": "ann"})):
@@ -47,9 +46,10 @@ def test_of_the_same_error_a_write_is_in_doubt_and_a_read_has_failed():
     answer, in_doubt = make(paying(KeyError("id"), effect="read"), {"to": "ann"})
     assert (answer.status, answer.result, in_doubt) == ("error", "KeyError: 'id'", False)
     assert make(paying(TimeoutError(), effect="read"), {"to": "ann"})[1], "a read that is made again"
-
-
-# error results -------------------------------------------------------------------------------------------------------
+    asked = httpx.Request("POST", "http://x")
+    busy = httpx.HTTPStatusError("s", request=asked, response=httpx.Response(429, request=asked))
+    answer, in_doubt = make(paying(busy), {"to": "ann"})
+    assert (answer.status, answer.retry_after, in_doubt) == ("error", 0.0, False), "it is waited out"
 
 
 def returns(to: str):
@@ -94,10 +94,8 @@ def test_arguments_that_a_tool_refuses_itself_are_no_doubt_when_it_handles_that_
     assert "valid string" in answer.result
 
 
-# HTTP ----------------------------------------------------------------------------------------------------------------
-
 PAY = {"/pay": {"post": {"operationId": "pay", "responses": {"200": {"description": "paid"}}}}}
-STATUSES = {400: False, 404: False, 422: False, 429: False, 408: True, 409: True, 425: True, 500: True, 504: True}
+STATUSES = {404: False, 429: False, 409: True, 500: True}
 
 
 @pytest.mark.parametrize(("status", "expected"), STATUSES.items())
@@ -120,16 +118,7 @@ def test_an_http_tool_that_sent_nothing_is_no_doubt():
         assert (answer.status, in_doubt) == ("error", False)
 
 
-# the agent -----------------------------------------------------------------------------------------------------------
-
-ERRORS = {
-    "an answer that is cut off": json.JSONDecodeError("cut off", "", 0),
-    "504 by raise_for_status": httpx.HTTPStatusError("504", request=None, response=httpx.Response(504)),
-    "an answer without an id": KeyError("id"),
-}
-
-
-@pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+@pytest.mark.parametrize("error", [json.JSONDecodeError("cut off", "", 0), KeyError("id")], ids=["cut off", "no id"])
 @pytest.mark.parametrize("keyed", [True, False], ids=["with a key", "without"])
 def test_a_write_that_fails_while_it_reads_its_answer_is_not_paid_twice(error, keyed):
     paid = {}
@@ -149,23 +138,13 @@ def test_a_write_that_fails_while_it_reads_its_answer_is_not_paid_twice(error, k
         simulate=lambda state, to, amount, **_: state["paid"].append(to) or {"id": "S-9001"},
     )
     plan = [{"call": "pay", "args": {"to": "ann", "amount": 50}}, {"say": "Paid."}]
-    model = Models(planner=recorded(planner=[plan, plan]))
-    tools, saver = Toolkit.from_tools([tool]), InMemorySaver()
-    agent = create_gecko_agent(tools, model=model, interrupt_on="none", checkpointer=saver)
+    agent = make_agent(Toolkit.from_tools([tool]), plan, plan)
     checklist = [{"description": "paid", "check": "len(state.paid) == 1"}]
     given = {"messages": [("user", "Pay ann 50")], "task_state": {"paid": []}, "checklist": checklist}
-    out = agent.invoke(given, {"configurable": {"thread_id": "1"}})
+    out = agent.invoke(given, thread())
     assert [each for some in paid.values() for each in some] == [("ann", 50)], "one payment"
     if keyed:
         assert out["execution"]["status"] == "done"
     else:
         assert "not known whether it took effect" in str(out["__interrupt__"])
         assert not out.get("execution")
-
-
-def test_a_status_that_a_client_raises_refuses_and_429_is_waited_out():
-    for status, (in_doubt, retry_after) in {404: (False, None), 504: (True, None), 429: (False, 0.0)}.items():
-        asked = httpx.Request("POST", "http://x")
-        error = httpx.HTTPStatusError("s", request=asked, response=httpx.Response(status, request=asked))
-        answer, found = make(paying(error), {"to": "ann"})
-        assert (answer.status, answer.retry_after, found) == ("error", retry_after, in_doubt)

@@ -1,19 +1,16 @@
 """`read_request` is the inverse of `build_request`, for every style that keeps the values."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import httpx
 import pytest
 
-from gecko_graph.errors import ToolkitError
 from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.schemas.made_up import Impossible, make_value
 from gecko_graph.tools import Toolkit
 from gecko_graph.tools.openapi.request import FORMS, CannotSend, build_request
 from gecko_graph.tools.openapi.request_reader import CannotRead, Operations, read_request
-from tests.tools.small_documents import body, document, read_one
+from tests.tools.small_documents import body, document, read_one, real_toolkits
 
 BASE = "http://here.test/base/v1"
 
@@ -33,40 +30,29 @@ def kept(tool, args):
 
 def test_every_operation_of_real_documents_is_read_back(shared_data):
     seen = 0
-    for path in sorted((shared_data / "openapi").iterdir()):
-        with suppress(ToolkitError):
-            toolkit = Toolkit.from_openapi(path, server=BASE)
-            operations = Operations(toolkit, BASE)
-            for tool in toolkit:
-                with suppress(Impossible, CannotSend):
-                    args = make_value(tool.parameters, seed=0, key=tool.name)
-                    request = build_request(tool, BASE, args, extra={})
-                    found, again = operations.read(request)
-                    assert (found.name, kept(tool, again)) == (tool.name, kept(tool, args)), (path, request.url)
-                    seen += 1
+    for path, toolkit in real_toolkits(shared_data).items():
+        operations = Operations(toolkit, BASE) if isinstance(toolkit, Toolkit) else None
+        for tool in toolkit if operations else ():
+            with suppress(Impossible, CannotSend):
+                args = make_value(tool.parameters, seed=0, key=tool.name)
+                request = build_request(tool, BASE, args, extra={})
+                found, again = operations.read(request)
+                assert (found.name, kept(tool, again)) == (tool.name, kept(tool, args)), (path, request.url)
+                assert "{" not in request.url.raw_path.decode()
+                seen += 1
     assert seen > 250
 
 
-FORM = {
-    "type": "object",
-    "properties": {
-        "a": {"type": "string"},
-        "n": {"type": "integer"},
-        "many": {"type": "array", "items": {"type": "string"}},
-    },
-}
+FORM = {"type": "object", "properties": {"a": {"type": "string"}}}
 
 
-@pytest.mark.parametrize(
-    ("media", "schema", "value"),
-    [
-        ("text/plain", {"type": "string"}, "hé"),
-        ("application/octet-stream", {"type": "string"}, "data:application/octet-stream;base64,/wA="),
-        ("application/secevent+jwt", {"type": "string"}, "eyJhbGciOiJub25lIn0.e30."),  # a text in a format of its own
-        ("application/pdf", {"type": "string", "format": "binary"}, "data:application/pdf;base64,JVBERg=="),
-        ("application/json", {"type": "array"}, [1, {"a": None}]),
-    ],
-)
+@pytest.mark.parametrize(("media", "schema", "value"), [
+    ("text/plain", {"type": "string"}, "hé"),
+    ("application/octet-stream", {"type": "string"}, "data:application/octet-stream;base64,/wA="),
+    ("application/secevent+jwt", {"type": "string"}, "eyJhbGciOiJub25lIn0.e30."),  # a text in a format of its own
+    ("application/pdf", {"type": "string", "format": "binary"}, "data:application/pdf;base64,JVBERg=="),
+    ("application/json", {"type": "array"}, [1, {"a": None}]),
+])  # fmt: skip
 def test_whole_bodies_are_read_back(media, schema, value):
     tool = read_one(body(schema, media=media), method="post")
     args = {"body": value}
@@ -79,9 +65,6 @@ def test_an_operation_is_found_by_method_path_and_server():
         "/orders/mine": {"get": {"operationId": "mine"}},
         "/act?do=go&n={n}": {"post": {"operationId": "go"}},
     }
-    for item in paths.values():
-        for one in item.values():
-            one["responses"] = {}
     toolkit = Toolkit.from_openapi(document(paths, servers=[{"url": "https://shop.test/v1"}]))
     known = Operations(toolkit)
 
@@ -92,41 +75,15 @@ def test_an_operation_is_found_by_method_path_and_server():
     assert named("GET", "https://shop.test/v1/orders/mine") == ("mine", {})
     assert named("DELETE", "https://shop.test/v1/orders/a%2Fb") == ("drop", {"id": "a/b"})
     assert named("POST", "https://shop.test/v1/act?n=3&do=go") == ("go", {"n": "3"})
-    causes = {
-        ("GET", "https://other.test/v1/orders/mine"): "another server",
-        ("GET", "https://shop.test/v1/items"): "no operation has its path",
-        ("PATCH", "https://shop.test/v1/orders/mine"): "no operation has its method",
-        ("GET", "https://shop.test/v1/orders/mine?page=2"): "a parameter that mine does not have: page",
-    }
-    for (method, url), cause in causes.items():
-        with pytest.raises(CannotRead, match=cause.split(":")[0]):
+    for method, url, cause in (
+        ("GET", "https://other.test/v1/orders/mine", "another server"),
+        ("GET", "https://shop.test/v1/items", "no operation has its path"),
+        ("PATCH", "https://shop.test/v1/orders/mine", "no operation has its method"),
+        ("GET", "https://shop.test/v1/orders/mine?page=2", "a parameter that mine does not have"),
+    ):
+        with pytest.raises(CannotRead, match=cause):
             known.read(httpx.Request(method, url))
     assert Operations(toolkit, "http://localhost:8080").read(httpx.Request("GET", "http://localhost:8080/orders/7"))
-
-
-UPLOAD = {
-    "type": "object",
-    "properties": {
-        "note": {"type": "string"},
-        "n": {"type": "integer"},
-        "many": {"type": "array", "items": {"type": "string"}},
-        "about": {"type": "object", "properties": {"x": {"type": "integer"}}},
-        "file": {"type": "string", "format": "binary"},
-    },
-}
-
-
-@pytest.mark.parametrize(
-    "args",
-    [
-        {"note": "7", "n": 7, "many": ["a", "b"], "about": {"x": 1}},
-        {"many": ["one"], "file": "text"},
-        {"note": "line\r\nline", "file": "data:application/octet-stream;base64,/wANCg=="},
-    ],
-)
-def test_a_multipart_body_is_read_back(args):
-    tool = read_one(body(UPLOAD, media="multipart/form-data"), method="post")
-    assert read_request(tool, BASE, build_request(tool, BASE, args, extra={})) == args
 
 
 def post(tool, content, media="application/json", **more):

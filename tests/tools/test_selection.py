@@ -1,7 +1,5 @@
 """Some tools of many, toolkits that make it harder, and several toolkits on one state."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -30,36 +28,26 @@ GITHUB = Toolkit(
 )
 
 
-@pytest.mark.parametrize(
-    ("chosen", "names"),
-    [
-        ({"names": ["local", "repos_get"]}, ["repos_get", "local"]),
-        ({"match": "issues_*"}, ["issues_list", "issues_get"]),
-        ({"tags": ["orgs", "repos"]}, ["repos_get", "orgs_issues"]),
-        ({"paths": ["/repos/**"]}, ["issues_list", "issues_get", "repos_get"]),
-        ({"paths": ["/*/*/issues"]}, ["issues_list", "orgs_issues"]),
-        ({"tags": ["issues"], "paths": ["/repos/**"], "match": "*_get"}, ["issues_get"]),
-        ({}, list(GITHUB.names)),
-    ],
-)
+@pytest.mark.parametrize(("chosen", "names"), [
+    ({"names": ["local", "repos_get"]}, ["repos_get", "local"]),
+    ({"tags": ["orgs", "repos"]}, ["repos_get", "orgs_issues"]),
+    ({"paths": ["/repos/**"]}, ["issues_list", "issues_get", "repos_get"]),
+    ({"paths": ["/*/*/issues"]}, ["issues_list", "orgs_issues"]),
+    ({"tags": ["issues"], "paths": ["/repos/**"], "match": "*_get"}, ["issues_get"]),
+    ({}, list(GITHUB.names)),
+])  # fmt: skip
 def test_tools_are_chosen_in_their_order(chosen, names):
     assert list(GITHUB.select(**chosen).names) == names
 
 
-@pytest.mark.parametrize(
-    ("chosen", "message"),
-    [
-        ({"names": ["issues_lst"]}, r"names: 'issues_lst' matches nothing \(did you mean issues_list\?\)"),
-        ({"match": ["issues_*", "list*"]}, r"'list\*' matches nothing; there are "),
-        ({"tags": ["repos"], "match": "orgs_*"}, "no tool matches all of"),
-    ],
-)
+@pytest.mark.parametrize(("chosen", "message"), [
+    ({"names": ["issues_lst"]}, r"names: 'issues_lst' matches nothing \(did you mean issues_list\?\)"),
+    ({"match": ["issues_*", "list*"]}, r"'list\*' matches nothing; there are "),
+    ({"tags": ["repos"], "match": "orgs_*"}, "no tool matches all of"),
+])  # fmt: skip
 def test_what_matches_nothing_is_an_error_with_near_names(chosen, message):
     with pytest.raises(ToolkitError, match=message):
         GITHUB.select(**chosen)
-
-
-# too many ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -82,9 +70,6 @@ def test_more_tools_than_a_provider_takes_are_a_problem_with_numbers(without_ext
     assert "pip install '.[retrieval]'" in message
     assert sizes(Toolkit(many[:64])) == []
     assert GeckoContext().max_tools == problems.SHOWN_TOOLS
-
-
-# augmentations -------------------------------------------------------------------------------------------------------
 
 
 NAMES = ("get_wifi", "set_wifi", "get_cellular", "set_cellular", "add", "subtract", "find_contact", "wifi_speed")
@@ -135,6 +120,8 @@ def test_scrambled_names_stand_in_no_description_either():
     one = under_test.scramble_names(Toolkit.from_tools([{**each, "parameters": parameters} for each in tools]))
     call = shown(one)["tool_0"]
     assert call["description"] == "Call: see tool_1."
+    seen = next(each for each in one.as_tools() if each.name == "tool_0")
+    assert (seen.description, seen.args_schema) == (call["description"], call["parameters"])
     items = {**about, "description": "what tool_1 returned"}
     assert call["parameters"]["properties"] == {"find_contact": {**listed, "items": items}}, "names and values stay"
     assert one["call_contact"].parameters["properties"]["find_contact"]["items"] == about, "what answers stays"
@@ -146,16 +133,6 @@ def test_a_disguise_stays_when_the_toolkit_is_changed():
     for changed in (one.replace(one["add"]), one.select(names=["add", "set_wifi"]), one.mount("phone"), one + other):
         assert all(shown(changed)[one.faces[name].name]["description"] == "" for name in changed.names if name in one)
     assert (one + other).resolve("tool_0_2") == "tool_0"
-
-
-def test_langchain_tools_of_a_disguised_toolkit_are_what_the_agent_sees():
-    one = under_test.remove_argument_types(under_test.remove_descriptions(under_test.scramble_names(toolkit())))
-    for tool in one.as_tools():
-        seen = shown(one)[tool.name]
-        assert (tool.description, tool.args_schema) == (seen["description"], seen["parameters"])
-
-
-# mounted on one state ------------------------------------------------------------------------------------------------
 
 
 NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -194,9 +171,8 @@ def world_of(toolkit, state):
 
 
 def test_two_mounted_files_live_in_one_state(tmp_path):
-    toolkit = toolkit_of("hire", tmp_path, limit=3, at="staff") + toolkit_of(
-        "plant", tmp_path, limit=2, at=["park", "trees"]
-    )
+    trees = toolkit_of("plant", tmp_path, limit=2, at="trees").mount(["park"])
+    toolkit = toolkit_of("hire", tmp_path, limit=3, at="staff") + trees
     assert toolkit.state_keys == {"staff", "park"}
     for tools in (toolkit, Toolkit.from_openapi(toolkit.to_openapi())):
         world = world_of(tools, {"staff": STATE, "park": {"trees": STATE}})
@@ -209,14 +185,6 @@ def test_two_mounted_files_live_in_one_state(tmp_path):
         assert world.state["park"] == {"trees": {"names": ["a", "b"], "last": 0, "copy": ["a", "b"]}}
 
 
-def test_a_whole_toolkit_is_mounted_and_mounted_again(tmp_path):
-    toolkit = toolkit_of("hire", tmp_path, limit=2, at="staff").mount("town").mount(["land"])
-    world = world_of(toolkit, {"land": {"town": {"staff": STATE}}})
-    assert call(world, "hire", "b") == {"count": 2}
-    assert call(world, "hire", "c") == "refused: too many: 3"
-    assert world.state["land"]["town"]["staff"]["names"] == ["a", "b"]
-
-
 def test_the_file_itself_may_say_where_and_the_caller_decides(tmp_path):
     file = tmp_path / "hire.yaml"
     file.write_text("at: staff\ncontracts: {hire: {returns: '{{ len(state.names) }}'}}")
@@ -227,16 +195,12 @@ def test_the_file_itself_may_say_where_and_the_caller_decides(tmp_path):
     assert plain.with_contracts(file)["hire"].stated  # as by keyword: it says what the tool does, and no change
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("contracts: {hyre: {returns: 1}}", "unknown tool 'hyre' (did you mean hire?)"),
-        ("contracts: {hire: {returns: '{{ args.nam }}'}}", "contract of hire: returns: unknown argument args.nam"),
-        ("contracts: {hire: {at: 5, returns: 1}}", "contract of hire: at: expected a key of the task state"),
-        ("contracts: {}\ninvariants: [5]", "invariants[0]: expected an object with check, error, when"),
-        ("a: [", "not YAML"),
-    ],
-)
+@pytest.mark.parametrize(("text", "why"), [
+    ("contracts: {hyre: {returns: 1}}", "unknown tool 'hyre' (did you mean hire?)"),
+    ("contracts: {hire: {at: 5, returns: 1}}", "contract of hire: at: expected a key of the task state"),
+    ("contracts: {}\ninvariants: [5]", "invariants[0]: expected an object with check, error, when"),
+    ("a: [", "not YAML"),
+])  # fmt: skip
 def test_a_wrong_file_is_refused_by_its_name(tmp_path, text, why):
     file = tmp_path / "more.yaml"
     file.write_text(text)

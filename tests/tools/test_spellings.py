@@ -1,18 +1,14 @@
 """Lists, objects and files as other clients write them are read as they were meant, or refused; nothing is dropped."""
 
-from __future__ import annotations
-
 import json
 
 import httpx
 import pytest
 import requests
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gecko_graph import Toolkit, World
 from gecko_graph.schemas.complaints import find_complaints
-from gecko_graph.tools.openapi.request import FORMS, STYLES, CannotSend, build_request
+from gecko_graph.tools.openapi.request import FORMS, CannotSend, build_request
 from gecko_graph.tools.openapi.request_reader import CannotRead, read_request
 from tests.tools.small_documents import body, read_one
 
@@ -57,52 +53,38 @@ ANA = {"name": "Ana", "tags": ["a", "b"]}
 READ = [
     ("texts=a&texts=b", {"texts": ["a", "b"]}),
     ("texts[]=a&texts[]=b", {"texts": ["a", "b"]}),  # PHP, Rails, jQuery, axios
-    ("texts%5B%5D=a&texts%5B%5D=b", {"texts": ["a", "b"]}),
     ("texts[1]=b&texts[0]=a", {"texts": ["a", "b"]}),
-    ("texts[]=a", {"texts": ["a"]}),
     ("texts=a,b", {"texts": ["a,b"]}),  # what the style says: one item
     ("texts=a%2Cb&texts=c", {"texts": ["a,b", "c"]}),
-    ("texts=", {"texts": [""]}),
     ("texts=a+b&texts=c%20d&texts=e%2Bf", {"texts": ["a b", "c d", "e+f"]}),
     ("numbers=1,2", {"numbers": [1, 2]}),  # no number has a comma
-    ("numbers=1%2C%202", {"numbers": [1, 2]}),
     ("numbers=[1,2]", {"numbers": [1, 2]}),
     ("numbers[0]=1&numbers[1]=2&numbers[2]=3", {"numbers": [1, 2, 3]}),
     ("ids[]=1&ids[]=2", {"ids[]": [1, 2]}),
-    ("ids[0]=1&ids[1]=2", {"ids[]": [1, 2]}),
     ("word=a,b", {"word": ["a", "b"]}),
     ("comma=a,b", {"comma": ["a", "b"]}),
     ("comma=a&comma=b,c", {"comma": ["a", "b", "c"]}),
-    ("comma[]=a&comma[]=b", {"comma": ["a", "b"]}),
     ("comma=a%2Cb,c", {"comma": ["a,b", "c"]}),
     ("space=a%20b", {"space": ["a", "b"]}),
-    ("space=a+b", {"space": ["a", "b"]}),
     ("pipe=a|b", {"pipe": ["a", "b"]}),
-    ("pipe=a%7Cb", {"pipe": ["a", "b"]}),
     ("pipe=a&pipe=b", {"pipe": ["a", "b"]}),
     ("deep[name]=Ana&deep[tags][]=a&deep[tags][]=b", {"deep": ANA}),
-    ("deep[name]=Ana&deep[tags][0]=a&deep[tags][1]=b", {"deep": ANA}),
     ("deep[name]=Ana&deep[tags]=a&deep[tags]=b", {"deep": ANA}),
     ("deep.name=Ana&deep.tags[0]=a&deep.tags[1]=b", {"deep": ANA}),  # .NET, Spring
-    ("deep%5Bname%5D=Ana&deep%5Btags%5D%5B%5D=a&deep%5Btags%5D%5B%5D=b", {"deep": ANA}),
     (f"deep={json.dumps(ANA)}", {"deep": ANA}),
     ("deep[at][x][y]=1", {"deep": {"at": {"x": {"y": "1"}}}}),
     ("deeps[0]=a&deeps[1]=b", {"deeps": ["a", "b"]}),
-    ("deeps=a&deeps=b", {"deeps": ["a", "b"]}),
     ("rows[0][name]=Ana&rows[1][name]=Bo", {"rows": [{"name": "Ana"}, {"name": "Bo"}]}),
     ("rows[][name]=Ana&rows[][name]=Bo", {"rows": [{"name": "Ana"}, {"name": "Bo"}]}),
     ("rows[][name]=Ana&rows[][tags][]=a&rows[][tags][]=b", {"rows": [ANA]}),
-    ("rows[0].name=Ana", {"rows": [{"name": "Ana"}]}),
     ("size=w,1,h,2", {"size": {"w": 1, "h": 2}}),
-    ("size[w]=1&size[h]=2", {"size": {"w": 1, "h": 2}}),
     ("R=1&G=a&G=b", {"apart": {"R": 1, "G": ["a", "b"]}}),
     ("apart[R]=1&apart[G][]=a", {"apart": {"R": 1, "G": ["a"]}}),
     ("page[size]=10&page[number]=2", {"page[size]": 10, "page[number]": 2}),
     *((f"b={word}", {"b": True}) for word in ("true", "True", "TRUE", "1", "on", "yes")),
     *((f"b={word}", {"b": False}) for word in ("false", "False", "0", "off", "no")),
     ("s=1", {"s": "1"}), ("s=True", {"s": "True"}), ("s=", {"s": ""}), ("s=a%26b%3Dc", {"s": "a&b=c"}),
-    ("null=null", {"null": "null"}),
-    ("s=caf%C3%A9", {"s": "café"}),
+    ("s=caf%C3%A9", {"s": "café"}), ("null=null", {"null": "null"}), ("texts%5B%5D=", {"texts": [""]}),
 ]  # fmt: skip
 
 
@@ -145,9 +127,6 @@ def test_a_parameter_of_json():
         assert is_refused(lambda query=query: ask(tool, query), tool)
 
 
-# paths, headers, cookies ---------------------------------------------------------------------------------------------
-
-
 def at(schema, **style):
     return read_one({"parameters": [{"name": "p", "in": "path", "schema": schema, **style}]}, path="/firms/{p}")
 
@@ -168,20 +147,15 @@ def test_the_fixed_part_of_a_path_may_be_percent_encoded():
         read_request(tool, BASE, httpx.Request("GET", f"{BASE}/a.b/7/c%20d/(x)"))
 
 
-@pytest.mark.parametrize(
-    ("schema", "style", "path", "value"),
-    [
-        (NUMBERS, {}, "1,2", [1, 2]),
-        (NUMBERS, {"style": "label", "explode": True}, ".1.2", [1, 2]),
-        (NUMBERS, {"style": "matrix"}, ";p=1,2", [1, 2]),
-        (NUMBERS, {"style": "matrix", "explode": True}, ";p=1;p=2", [1, 2]),
-        (KINDS["size"][0], {"explode": True}, "w=1,h=2", {"w": 1, "h": 2}),
-        (NUMBERS, {"style": "label"}, "1,2", None),
-        (NUMBERS, {"style": "matrix"}, "1,2", None),
-        (KINDS["size"][0], {}, "w,1,h", None),
-        ({"type": "string"}, {}, "caf%E9", None),
-    ],
-)
+@pytest.mark.parametrize(("schema", "style", "path", "value"), [
+    (NUMBERS, {}, "1,2", [1, 2]),
+    (NUMBERS, {"style": "label", "explode": True}, ".1.2", [1, 2]),
+    (NUMBERS, {"style": "matrix"}, ";p=1,2", [1, 2]),
+    (NUMBERS, {"style": "matrix", "explode": True}, ";p=1;p=2", [1, 2]),
+    (KINDS["size"][0], {"explode": True}, "w=1,h=2", {"w": 1, "h": 2}),
+    (NUMBERS, {"style": "label"}, "1,2", None), (NUMBERS, {"style": "matrix"}, "1,2", None),
+    (KINDS["size"][0], {}, "w,1,h", None), ({"type": "string"}, {}, "caf%E9", None),
+])  # fmt: skip
 def test_styles_of_paths(schema, style, path, value):
     tool = at(schema, **style)
     read = lambda: read_request(tool, BASE, httpx.Request("GET", f"{BASE}/firms/{path}"))  # noqa: E731
@@ -200,26 +174,18 @@ HEADERS = read_one(
 )
 
 
-@pytest.mark.parametrize(
-    ("headers", "args"),
-    [
-        ([("x-tags", "a, b"), ("X-TAGS", "c")], {"X-Tags": ["a", "b", "c"]}),
-        ([("x-tags", "a,b")], {"X-Tags": ["a", "b"]}),
-        ([("x-one", "a, b")], {"X-One": "a, b"}),
-        ([("x-size", "w, 1, h, 2")], {"X-Size": {"w": 1, "h": 2}}),
-        ([("cookie", "crumbs=a,b; other=1")], {"crumbs": ["a", "b"]}),
-        ([("cookie", "crumbs=a%2Cb,c")], {"crumbs": ["a,b", "c"]}),
-        ([("x-one", "a"), ("x-one", "b")], None),
-        ([("x-size", "w, 1, h")], None),
-        ([("cookie", "crumbs=caf%E9")], None),
-    ],
-)
+@pytest.mark.parametrize(("headers", "args"), [
+    ([("x-tags", "a, b"), ("X-TAGS", "c")], {"X-Tags": ["a", "b", "c"]}),
+    ([("x-tags", "a,b")], {"X-Tags": ["a", "b"]}), ([("x-one", "a, b")], {"X-One": "a, b"}),
+    ([("x-size", "w, 1, h, 2")], {"X-Size": {"w": 1, "h": 2}}),
+    ([("cookie", "crumbs=a,b; other=1")], {"crumbs": ["a", "b"]}),
+    ([("cookie", "crumbs=a%2Cb,c")], {"crumbs": ["a,b", "c"]}),
+    ([("x-one", "a"), ("x-one", "b")], None), ([("x-size", "w, 1, h")], None), ([("cookie", "crumbs=caf%E9")], None),
+])  # fmt: skip
 def test_headers_and_cookies(headers, args):
     read = lambda: read_request(HEADERS, BASE, httpx.Request("GET", f"{BASE}/x", headers=headers))  # noqa: E731
     assert is_refused(read, HEADERS) if args is None else read() == args
 
-
-# bodies --------------------------------------------------------------------------------------------------------------
 
 FIELDS = {
     "a": {"type": "string"}, "n": {"type": "integer"}, "many": TEXTS, "who": WHO,
@@ -235,24 +201,16 @@ def post(tool, content, media):
     return read_request(tool, BASE, request)
 
 
-@pytest.mark.parametrize(
-    ("content", "args"),
-    [
-        (b"many[]=a&many[]=b", {"many": ["a", "b"]}),
-        (b"many[1]=b&many[0]=a", {"many": ["a", "b"]}),
-        (b"who[name]=Ana&who[tags][]=a&who[tags][]=b", {"who": ANA}),
-        (b"who.name=Ana&who.tags=a&who.tags=b", {"who": ANA}),
-        (b"who=%7B%22name%22%3A%22Ana%22%7D", {"who": {"name": "Ana"}}),
-        (b"name=Ana&tags=a&tags=b&n=3", {"who": ANA, "n": 3}),
-        (b"rows[][name]=Ana&rows[][name]=Bo", {"rows": [{"name": "Ana"}, {"name": "Bo"}]}),
-        (b"yes=on&a=x+y%2B", {"yes": True, "a": "x y+"}),
-        (b"a=x&a=y", None),
-        (b"a=caf\xe9", None),
-        (b"a=caf%E9", None),
-        (b"z=1", None),
-        (b"who=Ana", None),
-    ],
-)
+@pytest.mark.parametrize(("content", "args"), [
+    (b"many[]=a&many[]=b", {"many": ["a", "b"]}), (b"many[1]=b&many[0]=a", {"many": ["a", "b"]}),
+    (b"who[name]=Ana&who[tags][]=a&who[tags][]=b", {"who": ANA}),
+    (b"who.name=Ana&who.tags=a&who.tags=b", {"who": ANA}),
+    (b"who=%7B%22name%22%3A%22Ana%22%7D", {"who": {"name": "Ana"}}),
+    (b"name=Ana&tags=a&tags=b&n=3", {"who": ANA, "n": 3}),
+    (b"rows[][name]=Ana&rows[][name]=Bo", {"rows": [{"name": "Ana"}, {"name": "Bo"}]}),
+    (b"yes=on&a=x+y%2B", {"yes": True, "a": "x y+"}), (b"a=x&a=y", None), (b"a=caf\xe9", None), (b"a=caf%E9", None),
+    (b"z=1", None), (b"who=Ana", None),
+])  # fmt: skip
 def test_a_form_is_read_as_it_was_meant(content, args):
     read = lambda: post(FORM, content, FORMS[0])  # noqa: E731
     assert is_refused(read, FORM) if args is None else read() == args
@@ -310,82 +268,3 @@ def test_a_body_that_can_never_be_sent_is_told_when_it_is_loaded(media):
         build_request(tool, BASE, {"a": "x"}, extra={})
     whole = Toolkit([read_one(body({"type": "string"}, media=media), method="post")])
     assert not [each for each in whole.problems if each.kind == "broken"]
-
-
-# our own -------------------------------------------------------------------------------------------------------------
-
-HARD = ["1", "true", "null", "a,b", "a b", "a|b", "a.b", "a=b;c&d", "a+b", "%2C", "[1]", "{}", " a", "é", '"', ""]
-VALUES = {
-    "string": st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(HARD),
-    "integer": st.integers(-(10**9), 10**9),
-    "number": st.integers(-99, 99) | st.sampled_from([0.5, -2.25, 1e-7]),
-    "boolean": st.booleans(),
-}
-
-
-@st.composite
-def parameters(draw, taken):
-    """Parameters of any place, style and explode, and values of them."""
-    found, args = [], {}
-    for name in draw(st.lists(st.sampled_from(taken), min_size=1, max_size=4, unique=True)):
-        place = draw(st.sampled_from([*STYLES, "query"])) if name != "p" else "path"
-        item = draw(st.sampled_from([*VALUES]))
-        keys = st.lists(st.sampled_from(["R", "G", "q"]), min_size=1, unique=True)
-        kind = draw(st.sampled_from(["scalar", "array", "object", "deep"]))
-        one, value = {"type": item}, VALUES[item]
-        style = {"style": draw(st.sampled_from(STYLES[place])), "explode": draw(st.booleans())}
-        if kind == "deep":
-            style, one = {}, {"type": "object"}
-            value = st.dictionaries(st.sampled_from(["a", "b"]), value | st.lists(value), min_size=1)
-        elif kind == "array":
-            one, value = {"type": "array", "items": one}, st.lists(value, min_size=1, max_size=4)
-        elif kind == "object":
-            properties = dict.fromkeys(("R", "G", "q"), one)
-            one = {"type": "object", "properties": properties, "additionalProperties": False}
-            value = keys.flatmap(lambda some, value=value: st.fixed_dictionaries(dict.fromkeys(some, value)))
-        shape = {"content": {"application/json": {"schema": one}}} if kind == "deep" else {"schema": one, **style}
-        if place == "query" and kind != "deep":
-            shape["allowReserved"] = draw(st.booleans())
-        found.append({"name": name, "in": place, "required": True, **shape})
-        args[name] = draw(value)
-    return found, args
-
-
-@given(parameters(["p", "q", "r", "G", "X-s", "t"]))
-def test_what_our_client_sends_is_read_back_or_not_sent(drawn):
-    found, args = drawn
-    if any(one["in"] == "path" and one["name"] != "p" for one in found):
-        found = [{**one, "in": "query" if one["in"] == "path" and one["name"] != "p" else one["in"]} for one in found]
-        found = [{**one, "style": "form"} if one["in"] == "query" and one.get("style") in ("label", "matrix", "simple")
-                 else one for one in found]  # fmt: skip
-    tool = read_one({"parameters": found}, path="/x/{p}" if "p" in args else "/x")
-    try:
-        request = build_request(tool, BASE, args, extra={})
-    except CannotSend:
-        return
-    assert read_request(tool, BASE, request) == args
-
-
-NESTED = st.recursive(VALUES["string"], lambda inner: st.lists(inner, min_size=1, max_size=3), max_leaves=4)
-
-
-@pytest.mark.parametrize("media", ["application/json", *FORMS])
-@given(
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "a": VALUES["string"],
-            "n": VALUES["integer"],
-            "yes": st.booleans(),
-            "many": st.lists(VALUES["string"], min_size=1, max_size=3),
-            "who": st.fixed_dictionaries(
-                {}, optional={"name": VALUES["string"], "at": st.dictionaries(st.text("ab"), NESTED)}
-            ),
-            "rows": st.lists(st.fixed_dictionaries({"name": VALUES["string"]}), min_size=1, max_size=3),
-        },
-    ).filter(bool)
-)
-def test_what_our_client_sends_in_a_body_is_read_back(media, args):
-    args = json.loads(json.dumps(args).replace("\\r", "").replace("\\u0085", "")) if "multipart" in media else args
-    tool = read_one(body(OBJECT, media=media), method="post")
-    assert read_request(tool, BASE, build_request(tool, BASE, args, extra={})) == args

@@ -22,16 +22,12 @@ def read(name, **more):
     return ToolSpec(name=name, description="d", effect="read", result={}, **more)
 
 
-@pytest.mark.parametrize(
-    ("tools", "message"),
-    [
-        ([read("a"), read("a")], "two tools are called 'a'"),
-        ([read(" ")], "a tool has no name"),
-        ([len], "expected a ToolSpec.*Toolkit.from_tools"),
-        ([replace(read("a", real=len), effect="write", opened=True)], "cannot open 'a': only reads"),
-        ([read("a", opened=True)], "cannot open 'a': it has no real function"),
-    ],
-)
+@pytest.mark.parametrize(("tools", "message"), [
+    ([read("a"), read("a")], "two tools are called 'a'"), ([read(" ")], "a tool has no name"),
+    ([len], "expected a ToolSpec.*Toolkit.from_tools"),
+    ([replace(read("a", real=len), effect="write", opened=True)], "cannot open 'a': only reads"),
+    ([read("a", opened=True)], "cannot open 'a': it has no real function"),
+])  # fmt: skip
 def test_what_it_refuses(tools, message):
     with pytest.raises(ToolkitError, match=message):
         Toolkit(tools)
@@ -64,26 +60,21 @@ def test_opening_reads_and_nothing_else():
 
 
 def test_state_keys_come_from_contracts():
-    contracts = {
-        "a": {"requires": [{"check": "state.tree.x == 1", "error": "no"}]},
-        "b": {"returns": "{{ state['cwd'] }}"},
-    }
+    guard = {"requires": [{"check": "state.tree.x == 1", "error": "no"}]}
+    contracts = {"a": guard, "b": {"returns": "{{ state['cwd'] }}"}}
     toolkit = Toolkit.from_tools([{"name": "a"}, {"name": "b"}, {"name": "c"}]).with_contracts({"contracts": contracts})
     assert toolkit.state_keys == {"tree", "cwd"}
     assert Toolkit([]).state_keys == frozenset()
 
 
-@pytest.mark.parametrize(
-    ("said", "message"),
-    [
-        (Tool("nope", effect="read"), "unknown tool 'nope'; known tools: search"),
-        (Tool(print, effect="read"), "expected Tool('name', ...)"),
-        (Tool("search", effect="reads"), "must be 'read' or 'write', not 'reads'"),
-        (Tool("search", examples=[{"args": 1, "result": 2}]), "examples: each of 'search' must be"),
-        (Tool("search", contract={"reqires": []}), "contract of search"),
-        (Tool("search", simulate="print"), "simulate for 'search': expected a function, got str"),
-    ],
-)
+@pytest.mark.parametrize(("said", "message"), [
+    (Tool("nope", effect="read"), "unknown tool 'nope'; known tools: search"),
+    (Tool(print, effect="read"), "expected Tool('name', ...)"),
+    (Tool("search", effect="reads"), "must be 'read' or 'write', not 'reads'"),
+    (Tool("search", examples=[{"args": 1, "result": 2}]), "examples: each of 'search' must be"),
+    (Tool("search", contract={"reqires": []}), "contract of search"),
+    (Tool("search", simulate="print"), "simulate for 'search': expected a function, got str"),
+])  # fmt: skip
 def test_what_is_declared_must_hold_of_a_tool(said, message):
     with pytest.raises(GeckoError, match=re.escape(message)):
         Toolkit.from_tools([{"name": "search"}]).declare(said)
@@ -93,26 +84,19 @@ def put(tray: str, paper: str = "") -> None:
     """Put a paper into a tray."""
 
 
-@pytest.mark.parametrize(
-    ("simulate", "why"),
-    [
-        (put, "multiple values for argument 'tray'"),
-        (lambda tray, paper="": None, "multiple values for argument 'tray'"),
-        (lambda state, tray: None, "got an unexpected keyword argument 'paper'"),
-        (lambda state, tray, paper: None, "missing a required argument: 'paper'"),
-        (lambda state, tray, paper="", *, drawer: None, "missing a required argument: 'drawer'"),
-        (lambda: None, "too many positional arguments"),
-    ],
-)
+@pytest.mark.parametrize(("simulate", "why"), [
+    (put, "multiple values for argument 'tray'"),
+    (lambda state, tray: None, "got an unexpected keyword argument 'paper'"),
+    (lambda state, tray, paper: None, "missing a required argument: 'paper'"),
+    (lambda state, tray, paper="", *, drawer: None, "missing a required argument: 'drawer'"),
+    (lambda: None, "too many positional arguments"),
+])  # fmt: skip
 def test_a_simulate_function_takes_the_state_and_the_tool_s_arguments(simulate, why):
     with pytest.raises(ToolkitError, match=re.escape(why)) as caught:
         Toolkit.from_tools([Tool(put, simulate=simulate)])
     assert str(caught.value).endswith("def simulate(state, tray, paper=None)")
-
-
-@pytest.mark.parametrize("simulate", [lambda state, tray, paper="": None, lambda state, **args: None, dict])
-def test_a_simulate_function_that_can_be_called_so_is_taken(simulate):
-    assert Toolkit.from_tools([Tool(put, simulate=simulate)])["put"].simulate is simulate
+    for simulate in (lambda state, tray, paper="": None, lambda state, **args: None, dict):
+        assert Toolkit.from_tools([Tool(put, simulate=simulate)])["put"].simulate is simulate
 
 
 @given(st.lists(st.text(min_size=1, max_size=80), unique=True, max_size=12))
@@ -121,14 +105,9 @@ def test_every_provider_takes_the_names_and_each_is_given_once(names):
     assert list(found) != [] or names == []
     assert set(found) == set(names)
     assert len(set(found.values())) == len(names)
+    assert all(valid_name(one) == one for one in found.values())
     assert all(VALID.fullmatch(one) for one in found.values())
     assert all(found[name] == name for name in names if VALID.fullmatch(name))
-
-
-@given(st.text(max_size=200))
-def test_a_name_is_valid_and_stays_so(name):
-    assert VALID.fullmatch(valid_name(name))
-    assert valid_name(valid_name(name)) == valid_name(name)
 
 
 def test_a_coroutine_function_runs_in_the_callers_event_loop():
@@ -147,7 +126,7 @@ def test_a_coroutine_function_runs_in_the_callers_event_loop():
     assert asyncio.run(call())
 
 
-@pytest.mark.parametrize("tools", ["files.yaml", 3, b"x", put, ToolSpec, tool(put), lambda: None])
+@pytest.mark.parametrize("tools", ["files.yaml", 3, put, ToolSpec, tool(put)])
 def test_tools_must_be_a_list(tools):
     with pytest.raises(ToolkitError, match="expected a list of tools"):
         Toolkit.from_tools(tools)

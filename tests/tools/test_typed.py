@@ -5,35 +5,28 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from enum import Enum, IntEnum
-from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
-from uuid import UUID
+from enum import Enum
+from typing import Annotated, Any, Literal
 
 import pytest
 from langchain.agents import create_agent
 from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator
-from typing_extensions import TypedDict
 
-from gecko_graph import Models, Tool, Toolkit, World, create_gecko_agent
+from gecko_graph import Tool, Toolkit, World
 from gecko_graph.middleware import GeckoMiddleware
 from gecko_graph.models.answer import aperform, perform
 from gecko_graph.models.ask import FunctionCall
-from gecko_graph.testing import recorded, scripted
+from gecko_graph.testing import scripted
 from gecko_graph.tools import with_data
+from tests.agents import make_agent, thread
 
 
 class Color(Enum):
     RED = "red"
-
-
-class Size(IntEnum):
-    LARGE = 3
 
 
 class Item(BaseModel):
@@ -60,15 +53,6 @@ class Point:
     at: dt.datetime | None = None
 
 
-class Row(TypedDict):
-    on: dt.date
-
-
-class Pair(NamedTuple):
-    a: int
-    on: dt.date
-
-
 def upper(text):
     return text.upper()
 
@@ -78,37 +62,17 @@ ITEM = Item(sku="a", count=2, due=DAY)
 VALUES = {
     "model": (Item, {"sku": "a", "count": 2, "due": "2026-01-02"}, ITEM),
     "models": (list[Item], [{"sku": "a", "count": 2, "due": "2026-01-02"}], [ITEM]),
-    "by name": (dict[str, Item], {"x": {"sku": "a", "count": 2, "due": "2026-01-02"}}, {"x": ITEM}),
     "strict": (Strict, {"on": "2026-01-02"}, Strict(on=DAY)),
-    "date": (dt.date, "2026-01-02", DAY),
-    "datetime": (dt.datetime, "2026-01-02T12:00:00Z", NOON),
-    "time": (dt.time, "12:30:00", dt.time(12, 30)),
-    "timedelta": (dt.timedelta, "PT90M", dt.timedelta(minutes=90)),
-    "enum": (Color, "red", Color.RED),
-    "int enum": (Size, 3, Size.LARGE),
-    "decimal": (Decimal, "0.10", Decimal("0.10")),
-    "decimal of a number": (Decimal, 0.1, Decimal("0.1")),
-    "uuid": (UUID, "12345678-1234-5678-1234-567812345678", UUID("12345678-1234-5678-1234-567812345678")),
-    "path": (Path, "a/b", Path("a/b")),
+    "date": (dt.date, "2026-01-02", DAY), "datetime": (dt.datetime, "2026-01-02T12:00:00Z", NOON),
+    "enum": (Color, "red", Color.RED), "decimal": (Decimal, "0.10", Decimal("0.10")),
     "set": (set[str], ["a", "b"], {"a", "b"}),
-    "frozenset": (frozenset[int], [1], frozenset({1})),
     "tuple": (tuple[int, dt.date], [1, "2026-01-02"], (1, DAY)),
-    "many": (tuple[Color, ...], ["red"], (Color.RED,)),
-    "sequence": (Sequence[dt.date], ["2026-01-02"], [DAY]),
     "dataclass": (Point, {"x": 1, "at": "2026-01-02T12:00:00Z"}, Point(1.0, NOON)),
-    "typed dict": (Row, {"on": "2026-01-02"}, {"on": DAY}),
-    "named tuple": (Pair, [1, "2026-01-02"], Pair(1, DAY)),
-    "optional": (dt.date | None, "2026-01-02", DAY),
-    "none": (dt.date | None, None, None),
-    "union": (Item | dt.date, "2026-01-02", DAY),
+    "optional": (dt.date | None, "2026-01-02", DAY), "union": (Item | dt.date, "2026-01-02", DAY),
     "annotated": (Annotated[str, AfterValidator(upper)], "a", "A"),
     "before": (Annotated[dt.date, BeforeValidator(lambda text: f"2026-{text}")], "01-02", DAY),
-    "bounded": (Annotated[int, Field(ge=1)], 3, 3),
-    "bytes": (bytes, "ab", b"ab"),
-    "float": (float, 3, 3.0),
-    "text": (str, "a", "a"),
-    "anything": (Any, {"a": [1]}, {"a": [1]}),
-}
+    "text": (str, "a", "a"), "anything": (Any, {"a": [1]}, {"a": [1]}),
+}  # fmt: skip
 
 
 def taking(hint, *, is_async=False):
@@ -153,7 +117,7 @@ def test_a_real_function_receives_what_its_annotation_says(case):
 
 
 @pytest.mark.filterwarnings("ignore:guard")  # without a contract
-@pytest.mark.parametrize("case", ["model", "models", "date", "enum", "decimal", "set", "dataclass"])
+@pytest.mark.parametrize("case", ["models", "date"])
 def test_rehearsed_and_real_it_receives_the_same(case):
     hint, sent, wanted = VALUES[case]
     call = {"name": "take", "args": {"value": sent}}
@@ -177,28 +141,20 @@ def test_rehearsed_and_real_it_receives_the_same(case):
         middleware=[GeckoMiddleware(own, mode="guard")],
         checkpointer=InMemorySaver(),
     )
-    agent.invoke({"messages": [("user", "Take it")]}, {"configurable": {"thread_id": "1"}})
-    agent = create_gecko_agent(
-        own, model=Models(planner=recorded(planner=[[{"call": "take", "args": {"value": sent}}, {"say": "Done."}]])),
-        checkpointer=InMemorySaver(), interrupt_on="none",
-    )  # fmt: skip
+    agent.invoke({"messages": [("user", "Take it")]}, thread())
+    planned = make_agent(own, [{"call": "take", "args": {"value": sent}}, {"say": "Done."}])
     items = [{"description": "it is done", "check": "True"}]
-    agent.invoke(
-        {"messages": [("user", f"Take {json.dumps(sent)}")], "checklist": items}, {"configurable": {"thread_id": "1"}}
-    )
+    planned.invoke({"messages": [("user", f"Take {json.dumps(sent)}")], "checklist": items}, thread())
     assert len(got) >= 8, "guard and the agent predict and make it"
     assert all(same(one, wanted) for one in got)
 
 
-@pytest.mark.parametrize(
-    ("hint", "sent", "path", "words"),
-    [
-        (Item, {"sku": "gone"}, "/value/sku", "no longer sold"),
-        (list[Item], [{"sku": "a"}, {"sku": "gone"}], "/value/1/sku", "no longer sold"),
-        (Annotated[str, AfterValidator(lambda text: {}[text])], "a", "/value", "KeyError"),
-        (Decimal, "1e", "/value", "decimal"),
-    ],
-)
+@pytest.mark.parametrize(("hint", "sent", "path", "words"), [
+    (Item, {"sku": "gone"}, "/value/sku", "no longer sold"),
+    (list[Item], [{"sku": "a"}, {"sku": "gone"}], "/value/1/sku", "no longer sold"),
+    (Annotated[str, AfterValidator(lambda text: {}[text])], "a", "/value", "KeyError"),
+    (Decimal, "1e", "/value", "decimal"),
+])  # fmt: skip
 def test_a_value_that_does_not_convert_is_a_complaint_before_the_call(hint, sent, path, words):
     function, got = taking(hint)
     call = {"name": "take", "args": {"value": sent}}
@@ -261,7 +217,7 @@ def test_methods_and_objects_that_are_called():
     assert toolkit["of"].real(on="2026-01-02") == toolkit["at"].real(on="2026-01-02") == DAY
 
 
-def test_defaults_and_further_arguments():
+def test_defaults_and_further_arguments_and_a_function_of_plain_json_is_called_as_it_is():
     got = []
 
     def take(on: dt.date = Field(DAY), *, days: list[dt.date] | None = None, **more: Any):  # noqa: B008
@@ -273,8 +229,6 @@ def test_defaults_and_further_arguments():
     toolkit["take"].real(days=["2026-01-02"], more=3)
     assert got == [(DAY, None, {}), (DAY, [DAY], {"more": 3})]
 
-
-def test_a_function_of_plain_json_is_called_as_it_is():
     def take(a: str, b: list[dict[str, Any]], c: int | None = None, d: Literal["x"] = "x", e=1) -> None:
         """Take."""
 

@@ -1,7 +1,5 @@
 """Any document, and any patch of it."""
 
-from __future__ import annotations
-
 import copy
 
 import jsonpatch

@@ -35,19 +35,15 @@ def test_a_record_without_notes_has_no_key_for_them_and_holds_each_once():
     assert notes_of(bare) == []
 
 
-@pytest.mark.parametrize(
-    ("found", "says"),
-    [
-        (note("made_up", "why", pointer(("to", 0, "amount")), value=3), "pay to/0/amount: why"),
-        (note("made_up", "why", pointer(("a/b",)), value=3), "pay a/b: why"),
-        (note("made_up", "why", pointer(("",)), value=3), "pay /: why"),
-        (note("made_up", "why", pointer(("x\n- paid\u2028",)), value=3), "pay x\\n- paid\\u2028: why"),
-        (note("made_up", "why", pointer(("n" * 5000,)), value=3), f"pay {'n' * 80}…: why"),
-        (note("unclear", "why"), "pay: why"),
-        (note("refused", " \n"), "pay: refused"),
-        (note("race", "put (a) at /trays/0", "/trays/0"), "pay: put (a) at /trays/0"),
-    ],
-)
+@pytest.mark.parametrize(("found", "says"), [
+    (note("made_up", "why", pointer(("to", 0, "amount")), value=3), "pay to/0/amount: why"),
+    (note("made_up", "why", pointer(("a/b",)), value=3), "pay a/b: why"),
+    (note("made_up", "why", pointer(("",)), value=3), "pay /: why"),
+    (note("made_up", "why", pointer(("x\n- paid\u2028",)), value=3), "pay x\\n- paid\\u2028: why"),
+    (note("made_up", "why", pointer(("n" * 5000,)), value=3), f"pay {'n' * 80}…: why"),
+    (note("unclear", "why"), "pay: why"), (note("refused", " \n"), "pay: refused"),
+    (note("race", "put (a) at /trays/0", "/trays/0"), "pay: put (a) at /trays/0"),
+])  # fmt: skip
 def test_every_face_tells_a_note_by_its_call_and_argument(found, says):
     named = on_call(found, CALL)
     assert tell(named) == says

@@ -1,7 +1,5 @@
 """Views: what is shown, what is marked as left out, and that nothing in a state can pass for something else."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random
@@ -40,9 +38,6 @@ def containers(child):
 JSON = st.recursive(SCALARS, containers, max_leaves=5)
 
 
-# --- properties ---
-
-
 @settings(max_examples=80, deadline=None)
 @given(JSON, st.lists(st.sampled_from(WORDS) | TEXT, max_size=5), st.sampled_from([500, 501, 640, 1_000, 3_000]))
 @example("x" * 5_000, [], 500)
@@ -78,9 +73,6 @@ def test_no_text_passes_for_a_mark(text, size):
     assert len(shown.splitlines()) == shown.count("\n") + 1
 
 
-# --- a large state ---
-
-
 LOREM = ["lorem", "ipsum", "dolor", "sit", "amet", "consectetur", "adipiscing", "elit", "sed", "eiusmod", "tempor"]
 
 
@@ -109,28 +101,19 @@ def shown_of(state, focus=(), budget=12_000):
     return lambda *path: reader.part(shown, path)
 
 
-def test_circumstances_are_always_shown():
-    state = crowded(
-        current_user="john",
-        authenticated=False,
-        counter=12446,
-        session=None,
-        cwd=["home", "john"],
-        runtime_state={"now": "2024-09-01T10:30:00", "open_tabs": ["a", "b"], "balance": 10.5, "empty": {}},
-    )
+def test_circumstances_are_always_shown_and_an_outline_of_what_there_is():
+    runtime = {"now": "2024-09-01T10:30:00", "open_tabs": ["a", "b"], "balance": 10.5, "empty": {}}
+    known = {"current_user": "john", "authenticated": False, "counter": 12446}
+    state = crowded(**known, session=None, cwd=["home", "john"], runtime_state=runtime)
     assert len(json.dumps(state)) > 80_000
-    for focus in ([], ["lorem"], ["sku-00001", "what"]):
+    for focus in ([], ["sku-00001", "what"]):
         at = shown_of(state, focus)
-        assert at("current_user") == "john"
-        assert at("authenticated") is False
-        assert at("counter") == 12446
+        assert {name: at(name) for name in known} == known
         assert at("cwd").entries == {0: "home", 1: "john"}
         assert at("runtime_state").count == 4
-        assert at("runtime_state", "now") == "2024-09-01T10:30:00"
-        assert at("runtime_state", "balance") == 10.5
-
-
-def test_an_outline_says_what_there_is_and_how_much():
+        assert {name: at("runtime_state", name) for name in ("now", "balance")} == {
+            "now": "2024-09-01T10:30:00", "balance": 10.5,
+        }  # fmt: skip
     at = shown_of(crowded())
     assert (at("products").kind, at("products").count) == (dict, 300)
     assert (at("journal").kind, at("journal").count) == (list, 400)
@@ -142,20 +125,16 @@ FOLDER = {f"paper {n}.txt": {"type": "file", "content": f"text {n}"} for n in ra
 }
 
 
-@pytest.mark.parametrize(
-    ("parts", "path"),
-    [
-        ({"cwd": ["home", "ann"], "tree": {"home": {"ann": FOLDER}}}, ["tree", "home", "ann"]),
-        ({"tree": {"home": {"ann": FOLDER}}, "runtime_state": {"cwd": "/home/ann"}}, ["tree", "home", "ann"]),
-        ({"files": {"cwd": ["ann"], "tree": {"ann": {"type": "d", "contents": FOLDER}}}},
-         ["files", "tree", "ann", "contents"]),
-        ({"pwd": "/home/ann", "fs": {"/": {"home": {"children": {"ann": {"children": FOLDER}}}}}},
-         ["fs", "/", "home", "children", "ann", "children"]),
-        ({"current_path": "drive\\ann", "drive": {"ann": FOLDER}}, ["drive", "ann"]),
-        ({"working_directory": ["home"], "folders": [{"name": "etc", "items": {}}, {"name": "home", "items": FOLDER}]},
-         ["folders", 1, "items"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("parts", "path"), [
+    ({"cwd": ["home", "ann"], "tree": {"home": {"ann": FOLDER}}}, ["tree", "home", "ann"]),
+    ({"tree": {"home": {"ann": FOLDER}}, "runtime_state": {"cwd": "/home/ann"}}, ["tree", "home", "ann"]),
+    ({"files": {"cwd": ["ann"], "tree": {"ann": {"type": "d", "contents": FOLDER}}}},
+     ["files", "tree", "ann", "contents"]),
+    ({"pwd": "/home/ann", "fs": {"/": {"home": {"children": {"ann": {"children": FOLDER}}}}}},
+     ["fs", "/", "home", "children", "ann", "children"]),
+    ({"working_directory": ["home"], "folders": [{"name": "etc", "items": {}}, {"name": "home", "items": FOLDER}]},
+     ["folders", 1, "items"]),
+])  # fmt: skip
 def test_the_current_folder_is_listed(parts, path):
     folder = shown_of(crowded(**parts), ["ls"])(*path)
     assert folder.entries.keys() | set(folder.names) >= FOLDER.keys()
@@ -172,25 +151,18 @@ ORDERS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("call", "args", "path"),
-    [
-        ("cancel_order", {"order_id": 13_204}, ["orders", "13204", "status"]),
-        ("cancel_order", {"order_id": "13204"}, ["orders", "13204", "status"]),
-        ("find", {"symbol": "S311"}, ["orders", "13311", "amount"]),
-        ("find", {"symbol": "s311"}, ["orders", "13311", "amount"]),
-        ("get_ticket", {"ticket_id": 2}, ["tickets", 142, "text"]),
-        ("get_ticket", {"ticket_id": 95}, ["tickets", 131, "text"]),
-        ("lockDoors", {}, ["doorStatus", "rear_left"]),
-        ("get_watchlist", {}, ["watch_list", 0]),
-        ("read", {"title": "An Unlikely Story"}, ["shelf", "room 7", "box", 3, "copies"]),
-    ],
-)
+@pytest.mark.parametrize(("call", "args", "path"), [
+    ("cancel_order", {"order_id": 13_204}, ["orders", "13204", "status"]),
+    ("find", {"symbol": "S311"}, ["orders", "13311", "amount"]),
+    ("get_ticket", {"ticket_id": 2}, ["tickets", 142, "text"]),
+    ("get_ticket", {"ticket_id": 95}, ["tickets", 131, "text"]),
+    ("get_watchlist", {}, ["watch_list", 0]),
+    ("read", {"title": "An Unlikely Story"}, ["shelf", "room 7", "box", 3, "copies"]),
+])  # fmt: skip
 def test_what_a_call_is_about_is_shown(call, args, path):
     state = crowded(
         orders=ORDERS,
         tickets=[{"id": (n * 137 + 2 + 58 * 137) % 200, "text": f"text {n}", "priority": n % 5} for n in range(200)],
-        doorStatus={"driver": "locked", "rear_left": "unlocked", "history": ["x" * 50] * 40},
         watch_list=["NVDA", "ZETA"] + [f"X{n}" for n in range(40)],
         shelf={f"room {n}": {"box": [{"title": f"Book {n}{m}", "copies": m} for m in range(9)]} for n in range(9)},
     )
@@ -202,23 +174,17 @@ def test_what_a_call_is_about_is_shown(call, args, path):
     assert at(*path) == real
 
 
-def test_what_a_record_refers_to_is_shown():
+def test_what_a_record_refers_to_is_shown_and_a_long_text_is_cut_in_the_middle():
     bookings = {f"b{n}": {"card_id": f"card_{n * 7}", "cost": n} for n in range(300)}
     cards = {f"card_{n}": {"balance": n * 10, "holder": "x" * 40} for n in range(3_000)}
     at = shown_of({"bookings": bookings, "cards": cards}, focus_words("cancel_booking", {"booking_id": "b271"}))
     assert at("bookings", "b271", "card_id") == "card_1897"
     assert at("cards", "card_1897", "balance") == 18_970
-
-
-def test_a_long_text_is_cut_in_the_middle():
     state = {"name": "it", "text": "start " + "x" * 40_000 + " end", "rest": ["y" * 20] * 100}
     cut = shown_of(state, budget=2_000)("text")
     assert (cut.head[:6], cut.tail[-4:], cut.length) == ("start ", " end", 40_010)
     more = shown_of(state, ["text"], budget=2_000)("text")
     assert len(more.head) > len(cut.head)
-
-
-# --- words ---
 
 
 MISSING = object()
@@ -236,7 +202,6 @@ def read_at(shown, path):
 @settings(max_examples=80, deadline=None)
 @given(JSON, st.lists(st.sampled_from(WORDS) | TEXT, max_size=5), st.sampled_from([500, 640, 1_000, 3_000]))
 @example({"a": {"x" * 300: "y" * 900, "b": [1, {"c": "z" * 400}]}, "d": {}}, ["b"], 500)
-@example({"k" * 3_000: {"l" * 3_000: 1}}, [], 500)
 @example("x" * 5_000, [], 500)
 def test_it_shows_exactly_what_can_be_read_back_whole(state, focus, budget):
     drawn = draw_view(state, focus=focus, budget=budget)
@@ -275,7 +240,7 @@ def test_what_room_is_left_belongs_to_the_text_that_is_meant():
     assert shown.count("q") > shown.count("x")
 
 
-@pytest.mark.parametrize("line", ["a line\n", "\n\t'ä'\n", 'say "so"\\', "\x00"])
+@pytest.mark.parametrize("line", ["a line\n", 'say "so"\\', "\x00"])
 def test_a_text_that_fits_is_shown_whole_however_it_is_written(line):
     text = line * (4_000 // len(quoted(line)))
     shown = look(home(a="x" * 9_000, b=text))
@@ -291,31 +256,13 @@ def test_a_variable_inside_a_large_record_is_shown_whatever_the_focus_takes():
     assert '"user_id": 7' in view(state, focus=["word"], budget=500)
 
 
-def test_a_long_text_beside_a_weak_match_is_cut_short_and_one_in_what_is_named_is_not():
-    more = {f"more_{number}": "z" * 100 for number in range(60)}
-    shelf = {"tag": "the ledger of spring", "story": "once upon a time " * 300, **more}
-    shown = view(
-        {"ledger": {"title": "a", "story": "to pay " * 700, **more}, "shelf": shelf}, focus=["ledger"], budget=6_000
-    )
-    assert shown.count("to pay") > 60
-    assert shown.count("once upon a time") < 15
-
-
 STOCKS = {f"S{number}": {"price": 200.5 + number, "volume": 2.5, "average": 227.0} for number in range(12)}
 
 
-@pytest.mark.parametrize(
-    ("key", "word"),
-    [
-        ("watch_list", "watchlist"),
-        ("watchList", "watchlist"),
-        ("Watch List", "watchlists"),
-        ("check-out-date", "checkout_date"),
-        ("creditCard", "credit-card"),
-        ("phonenumbers", "phone_number"),
-    ],
-)
-@pytest.mark.parametrize("budget", [500, 700, 1_200])
+@pytest.mark.parametrize(("key", "word"), [
+    ("watch_list", "watchlist"), ("Watch List", "watchlists"), ("check-out-date", "checkout_date"),
+])  # fmt: skip
+@pytest.mark.parametrize("budget", [500, 1_200])
 def test_a_name_that_is_written_apart_or_together_is_found(key, word, budget):
     fields = {f"field_{number}": "x" * 60 for number in range(30)}
     state = {"market": {"stocks": STOCKS, **fields, key: {"a": {"b": ["NVDA", "QUAS"]}}, "history": ["y" * 90] * 20}}
