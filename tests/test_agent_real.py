@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -173,20 +172,6 @@ def test_after_a_refusal_there_is_one_note_and_the_planner_s_own_question():
     assert desk.calls == ["find", "order"]
 
 
-def test_what_was_only_simulated_at_last_is_not_told_as_done():
-    desk = Desk()
-    desk.refuses = "only 1 left"
-    again, told = [ORDER, {"say": "Ordered, SIM-5000."}], [{"say": "It was refused."}]
-    agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered."}], again, told, judge=[HOLDS, *[FAILS] * 5]))
-    agent.invoke(say("Order two pens."), THREAD, context=GeckoContext(reads="real", max_retries=0))
-    out = agent.invoke(
-        Command(resume={"decisions": [APPROVE]}), THREAD, context=GeckoContext(reads="real", max_retries=0)
-    )
-    assert out["rehearsal"]["verdict"]["status"] == "failed"
-    assert out["messages"][-1].text.splitlines()[0] == "It was refused."
-    assert asked_of(model)[-1] == "planner"
-
-
 def test_after_a_rejection_the_log_has_the_calls_that_were_not_made_and_no_read_twice():
     desk = Desk()
     agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered."}], [{"say": "Then not."}]))
@@ -198,27 +183,6 @@ def test_after_a_rejection_the_log_has_the_calls_that_were_not_made_and_no_read_
     assert "too dear" in lesson
     assert "order(" in lesson
     assert desk.calls == ["find"]
-
-
-def test_of_plans_that_are_always_rejected_three_are_made():
-    desk = Desk()
-    orders = [{**ORDER, "args": {"item": "pen-1", "quantity": number}} for number in range(2, 9)]
-    plans = [[LOOK, order, {"say": "Ordered."}] for order in orders]
-    agent, model = agent_of(desk, turn(*plans, judge=[HOLDS] * 9, simulator=[ADDED] * 9))
-    out, asked = agent.invoke(say("Order two pens."), THREAD), []
-    while "__interrupt__" in out and len(asked) < 9:
-        question = out["__interrupt__"][0].value
-        asked.append(question["action_requests"][0]["args"]["quantity"])
-        rejected = {"id": question["id"], "decisions": [{"type": "reject", "message": "too dear"}]}
-        out = agent.invoke(Command(resume=rejected), THREAD)
-    assert asked == [2, 3, 4]
-    assert "order" not in desk.calls
-    texts = ["\n".join(str(each.text) for each in heard) for _, heard in model.heard]
-    told = [
-        text.rpartition("not approved. It must not have these calls")[2] for text in texts if "not approved" in text
-    ]
-    lessons = {json.loads(each[each.index("{") : each.index("}") + 1])["quantity"] for each in told if each}
-    assert lessons == {2, 3}
 
 
 @pytest.mark.parametrize(("given", "state"), [({"task_state": {}}, {}), ({}, {"items": {"x": 1}, "runtime_state": {}})])
