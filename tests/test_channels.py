@@ -6,7 +6,6 @@ import copy
 import pathlib
 from functools import reduce
 from itertools import pairwise
-from operator import itemgetter
 
 import pytest
 from hypothesis import given, settings
@@ -20,7 +19,7 @@ from gecko_graph.models.usage import add_usage
 from gecko_graph.values.difference import make_patch
 from gecko_graph.values.patch import fold_patches
 from gecko_graph.world.channels import AttemptState, GeckoState, book
-from gecko_graph.world.reducers import count_asked, extend, find, fold_state, gather_facts, replace
+from gecko_graph.world.reducers import count_asked, extend, fold_state, gather_facts, replace
 from tests import desk
 
 # exact in sums: reducers must not depend on the order in which floats are added
@@ -202,20 +201,3 @@ def namespaces(gecko, thread):
         for task in snapshot.tasks:
             if task.state:
                 yield task.state["configurable"]["checkpoint_ns"], gecko.get_state(task.state).values
-
-
-@given(st.lists(st.tuples(st.integers(0, 99), st.lists(st.text("abc", min_size=1, max_size=2), max_size=3))))
-@FEW
-def test_an_item_is_found_in_the_list_that_is_asked_whichever_grew_from_which(grown):
-    lists = [[]]
-    for number, names in grown:
-        before = lists[number % len(lists)]
-        assert all(find(before, name, itemgetter("id")) for name in ids(before))
-        lists.append(extend(before, [[{"id": name, "at": len(lists)} for name in names]]))
-    for each in lists:
-        for name in ("a", "b", "ab", *ids(each)):
-            assert find(each, name, itemgetter("id")) is find([*each], name, itemgetter("id"))
-
-
-def ids(items):
-    return [each["id"] for each in items]

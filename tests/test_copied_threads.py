@@ -121,14 +121,18 @@ def is_lost(value: Any) -> bool:
     return isinstance(value, dict) and LOST in value
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("saver", "kind"),
+    [*(("memory", kind) for kind in KINDS), ("sqlite", "agent"), ("postgres", "middleware")],
+    indirect=["saver"],
+)
 def test_a_value_of_a_copy_is_that_of_its_checkpoint_or_lost(kind, saver):
     money = Money()
     graph, turns = build(kind, saver, money)
     for turn in turns[:2]:
         graph.invoke(turn, A)
     history, lost = list(graph.get_state_history(A)), 0
-    for skip, at in [*enumerate(history[:-2])][:: 2 if isinstance(saver, InMemorySaver) else 4]:
+    for skip, at in [*enumerate(history[:-2])][:: 3 if isinstance(saver, InMemorySaver) else 6]:
         for newest in (1, 3, len(history)):
             saver.delete_thread(B["configurable"]["thread_id"])
             copy(saver, A, B, newest=newest, skip=skip, writes=False)

@@ -89,7 +89,7 @@ def test_a_paused_attempt_s_own_state_is_edited_whole_or_by_a_patch(edit):
     assert run["task_state"]["trays"]["bill"] == ["letter", "invoice"]
 
 
-@pytest.mark.parametrize("node", ["attempt", "decide", "finish"])
+@pytest.mark.parametrize("node", ["attempt", "finish"])
 def test_a_state_that_is_edited_in_the_middle_of_a_turn_is_refused_and_the_message_says_how_to_do_it(node):
     gecko = desk.gecko(desk.WRONG, desk.RIGHT, checkpointer=InMemorySaver())
     thread = {"configurable": {"thread_id": "t"}}

@@ -111,9 +111,7 @@ def test_a_masked_tool_answers_its_own_error_also_where_its_arguments_could_not_
     ("tool", "task", "concerned"),
     [
         ("startEngine", "let's ignite the engine and see", True),
-        ("setCruiseControl", "let's ignite the engine and see", False),
         ("startEngine", "I filled my car up with 13.2 gallons of fuel", False),
-        ("delete_message", "send an inquiry to customer support on my behalf", False),
         ("send_message", "send an inquiry to customer support on my behalf", False),
         ("send_message", "the message to send is 'Update'", True),
         ("edit_ticket", "an unexpected charge is on the invoice, contact support", False),

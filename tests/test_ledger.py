@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import Models, Tool, Toolkit, World, blame, create_gecko
@@ -13,9 +11,7 @@ from gecko_graph.contracts.contract import Contract
 from gecko_graph.errors import EvaluationFailed, StateError
 from gecko_graph.testing import recorded
 from gecko_graph.tools.spec import ToolSpec
-from gecko_graph.values.difference import make_patch
-from gecko_graph.values.origins import NOT_KNOWN, find_untrusted, is_doubtful, trusted_part
-from gecko_graph.values.patch import apply_patch
+from gecko_graph.values.origins import NOT_KNOWN, find_untrusted, trusted_part
 
 PARAMETERS = {"type": "object", "properties": {"item": {"type": "string"}, "to": {"type": "string"}}}
 TOOLS = {
@@ -92,45 +88,6 @@ def test_what_is_trusted_is_asked_below_the_key_of_a_mounted_contract():
     ready = Contract.load({"requires": [{"check": "trusted(['done'])", "error": "no"}]}, where="t")
     assert ready.admissible(state, now=None, untrusted=lambda: ["/done/-"]).word == "no"
     assert ready.admissible(state, now=None).word == "yes"
-
-
-STEP = st.tuples(
-    st.recursive(
-        st.integers(0, 3),
-        lambda child: st.lists(child, max_size=3) | st.dictionaries(st.sampled_from("abc"), child),
-        max_leaves=6,
-    ),
-    st.sampled_from(["contract", "model"]),
-)
-
-
-@given(st.lists(STEP, min_size=1, max_size=5))
-def test_what_no_model_has_written_is_trusted_and_the_places_are_minimal(targets):
-    """An oracle of one bit: of a value that was written by its last change only, its rung decides."""
-    state, steps = {"x": 0}, []
-    for number, (value, rung) in enumerate(targets):
-        after = {"x": value}
-        outcome = {
-            "status": "ok",
-            "result": 0,
-            "patch": (patch := make_patch(state, after)),
-            "rung": rung,
-            "simulated": True,
-            "passed": [],
-            "invented": rung == "model",
-        }
-        steps.append({"v": 1, "call": {"id": str(number), "name": "t", "args": {}}, "outcome": outcome})
-        state = apply_patch(state, patch)
-    places = find_untrusted({"x": 0}, [], steps)
-    if all(rung == "contract" for _, rung in targets):
-        assert places == []
-    if all(rung == "model" for _, rung in targets) and all(step["outcome"]["patch"] for step in steps[:1]):
-        assert is_doubtful(["x"], places)
-    assert not any(one != other and is_under(one, other) for one in places for other in places)
-
-
-def is_under(one, other):
-    return one.startswith(f"{other}/")
 
 
 def test_what_a_real_read_has_shown_is_trusted_from_then_on():

@@ -9,14 +9,11 @@ from threading import Thread
 import pytest
 from rich.console import Console
 
-from gecko_graph import Models, Tool, Toolkit, create_gecko
 from gecko_graph import events as made
 from gecko_graph.display.live import LiveTree, PlainLines, progress, show
 from gecko_graph.display.records import Drafts
 from gecko_graph.display.rows import ViewRow, build_attempt
 from gecko_graph.display.text import as_text
-from gecko_graph.events import Reader, stream_options
-from gecko_graph.testing import recorded
 from gecko_graph.values.notes import note
 from tests.runs_to_show import FIRST, RUN, SECOND, events_of, nasty_run, printable
 
@@ -43,24 +40,6 @@ def test_events_rebuild_what_the_record_shows(record):
     for event in events_of(record):
         drafts.add(event)
     assert text_of(drafts.attempts[record["number"]]) == text_of(record)
-
-
-def test_what_was_streamed_of_a_discarded_result_is_taken_back():
-    look = {"name": "look", "description": "Look.", "parameters": {"type": "object", "properties": {}}}
-    contract = {"ensures": [{"check": "result.balance < 100", "error": "too rich"}]}
-    toolkit = Toolkit.from_tools([Tool(look, contract=contract, effect="read")])
-    done = {"items": [{"id": "item-1", "status": "success", "reason": "ok"}], "feedback": ""}
-    answer = {"status": "ok", "result": {"balance": 987_123}}
-    model = recorded(planner=[[{"call": "look"}, {"say": "Done."}]], simulator=[answer], judge=[done])
-    graph = create_gecko(toolkit, model=Models(**dict.fromkeys(("planner", "simulator", "judge"), model)))
-    drafts = Drafts()
-    reader = Reader(drafts.add)
-    given = {"messages": [("user", "Look")], "task_state": {"runtime_state": {}}, "checklist": ["looked"]}
-    for part in graph.stream(given, **stream_options(graph)):
-        reader.read(part)
-    shown = text_of(drafts.attempts[1])
-    assert "error refused: too rich" in shown
-    assert shown == text_of(reader.rehearsal["attempts"][0])
 
 
 def test_plain_lines_one_a_row():
@@ -161,16 +140,6 @@ def test_a_stream_may_be_joined_in_the_middle_and_unknown_events_are_ignored():
         drafts.add(event)
     assert [each["call"]["name"] for each in drafts.attempts[2]["steps"]] == ["cd", "pay", "look", "guess"]
     assert "start_digest" not in drafts.attempts[2]
-
-
-def test_an_attempt_seen_only_in_part_is_shown_from_the_record():
-    shown = console(force_terminal=True)
-    tree = LiveTree(shown)
-    follow(tree, SECOND, events=slice(3, None))
-    tree.on_result(RUN)
-    left = screen(shown.file.getvalue())
-    assert left.count("Attempt 1") == left.count("Attempt 2") == 1
-    assert 'ok {"cwd": "docs"}' in left
 
 
 def test_the_picture_may_be_asked_for_while_a_line_is_printed():

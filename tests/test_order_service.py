@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from gecko_graph import Toolkit, World
+from gecko_graph import World
 from gecko_graph.errors import InDoubt
 from gecko_graph.scenario.case import service_module
 from gecko_graph.schemas.complaints import find_faults as schema_faults
@@ -121,40 +121,3 @@ def test_each_fault_is_what_it_is_called(fault):
         assert len(service.state()["orders"]) == DONE.get(fault, False)
         assert real(toolkit, "placeOrder", **order)[1]["order_id"] == "A-1001"
         assert len(service.log()) == 1
-
-
-@settings(max_examples=5, deadline=None)
-@given(st.integers(0, 1000))
-def test_with_keys_faults_change_nothing_of_the_end(seed):
-    """Every call is made again with its key until it is answered: the end is that of the undisturbed run."""
-    calls = [
-        ("placeOrder", {"sku": "MUG", "quantity": 2}),
-        ("refundOrder", {"order_id": "A-1001", "amount": 5}),
-        ("placeOrder", {"sku": "TEA", "quantity": 3}),
-        ("cancelOrder", {"order_id": "A-1002"}),
-    ]
-    kinds = [one for one in FAULTS if "timeout" not in one and one != "slow"]
-    ends = []
-    for faults in ([], plan_faults(seed=seed, rate=0.5, kinds=kinds)):
-        with OrderService(faults) as service:
-            toolkit = service.toolkit()
-            for number, (name, args) in enumerate(calls):
-                for _ in range(40):
-                    try:
-                        if real(toolkit, name, **args, idempotency_key=f"k{number}")[0] == "ok":
-                            break
-                    except InDoubt:
-                        continue
-            ends.append((service.state(), service.log()))
-    assert ends[0] == ends[1]
-
-
-def test_its_document_leaves_nothing_unsaid(request):
-    toolkit = Toolkit.from_openapi(request.config.rootpath / "examples" / "order" / "order.openapi.yaml")
-    assert toolkit.problems == []
-    assert {tool.name: tool.effect for tool in toolkit if not tool.reads} == dict.fromkeys(
-        ("placeOrder", "cancelOrder", "refundOrder"), "write"
-    )
-    assert all(tool.stated and tool.contract for tool in toolkit)
-    assert [tool.name for tool in toolkit if tool.idempotency] == ["placeOrder", "cancelOrder", "refundOrder"]
-    assert toolkit.state_keys <= START.keys()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from gecko_graph import Scenario, Toolkit, World
+from gecko_graph import Toolkit, World
 from gecko_graph.testing import scripted
 from tests.phone import CASES, FOLDER, agents, converse, load, lost, played, stepped_on
 
@@ -46,21 +44,10 @@ def test_each_milestone_is_lost_and_each_minefield_stepped_on_by_a_bad_agent(nam
     assert {id_ for each in bad for id_ in each.get("steps_on", [])} == {each.id for each in goal.minefields}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", CASES[::6])
 def test_doing_nothing_is_worth_nothing(name):
     assert converse(scripted(), load(name))["score"]["similarity"] == 0.0
     assert converse(scripted(*[DECLINED] * 5), load(name))["score"]["similarity"] < 0.5
-
-
-@pytest.mark.parametrize("name", CASES[::6])
-def test_a_conversation_repeats_exactly(name):
-    """Whatever the seed: only identifiers are made of it, and answers to questions that have no example."""
-    again = [played(name, "good"), converse(scripted(*agents(name)["good"]), Scenario.load(load(name).where))]
-    texts = [[(each.type, each.text) for each in output["messages"]] for output in again]
-    assert (texts[0], again[0]["score"], again[0]["world"]) == (texts[1], again[1]["score"], again[1]["world"])
-    limits = load(name).limits.model_copy(update={"seed": 7})
-    other = converse(scripted(*agents(name)["good"]), replace(load(name), limits=limits))
-    assert other["score"] == again[0]["score"]
 
 
 # the world ---------------------------------------------------------------------------------------
@@ -90,10 +77,6 @@ POINT = {"latitude": 1.0, "longitude": 2.0}
     [
         ("cellular", "send_message", {"phone": "+32470550123", "text": "Hi"}),
         ("wifi", "find_places", {"query": "bakery", **POINT}),
-        ("wifi", "get_weather", {**POINT, "date": "2027-05-13"}),
-        ("wifi", "get_stock", {"symbol": "MSFT"}),
-        ("wifi", "find_holiday", {"name": "Easter Monday", "year": 2030}),
-        ("wifi", "convert_currency", {"amount": 1, "from": "EUR", "to": "SEK"}),
         ("location", "get_position", {}),
         ("location", "find_places", {"query": "bakery"}),
     ],

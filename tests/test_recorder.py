@@ -42,7 +42,7 @@ def find_and_note(results):
 
 @pytest.mark.parametrize(
     ("method", "last"),
-    [("json_schema", "model"), ("json_schema", "schema"), ("function_calling", "model"), ("text", "model")],
+    [("json_schema", "schema"), ("function_calling", "model"), ("text", "model")],
 )
 def test_a_recorded_run_plays_to_the_same_end(tmp_path, method, last):
     limits = {"ladder": ["contract", last]}

@@ -15,15 +15,6 @@ from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.scenario import play, read_toolkit, run_scenario, shipped
 from tests.pen_case import CHECK, FUNCTIONS, OPENAPI, PUT, SAY, case, turn, words_of
 
-
-def test_a_scenario_runs_on_its_recorded_replies():
-    (output,) = run_scenario(Scenario.from_dict(case()))
-    assert words_of(output) == "accepted"
-    assert output["task_state"] == {"box": ["pen"]}
-    assert [call["name"] for call in output["rehearsal"]["plan"]] == ["put"]
-    assert output["rehearsal"]["usage"]["planner"]["calls"] == 2
-
-
 TURNS = [
     {"user": "Put the pen away.", "checklist": [CHECK], "replies": {"planner": [[PUT, SAY]]}},
     {
@@ -79,7 +70,7 @@ class Stop(Exception):
     """Ends a run at an event, as a crash would."""
 
 
-@pytest.mark.parametrize("stop", range(1, 13, 2))
+@pytest.mark.parametrize("stop", [1, 5, 10])
 def test_a_run_that_stopped_at_any_event_is_resumed(tmp_path, stop):
     read = Scenario.from_dict(case(turns=TURNS))
     whole = run_scenario(read)[-1]

@@ -108,8 +108,7 @@ class AsyncTrace(AsyncCallbackHandler):
         Trace.on_tool_end(self, *args, **kwargs)
 
 
-@pytest.mark.parametrize("kind", [Trace, AsyncTrace])
-@pytest.mark.parametrize("use", ["invoke", "ainvoke"])
+@pytest.mark.parametrize(("kind", "use"), [(Trace, "invoke"), (AsyncTrace, "ainvoke")])
 async def test_simulated_calls_are_tool_runs_in_a_trace_tagged_with_their_rung(use, kind):
     trace, gecko = kind(), desk.gecko(desk.WRONG, desk.RIGHT)
     run = getattr(gecko, use)(desk.inputs(), {"callbacks": [trace]})

@@ -41,15 +41,6 @@ def bare(out):
     return {**out, "messages": [(message.type, message.content) for message in out["messages"]]}
 
 
-def test_events_and_their_order():
-    parts = graph().stream(given(), stream_mode="custom", subgraphs=True, version="v2")
-    kinds = [part["data"]["type"].removeprefix("gecko.") for part in parts if part["type"] == "custom"]
-    assert kinds == [
-        *("attempt", "need", "call", "result", "change"),
-        *("need", "call", "result", "call", "result", "change"),
-    ]
-
-
 def test_it_is_a_part_of_another_graph():
     class Parent(RehearsalState, total=False):
         record: dict
@@ -76,7 +67,7 @@ def test_a_thread_goes_on_from_the_committed_state_and_remembers_its_calls():
 
 def test_killed_at_any_write_it_ends_as_the_whole_run_does():
     whole, ends = bare(graph().invoke(given())), []
-    for point in range(3, 200, 2):
+    for point in range(3, 200, 4):
         fate = Fate(point)
         toolgate = graph(checkpointer=KillingSaver(fate))
         try:
@@ -86,7 +77,7 @@ def test_killed_at_any_write_it_ends_as_the_whole_run_does():
             fate.kill_at = 0
         if toolgate.get_state(thread()).values:
             ends.append(bare(toolgate.invoke(None, thread(), durability="sync")))
-    assert len(ends) >= 8
+    assert len(ends) >= 4
     assert all(each == whole for each in ends)
 
 
