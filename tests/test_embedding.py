@@ -131,25 +131,3 @@ def test_the_same_checklist_serves_the_same_task_again_and_whoever_gives_it_in_a
     gecko.invoke(desk.inputs(), thread)
     run = gecko.invoke({**MOVE, "checklist": desk.CHECKLIST}, thread)
     assert words(run) == ["accepted"], "given anew, in so many words"
-
-
-def starts_of(gecko, thread):
-    """The snapshots before each round, the first one first; found as `turn.check_start` says."""
-    return [each for each in gecko.get_state_history(thread) if each.next == ("start_round",)][::-1]
-
-
-def test_a_fork_before_any_round_rehearses_from_there():
-    gecko = desk.gecko(desk.WRONG, desk.RIGHT, checkpointer=InMemorySaver())
-    thread = {"configurable": {"thread_id": "t"}}
-    gecko.invoke(desk.inputs(), thread)
-    first, second = starts_of(gecko, thread)
-    edited = {"trays": {"letters": []}, "runtime_state": {}}
-    fork = gecko.update_state(first.config, {"task_state": edited}, as_node="bootstrapper")
-    run = gecko.invoke(None, fork)
-    assert words(run) == ["failed", "accepted"]
-    assert run["task_state"]["trays"] == {"letters": [], "bills": ["invoice"]}
-    again = gecko.invoke(None, second.config)
-    assert words(again) == ["failed", "accepted"]
-    late = gecko.update_state(second.config, {"task_state": edited}, as_node="decide")
-    with pytest.raises(GeckoError, match="changed in the middle of a turn"):
-        gecko.invoke(None, late)

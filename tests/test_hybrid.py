@@ -94,15 +94,6 @@ def test_an_observation_is_knowledge_and_not_a_change():
     assert attempt["end_digest"] == digest(run["task_state"])
 
 
-def test_what_a_failed_attempt_has_seen_is_not_written_back():
-    run = rehearse([LOOK, SAY])
-    (attempt, *_) = run["rehearsal"]["attempts"]
-    assert attempt["change"] == []
-    assert texts(attempt["verdict"], "unasked") == []
-    assert run["task_state"]["balances"] == {}  # failed: facts of that attempt only
-    assert "observed" not in run["rehearsal"]
-
-
 def test_every_attempt_begins_from_the_identical_state_whatever_the_one_before_has_seen():
     run = rehearse([LOOK, pay(100), SAY], [pay(120), SAY], [LOOK, pay(120), SAY])
     first, second, third = run["rehearsal"]["attempts"]

@@ -76,8 +76,7 @@ def judge_pair(ends, state):
     assert all(run["task_state"] == state["task_state"] for run in accepted)
 
 
-@pytest.mark.parametrize("inside", [False, True], ids=["alone", "embedded"])
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+@pytest.mark.parametrize(("kind", "inside"), [("memory", True), ("sqlite", False)])
 def test_of_two_runs_at_once_one_is_refused(tmp_path, kind, inside):
     with saver_of(kind, tmp_path) as saver:
         for pair in range(PAIRS):
@@ -115,9 +114,10 @@ def accepted(run, *papers):
     assert run["task_state"]["trays"]["letters"][1:] == [f"paper {number}" for number in papers]
 
 
-@pytest.mark.parametrize("inside", [False, True], ids=["alone", "embedded"])
-@pytest.mark.parametrize("durability", ["exit", "async", "sync"])
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+@pytest.mark.parametrize(
+    ("kind", "durability", "inside"),
+    [("memory", "exit", False), ("sqlite", "async", True), ("sqlite", "sync", False), ("memory", "exit", True)],
+)
 def test_turn_after_turn_is_no_race(tmp_path, kind, durability, inside):
     with saver_of(kind, tmp_path) as saver:
         graph = make(saver, inside=inside)
@@ -129,8 +129,7 @@ def ask_first(state, tray, paper):
     return desk.put(state, tray, paper) if interrupt("may I?") == "yes" else None
 
 
-@pytest.mark.parametrize("durability", ["exit", "async"])
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+@pytest.mark.parametrize(("kind", "durability"), [("memory", "exit"), ("sqlite", "async")])
 def test_pauses_edits_forks_and_replays_are_no_race(tmp_path, kind, durability):
     with saver_of(kind, tmp_path) as saver:
         graph = make(saver, inside=False, put=ask_first)

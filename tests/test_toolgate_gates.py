@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-from typing import Any
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from gecko_graph import GeckoContext, Tool, Toolkit
+from gecko_graph import Tool, Toolkit
 from gecko_graph.toolgate.channels import tell_undone
 from gecko_graph.toolgate.gates import category_of_refusal
 from tests import shop
@@ -220,133 +215,6 @@ def test_verified_results_are_typed_facts_that_a_precondition_asks_for():
     )
     assert out["record"]["stop"]["code"] == "no_candidate", "what Q refused is no fact"
     assert out["record"]["facts"] == {}
-
-
-# whatever tools, contracts and replies there are
-
-CHECKS: dict[str, tuple[str, Any]] = {
-    "free": ("True", lambda n, state: True),
-    "level": ("state.level >= 1", lambda n, state: state["level"] >= 1),
-    "argument": ("args.n <= state.level", lambda n, state: n <= state["level"]),
-    "fact": ("defined(facts.t0)", lambda n, state: "t0" in [each["tool"] for each in state["log"]]),
-    "unclear": ("state.nowhere > args.n", lambda n, state: False),
-}
-"""Preconditions, and what they say of the state that a tool is called in."""
-
-NUMBER = {"type": "integer", "minimum": 0, "maximum": 9}
-FINE = {"op": "add", "path": ["log", "-"], "value": {"tool": "fine", "token": "a fine"}}
-
-
-def random_tool(name, needs, answers, *, reads, made):
-    """A tool that answers by its argument, logs each call with the state, and gives every result its own token."""
-
-    def simulate(state, n):
-        token = f"token-{len(made)}-"
-        kind = answers[n % len(answers)]
-        made.append({"tool": name, "n": n, "state": copy.deepcopy(state), "token": token, "kind": kind})
-        state["log"].append({"tool": name, "token": token})
-        state["level"] = state["level"] - 5 if kind == "broken state" else state["level"] + n % 2
-        if kind == "error":
-            raise ValueError(token)
-        results = {"bad": {"ok": False, "token": token}, "empty": {"ok": ""}, "form": token}
-        return results.get(kind, {"ok": True, "token": token})
-
-    ensures = [{"check": "isinstance(result.ok, str) or result.ok", "error": "it is not ok"}]
-    requires = [{"check": CHECKS[each][0], "error": f"{each} does not hold", "effects": [FINE]} for each in needs]
-    return Tool(
-        shop.function(name, f"Do {name}.", n=NUMBER),
-        simulate=simulate,
-        effect="read" if reads else "write",
-        result={"type": "object"},
-        contract={"requires": requires, "ensures": ensures},
-    )
-
-
-KINDS = ["good", "good", "bad", "empty", "form", "error", "broken state"]
-TOOLS = st.lists(
-    st.tuples(
-        st.lists(st.sampled_from([*CHECKS]), max_size=2),
-        st.lists(st.sampled_from(KINDS), min_size=1, max_size=3),
-        st.booleans(),
-    ),
-    min_size=1,
-    max_size=4,
-)
-REPLIES = st.lists(st.one_of(st.integers(-1, 10), st.sampled_from(["words", ""])), min_size=1, max_size=8)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    tools=TOOLS,
-    replies=REPLIES,
-    orders=st.lists(st.permutations(range(4)), min_size=1, max_size=4),
-    strict=st.booleans(),
-)
-def test_nothing_that_q_refused_is_in_the_state_and_nothing_that_p_refuses_is_called(tools, replies, orders, strict):
-    made: list[dict[str, Any]] = []
-    given = [
-        random_tool(f"t{at}", needs, answers, reads=reads, made=made)
-        for at, (needs, answers, reads) in enumerate(tools)
-    ]
-    rules = [{"check": "state.level >= 0", "error": "the level is below nothing"}]
-    toolkit = Toolkit.from_tools(given, invariants=rules)
-    reply = lambda number: replies[number % len(replies)]  # noqa: E731
-
-    def call(number, text, tool):
-        wanted = reply(number)
-        return {"say": wanted} if isinstance(wanted, str) else {"call": tool, "args": {"n": wanted}}
-
-    out, model = act(
-        toolkit,
-        state={"level": 0, "log": []},
-        request="Do 0 1 2 3 4 5 6 7 8 9",
-        strict=strict,
-        context=GeckoContext(max_steps=12),
-        reasoner=lambda number, text, tool: {"need": "Do"} if number < 6 else {"answer": "Done."},
-        reranker=lambda number, text, tool: {"tools": [f"t{at}" for at in orders[number % len(orders)]]},
-        planner=call,
-    )
-    record = out["record"]
-    for each in made:
-        needs = tools[int(each["tool"][1:])][0]
-        facts = {**each["state"], "log": [{"tool": "t0"}] if was_met(record, made, each) else []}
-        assert all(CHECKS[need][1](each["n"], facts if need == "fact" else each["state"]) for need in needs)
-    good = good_tokens(record, made)
-    assert {each["kind"] for each in made if each["token"] in good} <= {"good", "empty", "broken state"}
-    assert not [
-        each for each in made if each["token"] in good and each["kind"] == "empty" and tools[int(each["tool"][1:])][2]
-    ]
-    assert out["task_state"]["level"] >= 0
-    refused = {each["token"] for each in made} - good
-    seen = [out["task_state"], record["facts"], record["plan"], *model.texts("reasoner")]
-    assert not [token for token in refused if token in str(seen)]
-    assert all(each["token"] in good for each in out["task_state"]["log"])
-    assert [call["id"] for call in record["plan"]] == [step["call"]["id"] for step in record["steps"] if is_ok(step)]
-    if strict:
-        for at, step in enumerate(record["steps"]):
-            before = [each for each in record["steps"][:at] if each["call"]["name"] == step["call"]["name"]]
-            assert not [each for each in before if is_refused(each)]
-
-
-def is_ok(step):
-    return step.get("outcome", {}).get("status") == "ok"
-
-
-def is_refused(step):
-    outcome = step.get("outcome")
-    return outcome is not None and outcome["status"] == "error" and outcome["rung"] != "contract"
-
-
-def good_tokens(record, made):
-    """The tokens of the calls whose results were committed: every call that ran is a step."""
-    ran = [step for step in record["steps"] if "outcome" in step and step["outcome"]["rung"] == "python"]
-    return {each["token"] for each, step in zip(made, ran, strict=True) if is_ok(step)}
-
-
-def was_met(record, made, this):
-    """Whether t0 has a committed result before this call."""
-    good = good_tokens(record, made)
-    return any(each["tool"] == "t0" and each["token"] in good for each in made[: made.index(this)])
 
 
 def test_a_write_that_says_it_is_done_and_changed_nothing_is_an_inconsistent_update():
