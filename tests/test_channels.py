@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from gecko_graph import GeckoContext, Tool
+from gecko_graph import GeckoContext, Tool, Toolkit
 from gecko_graph.models.node import open_record
 from gecko_graph.models.usage import add_usage
 from gecko_graph.values.difference import make_patch
@@ -125,43 +125,27 @@ def test_a_higher_turn_opens_a_new_ledger(old, new):
 
 # checkpoints
 
-SURROUNDED = {"tree": {"a/b": {"~": ["ü", "", None, True, 1.5, -(2**63), 2**64 - 1]}}, "runtime_state": {"now": "x"}}
+SURROUNDED = {"tree": {"a/b": {"~": ["ü", "", None, True, 1.5, -(2**63), 2**64 - 1]}}}
 
 
-def everything():
-    """A run that writes every channel: complaints, races, facts, lessons, several turns' accounts."""
-    turns = [
-        {
-            "planner": [
-                [
-                    {"calls": [{"call": "put", "args": {"tray": "letters", "paper": "a"}}] * 2},
-                    {"call": "fly", "args": {}},
-                    {"call": "look", "args": "{broken"},
-                    {"call": "rate", "args": {"currency": "EUR"}},
-                    {"say": "?"},
-                ],
-                [{"call": "put", "args": {"tray": "nowhere", "paper": "b"}}, {"say": "Done."}],
-            ],
-            "validator": [{"problems": [{"argument": "/paper", "problem": "is no paper"}]}, *[{"problems": []}] * 9],
-            "checklist": [{"items": [{"description": "filed"}, {"description": "told"}]}],
-            "judge": [{"items": [{"id": "item-1", "status": "failed", "reason": "no"}], "feedback": "again"}] * 2,
-            "bootstrapper": [{"domain": {}, "runtime_state": {"user": "ann"}}],
-            "simulator": [{"status": "ok", "result": {"rate": 1.25}}] * 9,
-        }
-    ]
-    tools = [*desk.FUNCTIONS, desk.function("rate", "Rate of a currency.", "currency")]
-    from gecko_graph import Toolkit
-
-    toolkit = Toolkit.from_tools(tools).declare(
-        Tool("add_tray", simulate=desk.add_tray, effect="write"),
-        Tool("put", simulate=desk.put, effect="write"),
-        Tool("look", simulate=desk.look, effect="read"),
-        Tool("rate", effect="read"),
-    )
-    given = desk.inputs(task_state=desk.start() | SURROUNDED)
-    del given["checklist"]
-    del given["task_state"]["runtime_state"]
-    return toolkit, turns, given
+TURN = {
+    "planner": [
+        [
+            {"calls": [{"call": "put", "args": {"tray": "letters", "paper": "a"}}] * 2},
+            {"call": "fly", "args": {}},
+            {"call": "look", "args": "{broken"},
+            {"call": "rate", "args": {"currency": "EUR"}},
+            {"say": "?"},
+        ],
+        [{"call": "put", "args": {"tray": "nowhere", "paper": "b"}}, {"say": "Done."}],
+    ],
+    "validator": [{"problems": [{"argument": "/paper", "problem": "is no paper"}]}, *[{"problems": []}] * 9],
+    "checklist": [{"items": [{"description": "filed"}, {"description": "told"}]}],
+    "judge": [{"items": [{"id": "item-1", "status": "failed", "reason": "no"}], "feedback": "again"}] * 2,
+    "bootstrapper": [{"domain": {}, "runtime_state": {"user": "ann"}}],
+    "simulator": [{"status": "ok", "result": {"rate": 1.25}}] * 9,
+}
+"""A run that writes every channel: complaints, races, facts, lessons, several turns' accounts."""
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -174,9 +158,11 @@ def saver(request, tmp_path: pathlib.Path):
 
 
 def test_every_state_survives_a_checkpoint(saver, caplog):
-    toolkit, turns, given = everything()
+    rate = Tool(desk.function("rate", "Rate of a currency.", "currency"), effect="read")
     context = GeckoContext(max_retries=1, parallel_calls="snapshot")
-    gecko = desk.gecko(tools=toolkit, turns=turns, checkpointer=saver, context=context)
+    tools = Toolkit([*desk.toolkit(), *Toolkit.from_tools([rate])])
+    gecko = desk.gecko(tools=tools, turns=[TURN], checkpointer=saver, context=context)
+    given = desk.inputs(task_state={"trays": {"letters": ["from mum"]}, "tree": SURROUNDED["tree"]}, checklist=None)
     thread = {"configurable": {"thread_id": "t"}}
     seen = {(): {}}
     for part in gecko.stream(given, thread, stream_mode="values", subgraphs=True, version="v2"):
