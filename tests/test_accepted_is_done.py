@@ -6,6 +6,7 @@ import pytest
 
 from gecko_graph import GeckoContext, Models, Tool, Toolkit, World, create_gecko, format_run
 from gecko_graph.testing import recorded
+from tests import desk
 from tests.agents import call
 from tests.doubts import texts
 
@@ -13,28 +14,10 @@ QUIET = GeckoContext(semantic_validation=False)
 PAID = [{"op": "add", "path": "/paid", "value": True}]
 
 
-def find_invoice(customer: str) -> dict:
-    """Find a customer's open invoice."""
-    return {}
-
-
-def pay(number: str) -> dict:
-    """Pay an invoice."""
-    return {}
-
-
-def settle_invoice(number: str) -> dict:
-    """Settle an invoice."""
-    return {}
-
-
-def note(text: str) -> dict:
-    """Write a note."""
-    return {}
-
-
-WRITES = (Tool(each, effect="write") for each in (pay, settle_invoice, note))
-TOOLS = Toolkit.from_tools([Tool(find_invoice, effect="read"), *WRITES])
+NOTE = desk.function("note", "Write a note.", "text")
+PAY, SETTLE = (desk.function(name, "Pay an invoice.", "number") for name in ("pay", "settle_invoice"))
+FIND = desk.function("find_invoice", "Find a customer's open invoice.", "customer")
+TOOLS = Toolkit.from_tools([Tool(FIND, effect="read"), *(Tool(each, effect="write") for each in (PAY, SETTLE, NOTE))])
 
 
 def sim(patch=(), status="ok", **more):
@@ -154,10 +137,8 @@ def test_a_judge_that_cannot_be_read_costs_one_attempt_and_is_told_once():
 
 
 def test_a_contract_that_cannot_be_evaluated_invents_no_number():
-    number = {"type": "number"}
-    takes = {"type": "object", "properties": {"gallon": number}, "required": ["gallon"]}
-    gives = {"type": "object", "properties": {"liter": number}, "required": ["liter"]}
-    spec = {"name": "to_liter", "description": "Gallons to liters.", "parameters": takes, "response": gives}
+    takes = {"type": "object", "properties": {"gallon": {"type": "number"}}, "required": ["gallon"]}
+    spec = {"name": "to_liter", "description": "Gallons to liters.", "parameters": takes}
     returns = {"returns": {"liter": "{{ args.gallon * 3.78541 }}"}}
     world = World(Toolkit.from_tools([Tool(spec, effect="read", contract=returns)]), context=QUIET)
     outcome = world.call({"name": "to_liter", "args": {"gallon": 1e308}})["outcome"]
@@ -167,7 +148,7 @@ def test_a_contract_that_cannot_be_evaluated_invents_no_number():
 
 def test_what_changes_nothing_is_an_answer_and_no_mark():
     for effect in (None, "read", "write"):
-        tools = Toolkit.from_tools([Tool(note, effect=effect)])
+        tools = Toolkit.from_tools([Tool(NOTE, effect=effect)])
         out = run("x", [call("note", text="x")], [sim(unchanged=True)], ["x"], tools=tools)
         assert texts(out["rehearsal"]["verdict"], "unclear") == []
         assert "could not be checked" not in str(format_run(out))

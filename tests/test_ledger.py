@@ -6,12 +6,12 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import Models, Tool, Toolkit, World, blame, create_gecko
-from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.errors import EvaluationFailed, StateError
 from gecko_graph.testing import recorded
 from gecko_graph.tools.spec import ToolSpec
 from gecko_graph.values.origins import NOT_KNOWN, find_untrusted, trusted_part
+from tests.agents import call, make_agent, thread
 
 PARAMETERS = {"type": "object", "properties": {"item": {"type": "string"}, "to": {"type": "string"}}}
 TOOLS = {
@@ -42,10 +42,8 @@ def world(*calls, **more):
 def test_a_world_says_which_call_each_value_comes_from():
     made = world(("add", {"item": "new"}), ("take", {"item": "a"}), ("take", {"item": "b"}), ("drop", {"item": "b"}))
     assert made.state == {"queue": [], "done": {"a": "new"}}
-    assert made.blame("/done/a") == {
-        **{"kind": "stated", "from": "state", "path": "/done/a"},
-        **{"step": 1, "call": "call_1", "tool": "add", "rung": "contract"},
-    }
+    found = {"step": 1, "call": "call_1", "tool": "add", "rung": "contract"}
+    assert made.blame("/done/a") == {"kind": "stated", "from": "state", "path": "/done/a", **found}
     assert made.blame("/done/b")["tool"] == "drop"
     assert made.blame("/queue")["step"] == 3
     assert made.blame("/done").get("step") is None
@@ -100,28 +98,19 @@ def test_what_a_real_read_has_shown_is_trusted_from_then_on():
     assert find_untrusted({}, ["/orders"], [step]) == [""]  # edited in between: nothing is known
 
 
-def call(name, **args):
-    return {"call": name, "args": args}
-
-
-DONE = {"say": "Done."}
+DONE, ITEMS = {"say": "Done."}, [{"description": "anything", "check": "True"}]
 PLAN = [call("guess"), call("ship", item="x"), call("add", item="n"), DONE]
 NEXT = [call("take", item="y"), call("ship", item="x"), DONE]
 
 
 def test_a_rehearsal_s_record_says_it_too_also_over_turns():
-    planner = recorded({"planner": [PLAN]}, {"planner": [NEXT]})
-    gecko = create_gecko(
-        toolkit(),
-        model=Models(planner=planner, simulator=recorded({"simulator": [GUESS]}, {})),
-        checkpointer=InMemorySaver(),
-    )
-    thread = {"configurable": {"thread_id": "1"}}
-    items = [{"description": "two", "check": "True"}]
+    model = recorded({"planner": [PLAN], "simulator": [GUESS]}, {"planner": [NEXT]})
+    models = Models(**dict.fromkeys(("planner", "simulator"), model))
+    gecko = create_gecko(toolkit(), model=models, checkpointer=InMemorySaver())
     start = {**START, "runtime_state": {}}
-    first = gecko.invoke({"messages": [("user", "Go")], "task_state": start, "checklist": items}, thread)
+    first = gecko.invoke({"messages": [("user", "Go")], "task_state": start, "checklist": ITEMS}, thread())
     assert first["rehearsal"]["verdict"]["status"] == "accepted"
-    second = gecko.invoke({"messages": [("user", "And on")], "checklist": items}, thread)
+    second = gecko.invoke({"messages": [("user", "And on")], "checklist": ITEMS}, thread())
     (attempt,) = second["rehearsal"]["attempts"]
     assert [step["outcome"]["status"] for step in attempt["steps"]] == ["ok", "error"]  # still only supposed
     both = [first["rehearsal"], second["rehearsal"]]
@@ -147,20 +136,12 @@ def test_no_real_call_is_made_on_what_is_only_supposed():
     tools = Toolkit.from_tools([Tool(ship, contract=TOOLS["ship"], effect="write")])
     plan = {"planner": [[call("ship", item="x"), DONE]]}
     made = recorded({"bootstrapper": [{"domain": {"done": {"x": 1}}, "runtime_state": {"user": "ann"}}]}, {})
-    agent = create_gecko_agent(
-        tools,
-        model=Models(planner=recorded(plan, plan), bootstrapper=made),
-        interrupt_on="none",
-        checkpointer=InMemorySaver(),
-    )
-    items = [{"description": "x", "check": "True"}]
-    given = {"configurable": {"thread_id": "1"}}
-    agent.invoke({"messages": [("user", "Go")], "task_state": {"done": {"x": 1}}, "checklist": items}, given)
+    agent = make_agent(tools, model=Models(planner=recorded(plan, plan), bootstrapper=made))
+    agent.invoke({"messages": [("user", "Go")], "task_state": {"done": {"x": 1}}, "checklist": ITEMS}, thread())
     assert shipped == ["x"]
-    supposed = {"configurable": {"thread_id": "2"}}
     for turn in ("Go", "Again"):  # what it supposed in one turn it does not believe in the next
-        agent.invoke({"messages": [("user", turn)], "checklist": items}, supposed)
-        assert agent.get_state(supposed).values["bookkeeping"]["supposed"] == ["/done", "/runtime_state"]
+        agent.invoke({"messages": [("user", turn)], "checklist": ITEMS}, thread("2"))
+        assert agent.get_state(thread("2")).values["bookkeeping"]["supposed"] == ["/done", "/runtime_state"]
     assert shipped == ["x"]
 
 

@@ -16,10 +16,7 @@ from tests.live_library import LENT, MEMBER, Live, call, lend, write_case
 
 def result_of(outputs):
     """What a run came to, turn by turn: plan, verdict, answer, state."""
-    told = []
-    for output in outputs:
-        rehearsal = output["rehearsal"]
-        told.append([rehearsal["plan"], rehearsal["verdict"], rehearsal["answer"], output["task_state"]])
+    told = [[*map(each["rehearsal"].get, ("plan", "verdict", "answer")), each["task_state"]] for each in outputs]
     return json.loads(json.dumps(told))
 
 

@@ -86,11 +86,6 @@ def test_a_restored_world_fulfils_its_rules():
     snapshot = world.snapshot()
     assert World.restore(shop(), snapshot).state == world.state
     edited = copy.deepcopy(snapshot)
-    edited["start"]["cash"] = "much"
-    edited["state"]["cash"] = "much"
-    with pytest.raises(StateError, match="cash"):
-        World.restore(shop(), edited)
-    edited = copy.deepcopy(snapshot)
     edited["log"][0]["outcome"]["patch"][0]["value"] = {"amount": "none"}
     edited["state"]["orders"]["8"] = {"amount": "none"}
     with pytest.raises(StateError, match="snapshot"):
@@ -132,11 +127,7 @@ DOCUMENT = {
     "openapi": "3.1.0",
     "info": {"title": "Shop", "version": "1"},
     "paths": {"/orders": {"get": {"operationId": "listOrders", "responses": {"200": {"description": "all"}}}}},
-    "components": {
-        "schemas": {
-            "Order": {**ORDER, "properties": {**ORDER["properties"], "next": {"$ref": "#/components/schemas/Order"}}}
-        }
-    },
+    "components": {"schemas": {"Order": {**ORDER, "properties": {**ORDER["properties"], "next": NEXT}}}},
     "x-state": {"type": "object", "properties": {"orders": {"additionalProperties": NEXT}}},
 }
 
@@ -144,12 +135,7 @@ DOCUMENT = {
 @pytest.mark.parametrize(
     ("schema", "fault", "line"),
     [
-        ('{"type": "nothing"}', "/type: expected one of the 7", 2),
-        (
-            '{"$ref": "#/$defs/a",\n "$defs": {"a": {"$ref": "#/$defs/b"},\n "b": {"$ref": "#/$defs/a"}}}',
-            "to itself",
-            2,
-        ),
+        ('{"$ref": "#/$defs/a",\n "$defs": {"a": {"$ref": "#/$defs/a"}}}', "to itself", 2),
         ('{"properties": {"a": {},\n "b": {"minimum": "x"}}}', "/properties/b/minimum: expected a number", 3),
     ],
 )
@@ -161,10 +147,9 @@ def test_a_broken_schema_in_a_file_is_refused_with_the_line(tmp_path, schema, fa
     assert str(error.value).startswith(f"{file}: state/")
     assert fault in str(error.value)
     assert str(error.value).endswith(f"(line {line})")
-    document = tmp_path / "api.json"
-    document.write_text(json.dumps({**DOCUMENT, "x-state": json.loads(schema)}, indent=1))
-    with pytest.raises(ContractError, match=r"api.json#/x-state/.* \(line \d+\)$"):
-        Toolkit.from_openapi(document)
+    file.write_text(json.dumps({**DOCUMENT, "x-state": json.loads(schema)}, indent=1))
+    with pytest.raises(ContractError, match=r"rules.json#/x-state/.* \(line \d+\)$"):
+        Toolkit.from_openapi(file)
 
 
 def test_mounted_and_merged_toolkits_have_one_schema():
