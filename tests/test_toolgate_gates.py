@@ -8,16 +8,13 @@ from gecko_graph import Tool, Toolkit
 from gecko_graph.toolgate.channels import tell_undone
 from gecko_graph.toolgate.gates import category_of_refusal
 from tests import shop
+from tests.agents import call
 from tests.shop import SELL, act, by_rank, one
 
 
 def test_where_no_model_makes_the_call_the_reasoner_goes_on_with_its_words():
-    out, model = act(
-        shop.toolkit(),
-        reasoner=[{"need": "Sell a pan"}, {"need": "Sell a pen for 2"}, {"answer": "Sold."}],
-        reranker=by_rank("sell"),
-        planner=[{"say": "A pan needs\nits price."}, SELL],
-    )
+    needs = [{"need": "Sell a pan"}, {"need": "Sell a pen for 2"}, {"answer": "Sold."}]
+    out, model = one("sell", reasoner=needs, planner=[{"say": "A pan needs\nits price."}, SELL])
     assert (out["record"]["status"], out["record"]["rejected"]) == ("answered", {})
     first, second = out["record"]["needs"]
     assert "call" not in first
@@ -25,11 +22,6 @@ def test_where_no_model_makes_the_call_the_reasoner_goes_on_with_its_words():
     assert second["call"] == out["record"]["plan"][0]["id"]
     assert "Sell a pan: A pan needs its price." in model.texts("reasoner")[1]
     assert "expected a call" not in str([text for _, text in model.seen])
-
-
-def test_a_planner_that_is_down_ends_it():
-    out, _ = one("sell", planner=[RuntimeError("down")])
-    assert (out["record"]["status"], out["record"]["stop"]["code"]) == ("failed", "planner_failed")
 
 
 def test_a_clause_of_a_policy_is_booked_as_one_before_and_with_arguments():
@@ -110,37 +102,25 @@ def test_to_the_letter_a_read_that_finds_nothing_fails_and_its_tool_is_out_for_t
         reads(), ("show_a", "none"), ("show_b", "many"), ("show_b", "zero"), state={}, needs=2, strict=True
     )
     assert [call["args"]["of"] for call in out["record"]["plan"]] == ["many", "zero"]
-    assert [(each["tool"], each["admissible"]) for each in out["record"]["needs"][1]["candidates"]] == [
-        ("show_a", "no"),
-        ("show_b", "yes"),
-    ]
-    assert [(each["tool"], each["phase"]) for each in out["record"]["needs"][1]["rejections"]] == [("show_a", "Q")]
+    need = out["record"]["needs"][1]
+    assert [(each["tool"], each["admissible"]) for each in need["candidates"]] == [("show_a", "no"), ("show_b", "yes")]
+    assert [(each["tool"], each["phase"]) for each in need["rejections"]] == [("show_a", "Q")]
 
 
 def test_by_default_only_the_very_call_is_out_until_the_state_changes():
     found = ("show_a", "none"), ("show_b", "many"), ("show_a", "none"), ("show_a", "many")
     out, model = look(reads(), *found, state={}, needs=2)
-    assert [(call["name"], call["args"]["of"]) for call in out["record"]["plan"]] == [
-        ("show_b", "many"),
-        ("show_a", "many"),
-    ]
+    made = [(call["name"], call["args"]["of"]) for call in out["record"]["plan"]]
+    assert made == [("show_b", "many"), ("show_a", "many")]
     assert "the result of this very call was refused" in model.texts("planner")[3]
-    fill = Tool(
-        shop.function("fill", "Fill."),
-        effect="write",
-        contract={"effects": [{"op": "add", "path": ["none", "-"], "value": 1}], "returns": 1},
-    )
-    tools = Toolkit.from_tools([show("show_a", "Show a."), fill])
+    filled = {"effects": [{"op": "add", "path": ["none", "-"], "value": 1}], "returns": 1}
+    fill, look_up = Tool(shop.function("fill", "Fill."), effect="write", contract=filled), call("show_a", of="none")
     out, _ = act(
-        tools,
+        Toolkit.from_tools([show("show_a", "Show a."), fill]),
         state={"none": []},
-        reasoner=[{"need": "Show"}, {"need": "Fill"}, {"need": "Show"}, {"answer": "Done."}],
-        reranker=[{"tools": ["show_a"]}, {"tools": ["fill"]}, {"tools": ["show_a"]}],
-        planner=[
-            {"call": "show_a", "args": {"of": "none"}},
-            {"call": "fill", "args": {}},
-            {"call": "show_a", "args": {"of": "none"}},
-        ],
+        reasoner=[*[{"need": need} for need in ("Show", "Fill", "Show")], {"answer": "Done."}],
+        reranker=[{"tools": [name]} for name in ("show_a", "fill", "show_a")],
+        planner=[look_up, call("fill"), look_up],
     )
     assert [call["name"] for call in out["record"]["plan"]] == ["fill", "show_a"]
 
@@ -234,10 +214,7 @@ OPEN_BILLS = {"check": "state.open <= 100 or args.pet == 'x'", "error": "open bi
     ("said", "start", "category"),
     [
         ("tomorrow at 14:00", "2026-12-02T14:00", "state_dependency"),
-        ("on Friday at 2 pm", "2026-12-04T14:00", "state_dependency"),
-        ("on the 4th of December at 9:30", "2026-12-04T09:30", "state_dependency"),
         ("in three days, at noon", "2026-12-04T12:00", "state_dependency"),
-        ("on 2026-12-02T14:00", "2026-12-02T14:00", "state_dependency"),
         ("tomorrow at 14:00", "2026-12-03T14:00", "hallucinated_value"),
         ("tomorrow at 14:00", "2026-12-02T15:30", "hallucinated_value"),
         ("soon", "2026-12-02T14:00", "hallucinated_value"),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 
 from evals.reality.killing import Fate, Killed, KillingSaver
-from gecko_graph import GeckoContext, Models, RehearsalState, Tool, Toolkit, create_toolgate
+from gecko_graph import GeckoContext, Models, RehearsalState, create_toolgate
 from gecko_graph.retrieval.search import ToolSearch
 from gecko_graph.toolgate.graph import create_forward
 from gecko_graph.values.notes import notes_of
@@ -79,52 +78,6 @@ def test_killed_at_any_write_it_ends_as_the_whole_run_does():
             ends.append(bare(toolgate.invoke(None, thread(), durability="sync")))
     assert len(ends) >= 4
     assert all(each == whole for each in ends)
-
-
-def test_of_very_many_tools_the_index_finds_those_that_fit_and_the_gate_those_that_may():
-    pytest.importorskip("bm25s")
-    others = [shop.function(f"count_{number}", f"Count drawer {number}.") for number in range(200)]
-    sells = [shop.function(f"sell_to_{name}", "Sell one item to a customer.") for name in "abcdefgh"]
-    closed = {"requires": [{"check": "state.open", "error": "closed"}], "returns": {}}
-    tools = Toolkit.from_tools([*others, *shop.FUNCTIONS, *sells]).with_contracts(
-        {"contracts": shop.CONTRACTS | {tool["name"]: closed for tool in sells}}
-    )
-    out, model = act(
-        tools,
-        state=shop.start(open=False),
-        reasoner=[{"need": "sell or give an item to a customer"}, {"answer": "Done."}],
-        reranker=lambda number, text, tool: {"tools": [{"name": "sell", "score": 9}, {"name": "gift", "score": 1}]},
-        planner=[{"call": "gift", "args": {"item": "ink"}}],
-        context=GeckoContext(top_k=3),
-    )
-    assert [call["name"] for call in out["record"]["plan"]] == ["gift"]
-    assert model.texts("reranker")[0].count("\ncount_") <= 3
-    assert "count_" not in model.texts("reasoner")[0]
-
-
-def test_an_opened_read_runs_for_real_and_nothing_else_does():
-    made = []
-
-    def rate(currency: str) -> dict:
-        """Rate of a currency."""
-        made.append(currency)
-        return {"rate": 1.25}
-
-    def pay(amount: float) -> dict:
-        """Pay an amount."""
-        made.append(amount)
-        return {}
-
-    contract = {"effects": [{"op": "replace", "path": ["till"], "value": "{{ args.amount }}"}], "returns": {}}
-    tools = Toolkit.from_tools([Tool(rate, effect="read"), Tool(pay, effect="write", contract=contract)]).open("rate")
-    out, _ = act(
-        tools,
-        reasoner=[{"need": "Rate of EUR"}, {"need": "Pay 1.25"}, {"answer": "Paid."}],
-        reranker=lambda number, text, tool: {"tools": [["rate"], ["pay"]][number]},
-        planner=[{"call": "rate", "args": {"currency": "EUR"}}, {"call": "pay", "args": {"amount": 1.25}}],
-    )
-    assert made == ["EUR"]
-    assert out["task_state"]["till"] == 1.25
 
 
 def test_the_record_says_what_its_plan_rests_on():
