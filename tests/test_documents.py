@@ -32,11 +32,6 @@ def same(a, b) -> bool:
     return type(a) is type(b) and json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
 
 
-@given(json_values)
-def test_json_comes_back_as_it_was(value):
-    assert same(parse_document(json.dumps(value), where="f"), value)
-
-
 @settings(max_examples=50)
 @given(st.dictionaries(st.text(min_size=1), json_values, max_size=4))
 def test_yaml_written_by_pyyaml_comes_back_as_it_was(value):

@@ -17,6 +17,7 @@ from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.toolgate import graph as toolgate
 from gecko_graph.values.notes import notes_of
 from tests import desk
+from tests.agents import thread
 from tests.desk import words
 
 
@@ -75,12 +76,11 @@ def turn(planner, **roles):
 def test_the_turns_of_a_thread_continue_from_the_state_that_the_last_one_left():
     second = [[{"call": "put", "args": {"tray": "bills", "paper": "receipt"}}, {"say": "Added."}]]
     gecko = desk.gecko(turns=[turn([desk.WRONG, desk.RIGHT]), turn(second)], checkpointer=InMemorySaver())
-    thread = {"configurable": {"thread_id": "t"}}
-    gecko.invoke(desk.inputs(), thread)
+    gecko.invoke(desk.inputs(), thread())
     check = [
         {"id": "receipt", "description": "the receipt too", "check": "state.trays.bills == ['invoice', 'receipt']"}
     ]
-    run = gecko.invoke({"messages": [("user", "and the receipt")], "checklist": check}, thread)
+    run = gecko.invoke({"messages": [("user", "and the receipt")], "checklist": check}, thread())
     rehearsal = run["rehearsal"]
     assert rehearsal["verdict"]["status"] == "accepted"
     assert [attempt["number"] for attempt in rehearsal["attempts"]] == [1]
@@ -94,9 +94,8 @@ def test_a_checklist_is_for_one_turn_only():
     gecko = desk.gecko(
         turns=[turn([desk.RIGHT]), turn([[{"say": "Nothing to do."}]] * 4)], checkpointer=InMemorySaver()
     )
-    thread = {"configurable": {"thread_id": "t"}}
-    gecko.invoke(desk.inputs(), thread)
-    run = gecko.invoke({"messages": [("user", "thanks")]}, thread)
+    gecko.invoke(desk.inputs(), thread())
+    run = gecko.invoke({"messages": [("user", "thanks")]}, thread())
     assert run["rehearsal"]["verdict"]["status"] == "failed"
     assert "no checklist" in run["rehearsal"]["verdict"]["feedback"]
     assert len(run["rehearsal"]["attempts"]) == 1, "without a checklist a retry has nothing to learn from"

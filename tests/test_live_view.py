@@ -133,15 +133,6 @@ def screen(output: str) -> str:
     return "\n".join(lines)
 
 
-def test_a_stream_may_be_joined_in_the_middle_and_unknown_events_are_ignored():
-    drafts = Drafts()
-    assert drafts.add({"type": "gecko.new", "attempt": 3}) == []
-    for event in list(events_of(SECOND))[2:]:
-        drafts.add(event)
-    assert [each["call"]["name"] for each in drafts.attempts[2]["steps"]] == ["cd", "pay", "look", "guess"]
-    assert "start_digest" not in drafts.attempts[2]
-
-
 def test_the_picture_may_be_asked_for_while_a_line_is_printed():
     """Rich's thread asks for the picture while it holds the console's lock: a view that prints under its own hangs."""
     shown = console(force_terminal=True)

@@ -99,24 +99,6 @@ def test_attempts_in_rounds_and_at_once_keep_their_own_replies(tmp_path):
     check_plays(tmp_path / "out.yaml", outputs)
 
 
-def test_a_repair_is_recorded_as_its_end_and_a_failure_as_what_was_written(tmp_path):
-    case, out = write_case(tmp_path, ["Lend me Dune."]), tmp_path / "out.yaml"
-    broken = [[("lendBook", '{"book": ')]]
-    with Live(
-        lambda results: broken.pop() if broken else lend([each for each in results if "error" not in each])
-    ) as live:
-        judged, said = live.replies["Judgement"], ["}{: no JSON"]
-        live.replies["Judgement"] = lambda body: said.pop() if said else judged(body)
-        live.replies["SemanticVerdict"] = "I see: no problem {here}."
-        outputs = live_record(live, case, out)
-    replies = yaml.safe_load(out.read_text(encoding="utf-8"))["turns"][0]["replies"]
-    assert replies["planner"][0][0] == {"call": "lendBook", "malformed": '{"book": '}
-    assert len(replies["judge"]) == 1
-    assert replies.get("validator", ["I see: no problem {here}."])[0] == "I see: no problem {here}."
-    assert outputs[0]["rehearsal"]["verdict"]["status"] == "accepted"
-    check_plays(out, outputs)
-
-
 FOR_YAML = ["1e5", "0o17", "yes", "~", "=", "<<", "  lead", "trail \n", "\t", "#"]
 """What YAML alone may read as something else."""
 
