@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gecko_graph import GeckoContext, Models, Tool, Toolkit, World, create_gecko, format_run
+from gecko_graph import GeckoContext, Models, Tool, Toolkit, create_gecko, format_run
 from gecko_graph.testing import recorded
 from tests import desk
 from tests.agents import call
@@ -134,16 +134,6 @@ def test_a_judge_that_cannot_be_read_costs_one_attempt_and_is_told_once():
     assert (len(out["attempts"]), out["verdict"]["status"]) == (1, "failed")
     assert out["verdict"]["feedback"].count("holds no JSON") == 1
     assert texts(out["verdict"], "unanswered")[0].startswith("the judge did not answer")
-
-
-def test_a_contract_that_cannot_be_evaluated_invents_no_number():
-    takes = {"type": "object", "properties": {"gallon": {"type": "number"}}, "required": ["gallon"]}
-    spec = {"name": "to_liter", "description": "Gallons to liters.", "parameters": takes}
-    returns = {"returns": {"liter": "{{ args.gallon * 3.78541 }}"}}
-    world = World(Toolkit.from_tools([Tool(spec, effect="read", contract=returns)]), context=QUIET)
-    outcome = world.call({"name": "to_liter", "args": {"gallon": 1e308}})["outcome"]
-    assert (outcome["status"], outcome["rung"], outcome["category"]) == ("error", "contract", "state_dependency")
-    assert "a number that is not finite" in texts(outcome, "unclear")[0]
 
 
 def test_what_changes_nothing_is_an_answer_and_no_mark():

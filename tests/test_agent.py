@@ -87,11 +87,6 @@ def test_an_approved_plan_is_carried_out_with_the_values_that_reality_gives(shop
     assert out["execution"]["fidelity"] == {"order": {"calls": 2, "drifted": 0}, "cancel": {"calls": 1, "drifted": 0}}
 
 
-def test_without_a_saver_a_review_is_refused_before_anything_is_asked(shop):
-    with pytest.raises(GeckoError, match="checkpointer"):
-        agent_of(shop, PLAN, checkpointer=None).invoke(TASK)
-
-
 @pytest.mark.parametrize("durability", ["exit", None])
 def test_without_a_durable_mark_nothing_that_changes_something_is_called(shop, durability):
     agent = agent_of(shop, PLAN, interrupt_on="none", checkpointer=InMemorySaver() if durability else None)
@@ -141,17 +136,6 @@ def test_a_result_that_differs_is_booked_as_drift_and_the_plan_goes_on(shop):
     assert first["drift"] == [{"kind": "value", "path": "/item", "predicted": "pen", "real": "PEN"}]
     assert out["execution"]["status"] == "done"
     assert out["execution"]["fidelity"]["order"] == {"calls": 2, "drifted": 2}
-
-
-def test_the_next_turn_is_rehearsed_from_the_state_that_reality_left(shop):
-    then = [call("cancel", id="real-1003"), {"say": "Cancelled."}]
-    agent = agent_of(shop, turns=[PLAN, then], interrupt_on="none")
-    agent.invoke(TASK, thread())
-    empty = [{"description": "no order is left", "check": "not state.orders"}]
-    out = agent.invoke({"messages": [("user", "Cancel the ink")], "checklist": empty}, thread())
-    assert shop.orders == out["task_state"]["orders"] == {}
-    assert out["execution"]["turn"] == 2
-    assert [call["call"]["name"] for call in out["execution"]["calls"]] == ["cancel"]
 
 
 def test_a_wrong_answer_to_a_doubt_is_asked_again_and_nothing_is_lost(shop):

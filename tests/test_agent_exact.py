@@ -117,14 +117,6 @@ def test_a_text_with_a_value_that_reality_contradicts_is_asked_about_again(words
     assert out["execution"]["status"] == "done"
 
 
-def test_a_text_whose_values_reality_confirms_is_sent_as_it_was_shown() -> None:
-    post = Post("REAL-77", "O-1", real_total=49.0)
-    agent = post.agent(plan("O-1", "On its way", "Order O-1 of 49 euros"))
-    _, out = approve(agent, run(agent)[0])
-    assert out["execution"]["status"] == "done"
-    assert post.sent == [("On its way", "Order REAL-77 of 49 euros")]
-
-
 def test_an_edit_moves_the_holes_to_where_the_new_prediction_has_them() -> None:
     post = Post("REAL-77", "O-1")
     first = plan("O-1", "Your order O-1", "O-22: O-1, yours")

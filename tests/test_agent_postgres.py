@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from langchain_core.messages import HumanMessage
 from langgraph.types import Command
 
 from evals.reality.postgres import start_postgres
@@ -38,20 +37,3 @@ def test_a_call_in_doubt_is_asked_about_after_the_process_has_gone(address):
         out = agent_of(shop, saver).invoke(Command(resume={"id": asked["id"], "decisions": [{"type": "skip"}]}), where)
     assert shop.calls == ["order pen"]
     assert out["execution"]["status"] == "in_doubt"
-
-
-def test_what_a_deleted_thread_has_left_is_asked_about(address):
-    shop, where = Shop(), thread("deleted")
-    (said,) = TASK["messages"]
-    task = {**TASK, "messages": [HumanMessage(said[1], id="m1")]}
-    with postgres.PostgresSaver.from_conn_string(address) as saver:
-        saver.setup()
-        for given in (task, Command(resume={"decisions": [APPROVE] * 3})):
-            agent_of(shop, saver).invoke(given, where)
-        made = [*shop.calls]
-        saver.delete_thread("deleted")
-        asked = agent_of(shop, saver).invoke(task, where)["__interrupt__"][0].value
-        answer = {"id": asked["id"], "decisions": [APPROVE] * 3}
-        out = agent_of(shop, saver).invoke(Command(resume=answer), where)
-    assert "before the thread was deleted" in out["__interrupt__"][0].value["action_requests"][0]["description"]
-    assert shop.calls == made

@@ -112,13 +112,6 @@ def test_a_task_that_names_a_write_is_not_accepted_by_rule_without_one(plan, hol
     assert ("This answer was not accepted: I have ordered two pens." in out["messages"][-1].text) == (word == "failed")
 
 
-def test_the_caller_s_checklist_is_judged_also_where_nothing_is_written():
-    agent, model = agent_of(Desk(), turn([LOOK, {"say": "1.50"}]))
-    out = agent.invoke({**say("What does it cost?"), "checklist": ["the price was looked up"]}, THREAD)
-    assert asked_of(model, "planner", "validator") == ["judge"]
-    assert out["rehearsal"]["verdict"]["status"] == "accepted"
-
-
 def test_what_was_approved_and_came_as_rehearsed_is_told_and_booked_by_rule():
     desk = Desk()
     agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered: SIM-5000 for 3.00."}]))

@@ -82,10 +82,6 @@ def call(name, identifier, /, **args):
     return tool_call(name=name, args=args, id=identifier)
 
 
-ADD = call("add_tray", "same", name="bills")
-PUT = call("put", "same", tray="bills", paper="invoice")
-
-
 def test_fifty_calls_in_one_message():
     many = [call("put", "same", tray="letters", paper=str(number)) for number in range(50)]
     attempt = rehearse(AIMessage("", tool_calls=many), AIMessage("Done."), max_steps=20)
@@ -93,15 +89,6 @@ def test_fifty_calls_in_one_message():
     assert len({step["call"]["id"] for step in attempt["steps"]}) == 20
     assert attempt["stop_reason"] == "max_steps: 20 calls were made, 30 more of one message were not"
     assert (attempt["stop"]["code"], attempt["answer"]) == ("max_steps", "Done.")
-
-
-def test_calls_with_one_id_and_without_any():
-    attempt = rehearse(
-        AIMessage("", tool_calls=[ADD]), AIMessage("", tool_calls=[PUT, call("look", "")]), AIMessage("Done.")
-    )
-    assert [step["outcome"]["status"] for step in attempt["steps"]] == ["ok"] * 3
-    assert len({step["call"]["id"] for step in attempt["steps"]}) == 3
-    assert attempt["verdict"]["status"] == "accepted"
 
 
 @pytest.mark.parametrize(

@@ -77,17 +77,6 @@ def test_folding_patches_does_not_care_either(fold, states, where):
     assert patches == given_patches
 
 
-@FEW
-@given(states=st.lists(STATES, min_size=1, max_size=5), whole=st.sets(st.integers(1, 4)), where=NUMBERS)
-def test_a_state_may_be_written_whole_among_patches(states, whole, where):
-    writes = [
-        after if index in whole else make_patch(before, after)
-        for index, (before, after) in enumerate(pairwise(states), 1)
-    ]
-    first, second = splits(writes, where)
-    assert fold_state(fold_state(states[0], first), second) == fold_state(states[0], writes) == states[-1]
-
-
 @pytest.mark.parametrize(("merge", "value"), [(add_usage, USAGE), (count_asked, ASKED)], ids=["usage", "asked"])
 @FEW
 @given(data=st.data())

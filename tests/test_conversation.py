@@ -10,7 +10,7 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import GeckoError, Models, Scenario, World, create_conversation
+from gecko_graph import GeckoError, Models, Scenario, create_conversation
 from gecko_graph.conversation.channels import address, read_envelope, select_view
 from gecko_graph.errors import ScenarioError, StateError
 from gecko_graph.testing import failing, recorded, scripted
@@ -106,14 +106,6 @@ def test_partial_credit_and_a_minefield(scenario):
     assert converse(scripted(ANSWER), scenario())["score"]["similarity"] == pytest.approx(1 / 3)
     noted = converse(scripted(WEATHER, ASK, WIFI, WEATHER, {"call": "note", "args": {"text": "x"}}, ANSWER), scenario())
     assert (noted["score"]["similarity"], noted["score"]["milestone_similarity"] > 0.5) == (0.0, True)
-
-
-def test_a_snapshot_is_a_world_that_goes_on(scenario):
-    one = scenario()
-    output = converse(scripted(*GOOD), one)
-    world = World.restore(one.tools, output["world"])
-    assert world.state == output["world"]["state"]
-    assert world.call({"name": "weather", "args": {"city": "Oslo"}})["outcome"]["result"] == {"sky": "sunny"}
 
 
 def test_each_message_can_be_forked_and_continued_with_another_agent(scenario):

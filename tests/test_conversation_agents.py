@@ -17,7 +17,7 @@ from langgraph.types import interrupt
 
 from gecko_graph import Models, Scenario, create_conversation
 from gecko_graph.conversation.augment import augment
-from gecko_graph.testing import recorded, scripted
+from gecko_graph.testing import scripted
 from tests.test_conversation import ANSWER, GOOD, SCENARIO, WEATHER, WIFI, converse, factory, scenario, senders
 
 pytest.importorskip("scipy")
@@ -165,14 +165,6 @@ def test_arguments_that_cannot_be_read_are_refused_by_the_tools(scenario):
     assert (output["score"]["calls"], output["score"]["failed_calls"]) == (1, 1)
 
 
-def test_what_the_agent_and_the_tools_cost_is_counted(scenario):
-    usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
-    agent = factory(Repeating(responses=[AIMessage("Hm.", usage_metadata=usage)]))
-    judge = recorded(auditor=[{"reason": "", "invented": False, "broke_instructions": False}])
-    spent = converse(agent, scenario(user=with_script({"end": True})), model=Models(auditor=judge))["score"]["usage"]
-    assert (spent["planner"]["calls"], spent["planner"]["input_tokens"], spent["auditor"]["calls"]) == (1, 5, 1)
-
-
 def test_disguised_names_change_errors_and_descriptions_but_no_data(scenario):
     one = scenario()
     tools = augment(one.tools, ["set_wifi", "weather"], "tool_names_scrambled")
@@ -201,17 +193,6 @@ def test_the_user_s_model_gets_no_two_messages_of_one_side_in_a_row(scenario):
     converse(scripted({"say": "So."}), scenario(user=spec), values=started, user=user)
     assert heard[0] == [SystemMessage, HumanMessage]
     assert heard[1] == [SystemMessage, HumanMessage, AIMessage, HumanMessage]
-
-
-def test_calls_of_one_message_have_ids_of_their_own(scenario):
-    wanted = (("note", {"text": "x"}), ("weather", {"city": "Rome"}))
-    twice = [{"name": name, "args": args, "id": "1"} for name, args in wanted]
-    agent = Repeating(responses=[AIMessage("", tool_calls=twice), AIMessage("So.")])
-    output = converse(agent, scenario(user=with_script({"end": True})))
-    made = [call["id"] for call in output["messages"][1].tool_calls]
-    assert len(set(made)) == 2
-    answers = [each for each in output["messages"] if isinstance(each, ToolMessage)]
-    assert sorted(each.tool_call_id for each in answers) == sorted(made)
 
 
 @pytest.mark.parametrize(("kind", "hook"), [("invoke", "wrap_model_call"), ("ainvoke", "wrap_tool_call")])

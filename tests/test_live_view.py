@@ -78,14 +78,6 @@ def test_the_live_tree_leaves_each_attempt_once():
     assert left.rstrip().endswith("$0.0021")
 
 
-def test_the_live_tree_keeps_what_was_interrupted():
-    shown = console(force_terminal=True)
-    follow(LiveTree(shown), FIRST, events=slice(4))
-    left = screen(shown.file.getvalue())
-    assert "mkdir" in left
-    assert "stopped here" in left
-
-
 @pytest.mark.parametrize("terminal", [True, False])
 def test_show_draws_trees_on_a_terminal_and_lines_in_a_pipe(terminal):
     shown = console(force_terminal=terminal, color_system=None)

@@ -11,7 +11,7 @@ from gecko_graph import Models
 from gecko_graph.errors import ScenarioError
 from gecko_graph.scenario import Scenario, record, run_scenario
 from gecko_graph.testing import recorded
-from tests.live_library import LENT, MEMBER, Live, call, lend, write_case
+from tests.live_library import LENT, Live, call, lend, write_case
 
 
 def result_of(outputs):
@@ -68,35 +68,6 @@ def test_a_later_turn_uses_an_earlier_ones_result(tmp_path):
         outputs = live_record(live, case, out)
     assert outputs[1]["rehearsal"]["verdict"]["status"] == "accepted"
     check_plays(out, outputs)
-
-
-def test_attempts_in_rounds_and_at_once_keep_their_own_replies(tmp_path):
-    case = write_case(tmp_path, ["Lend me Dune."], limits={"max_retries": 1, "parallel_attempts": 2})
-    starts = []
-
-    def planner(results):
-        if not results:
-            starts.append(1)
-            return call("findMember", name=f"Ann {len(starts)}")
-        number = results[0]["number"] - 100_000
-        if len(results) == 1:
-            return call("sendNote", member_id=results[0]["member_id"], loan=f"loan-{number:012}")
-        return lend(results[2:]) if number == 3 else f"Nothing for loan-{number:012}."
-
-    with Live(planner) as live:
-        asked = []
-
-        def simulated(body):
-            asked.append(body)
-            return {"status": "ok", "result": {"member_id": MEMBER, "number": 100_000 + len(asked)}}
-
-        live.replies["SimulatedResponse"] = simulated
-        outputs = live_record(live, case, tmp_path / "out.yaml")
-    assert len(asked) == 4
-    replies = yaml.safe_load((tmp_path / "out.yaml").read_text(encoding="utf-8"))["turns"][0]["replies"]
-    assert len(replies["planner"]) == 4
-    assert [*replies["simulator"][0]["by_attempt"]] == ["1", "2"]
-    check_plays(tmp_path / "out.yaml", outputs)
 
 
 FOR_YAML = ["1e5", "0o17", "yes", "~", "=", "<<", "  lead", "trail \n", "\t", "#"]

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph.types import Command
 
 from gecko_graph import Models, Refused, Tool, Toolkit
 from gecko_graph.testing import recorded
@@ -123,37 +122,6 @@ def test_an_uncertain_source_is_shown_and_resolved_or_left_to_a_new_rehearsal(an
     assert action["args"]["text"] == "sim-1234"
     decide(agent, APPROVE)
     assert sent == ["0142-7788 hello", "0142-7788 real-1234"]
-
-
-def test_an_amount_that_an_edit_makes_another_one_is_shown_as_uncertain():
-    def order(quantity: int) -> dict:
-        return {"total": 12.5 * quantity}
-
-    def pay(amount: float) -> dict:
-        paid.append(amount)
-        return {"ok": True}
-
-    def simulate_order(state: dict, quantity: int) -> dict:
-        state["total"] = 12.5 * quantity
-        return {"total": state["total"]}
-
-    paid: list[float] = []
-    simulate = {"order": simulate_order, "pay": lambda state, amount: state.update(paid=True) or {"ok": True}}
-    tools = Toolkit.from_tools([order, pay]).declare(
-        *(Tool(name, effect="write", simulate=function) for name, function in simulate.items())
-    )
-    plan = [{"call": "order", "args": {"quantity": 3}}, {"call": "pay", "args": {"amount": 37.5}}, {"say": "Paid."}]
-    agent = make_agent(tools, plan, interrupt_on="writes")
-    items = [{"description": "paid", "check": "state.paid"}]
-    first = ask(agent, {"messages": [("user", "Order 3 and pay")], "task_state": {"paid": False}, "checklist": items})
-    assert "amount: holds only if the real total" in first["action_requests"][1]["description"]
-    decisions = [{"type": "edit", "edited_action": {"name": "order", "args": {"quantity": 4}}}, APPROVE]
-    again = ask(agent, Command(resume={"decisions": decisions}))["action_requests"][1]
-    assert "amount: its source is not certain" in again["description"]
-    late = {"type": "edit", "edited_action": {"name": "pay", "args": {"amount": 50}}}
-    ask(agent, Command(resume={"decisions": [APPROVE, late]}))
-    decide(agent, APPROVE, APPROVE)
-    assert paid == [50]
 
 
 def test_what_was_done_before_someone_says_something_else_is_in_the_next_answer(shop):

@@ -19,7 +19,6 @@ from gecko_graph import (
     Models,
     Tool,
     Toolkit,
-    create_conversation,
     create_gecko,
 )
 from gecko_graph.scenario import Scenario
@@ -294,17 +293,6 @@ def test_rehearsal_killed_at_each_write():
         return judged[0].get("verdict", {}).get("items", [{}])[0].get("p")
 
     killed_at_each_write(open_, TASK | {"checklist": ["it is filed"]}, read)
-
-
-def test_conversation_killed_at_each_write():
-    def open_(judge, saver):
-        models = Models(claim_judge=judge)
-        return create_conversation(scripted({"say": VAGUE}), scenario=scenario(OFF), model=models, checkpointer=saver)
-
-    def read(values):
-        return (values.get("score") or {}).get("claims", [{}])[0].get("p")
-
-    killed_at_each_write(open_, {}, read)
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])

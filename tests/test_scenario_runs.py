@@ -12,7 +12,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from gecko_graph import GeckoError, Models, Scenario
 from gecko_graph.errors import ScenarioError
 from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.scenario import play, read_toolkit, run_scenario, shipped
+from gecko_graph.scenario import play, read_toolkit, run_scenario
 from tests.pen_case import CHECK, FUNCTIONS, OPENAPI, PUT, SAY, case, turn, words_of
 
 TURNS = [
@@ -95,12 +95,6 @@ def test_a_run_that_stopped_at_any_event_is_resumed(tmp_path, stop):
     assert turns == ["Put the pen away.", "And the ink."][2 - len(turns) :]
 
 
-def test_there_must_be_something_to_resume():
-    read = Scenario.from_dict(case())
-    with pytest.raises(ScenarioError, match="no thread 'x' to resume"):
-        list(play(read, read.gecko(checkpointer=InMemorySaver()), thread_id="x", resume=True))
-
-
 # files of tools, shipped examples --------------------------------------------------------------------
 
 
@@ -118,11 +112,6 @@ def test_there_must_be_something_to_resume():
 def test_tools_are_read_from_files_of_many_kinds(tmp_path, name, content):
     (tmp_path / name).write_text(content)
     assert read_toolkit(tmp_path / name).names == ("put",)
-
-
-def test_an_unknown_example():
-    with pytest.raises(ScenarioError, match=r"'shoes'.*files, airline, calendar, order, shop"):
-        shipped("shoes")
 
 
 @pytest.mark.parametrize(

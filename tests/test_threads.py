@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import operator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from threading import Barrier, BrokenBarrierError, Thread
-from typing import Annotated
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.graph import START, StateGraph
-from langgraph.types import Command, Send, interrupt
+from langgraph.types import Command, interrupt
 
-from gecko_graph import RehearsalState
 from gecko_graph.errors import StateError
 from tests import desk
 from tests.agents import embed
@@ -149,20 +145,3 @@ def test_pauses_edits_forks_and_replays_are_no_race(tmp_path, kind, durability):
         for start in starts[-1:]:  # there are none with "exit"
             fork = free.update_state(start.config, {"task_state": desk.start()}, as_node="bootstrapper")
             accepted(free.invoke(None, fork, durability=durability), 0)
-
-
-def test_several_rehearsals_of_one_parent_are_no_race():
-    class Fan(RehearsalState):
-        verdicts: Annotated[list[str], operator.add]
-
-    def rehearse(state):
-        run = gecko().invoke(inputs(), durability="sync")
-        return {"verdicts": [run["rehearsal"]["verdict"]["status"]]}
-
-    builder = StateGraph(Fan)
-    builder.add_node("rehearse", rehearse)
-    builder.add_conditional_edges(START, lambda state: [Send("rehearse", {}) for _ in range(4)])
-    graph = builder.compile(checkpointer=InMemorySaver())
-    for turn in range(2):
-        run = graph.invoke({"messages": [("user", "all")]}, THREAD)
-        assert run["verdicts"] == ["accepted"] * 4 * (turn + 1)

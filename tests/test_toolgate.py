@@ -151,11 +151,6 @@ def test_bad_model_output_is_data(role, garbage):
     assert "expected a call" not in out["messages"][-1].content
 
 
-def test_without_a_reranker_tools_are_ordered_by_words():
-    out, _ = act(shop.toolkit(), reasoner=one_need("Sell an item to the customer"), planner=[SELL])
-    assert out["record"]["needs"][0]["candidates"][0]["tool"] == "sell"
-
-
 def test_roles_that_must_have_a_model_are_named():
     with pytest.raises(ModelError, match="role 'reasoner'"):
         act(shop.toolkit(), planner=[SELL])

@@ -8,7 +8,6 @@ from functools import cache
 from random import Random
 
 import pytest
-from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
@@ -23,8 +22,6 @@ from gecko_graph import (
 )
 from gecko_graph.agent.undo import find_way_back, invert
 from gecko_graph.errors import NotMade
-from gecko_graph.middleware import GeckoMiddleware
-from gecko_graph.testing import scripted
 from gecko_graph.undo import UndoFinder
 from tests.agents import APPROVE, embed, make_agent, thread
 
@@ -256,18 +253,6 @@ def test_other_messages_ask_for_no_undo(desk):
     assert ("Undone" in texts[0], "No way back" in texts[0], "undo" in out["execution"]) == (False,) * 3  # switched off
     out = agent.invoke({"messages": [HumanMessage("Undo what was done.")], "checklist": CHECKS}, THREAD)
     assert "__interrupt__" not in out  # the planner is asked
-    assert "tea" in desk.notes.values()
-
-
-def test_the_middlewares_preview_says_it_too_and_the_question_stays_the_same(desk):
-    kit = desk.toolkit()
-    guarded = GeckoMiddleware(kit, state=START, mode="preview")
-    model = scripted({"call": "write", "args": {"text": "tea"}}, {"say": "Done."})
-    agent = create_agent(model, kit.as_tools(), middleware=[guarded], checkpointer=InMemorySaver())
-    out = agent.invoke({"messages": [("user", "note tea")]}, THREAD)
-    (asked,) = out["__interrupt__"]
-    assert "Undone by delete(id=<the real id of its result>)." in asked.value["action_requests"][0]["description"]
-    agent.invoke(Command(resume={"id": asked.value["id"], "decisions": [APPROVE]}), THREAD)
     assert "tea" in desk.notes.values()
 
 
