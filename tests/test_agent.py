@@ -233,3 +233,8 @@ def test_what_decides_on_real_calls_holds_nothing_that_another_run_has_written_a
     after = agent.get_state(thread()).values
     assert len(before["bookkeeping"]["steps"]) == 3
     assert (after["bookkeeping"], after["journal"]) == (before["bookkeeping"], before["journal"])
+
+
+def test_without_a_saver_a_review_is_refused_before_anything_is_asked(shop):
+    with pytest.raises(GeckoError, match="checkpointer"):
+        agent_of(shop, PLAN, checkpointer=None).invoke(TASK)

@@ -232,3 +232,20 @@ def test_an_agent_whose_tool_has_run_is_not_run_twice(scenario):
     output = converse(agent, scenario())
     assert (output["score"]["end"], ran) == ("agent_failed", ["a"])
     assert "no thoughts" in output["score"]["reason"]
+
+
+def test_an_agent_that_loops_in_itself_ends_at_the_limit(scenario):
+    output = converse(factory(scripted(*[WEATHER] * 500)), scenario())
+    assert (output["score"]["end"], output["score"]["calls"]) == ("max_messages", 29)
+
+
+def test_a_reply_of_an_agent_s_model_is_counted_whatever_it_holds(scenario):
+    odd = AIMessage("").model_copy(update={"tool_calls": [{"name": "note", "args": {}, "id": ["a"]}, {"args": {}}]})
+    model = Repeating(responses=[odd])
+
+    def agent(tools):
+        return RunnableLambda(lambda values: (model.invoke(values["messages"]), AIMessage("So."))[1])
+
+    output = converse(agent, scenario(user=with_script({"end": True})))
+    assert output["messages"][-1].text == "So."
+    assert output["score"]["usage"]["planner"]["calls"] == 1

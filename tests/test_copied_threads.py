@@ -209,13 +209,15 @@ def test_a_fork_knows_what_was_really_spent(saver):
 
 
 @pytest.mark.parametrize("emptied", [{}, Overwrite({})])
-def test_a_journal_without_a_world_is_refused(emptied):
+async def test_a_journal_without_a_world_is_refused(emptied):
     money, saver = Money(), InMemorySaver()
     graph = guarded(saver, money, 80, 80)
     graph.invoke(say(0), A)
     graph.update_state(A, {"gecko": emptied})
     with pytest.raises(StateError, match="has lost its 'gecko'"):
         graph.invoke(say(1), A)
+    with pytest.raises(StateError, match="has lost its 'gecko'"):
+        await graph.ainvoke(say(1), A)
     assert money.paid == [80]
 
 

@@ -12,17 +12,19 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 
 from gecko_graph import GeckoError, Scenario, Toolkit, create_conversation
+from gecko_graph.cli import main
 from gecko_graph.conversation.channels import read_envelope
 from gecko_graph.conversation.outside import LeftWorld
 from gecko_graph.conversation.result import describe_messages
 from gecko_graph.testing import scripted
+from tests.cases.test_cases import folder
 from tests.test_conversation import ANSWER, CONTRACTS, SCENARIO, WEATHER, WIFI, scenario
 
 pytest.importorskip("langchain")
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
 
-__all__ = ["scenario"]
+__all__ = ["folder", "scenario"]
 DONE = []
 
 
@@ -197,3 +199,28 @@ def test_what_middleware_answers_is_named_and_not_blamed(scenario):
     assert [each["sender"] for each in describe_messages(output["messages"], output["world"])][:4] == [
         "user", "agent", "agent", "agent",
     ]  # fmt: skip
+
+
+MINE = """
+from langchain.agents import create_agent
+from langchain_core.tools import tool
+from gecko_graph.testing import scripted
+
+@tool
+def note(text: str) -> str:
+    "Really note."
+    open("REAL.txt", "a").write(text)
+
+graph = create_agent(scripted({"call": "note", "args": {"text": "milk"}}, {"say": "Noted."}), [note])
+
+def build(tools):
+    return graph
+"""
+
+
+def test_the_command_stops_at_the_first(folder, capsys):
+    (folder / "mine.py").write_text(MINE, encoding="utf-8")
+    assert main(["test", "cases", "--agent", "mine:build"]) == 2
+    shown = capsys.readouterr()
+    assert "def build(tools)" in shown.err
+    assert not (folder / "REAL.txt").exists()

@@ -37,6 +37,7 @@ def follow(view, *records, events=slice(None)):
 @pytest.mark.parametrize("record", [FIRST, SECOND, nasty_run()["attempts"][0]])
 def test_events_rebuild_what_the_record_shows(record):
     drafts = Drafts()
+    assert drafts.add({"type": "gecko.new", "attempt": 3}) == []
     for event in events_of(record):
         drafts.add(event)
     assert text_of(drafts.attempts[record["number"]]) == text_of(record)

@@ -111,3 +111,18 @@ def test_what_only_an_earlier_answer_speaks_of_is_made_up(make, first):
     graph.invoke({"messages": [("user", "Find a flight")]}, thread())
     second = graph.invoke({"messages": [("user", "Book it")]}, thread())
     assert values(second["rehearsal"]["verdict"], "made_up") == ["F-7731"]
+
+
+@pytest.mark.parametrize("make", [gecko, embedded])
+def test_what_a_model_wrote_to_the_state_stays_supposed(make):
+    planner = [[{"call": "find"}, {"call": "book", "args": {"flight": "B-9"}}, {"say": "Again."}]]
+    said = [*turns()[::-1], {**turns()[0], "planner": planner}]
+    said[1] = said[2] = {**said[2], "simulator": said[0]["simulator"] * 2}
+    graph = make(Listener(turns=said), InMemorySaver(), simulate={"find": lambda state: state})
+    first = graph.invoke({"messages": [("user", "Book one")], "task_state": {"real": "R-1"}}, thread())
+    assert first["task_state"] == {"real": "R-1", "b": "B-9"}
+    second = graph.invoke({"messages": [("user", "Book it again")]}, thread())
+    (made,) = notes_of(second["rehearsal"]["verdict"], "made_up")
+    assert made["data"]["origin"] == {"kind": "chosen", "from": "state", "path": "/b"}
+    given = {"messages": [("user", "Book it again")], "task_state": {"b": "B-9", "of": "the user"}}
+    assert notes_of(graph.invoke(given, thread())["rehearsal"]["verdict"], "made_up") == []

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import Models, Tool, Toolkit, create_gecko
+from gecko_graph.cli import main
 from gecko_graph.display import html_page
 from gecko_graph.display.page import PageTurn, html_part
 from gecko_graph.scenario import play, shipped
@@ -146,3 +147,16 @@ def test_turns_follow_each_other_and_an_unfinished_one_is_shown():
     page = Page(html_page(RUN, PageTurn(RUN, "Second task", note="at noon"), open_turn))
     assert page.has("turn", "Turn 1", "Turn 2: task", "Second task", "at noon", "Turn 3", "waiting for look …")
     assert "not finished" in page.text
+
+
+def test_run_and_history_write_the_same_page(tmp_path, capsys):
+    case = "examples/files/file-the-report.yaml"
+    saved, first, second = (str(tmp_path / name) for name in ("runs.sqlite", "a.html", "b.html"))
+    assert main(["run", case, "--save", saved, "--html", first]) == 0
+    assert main(["history", saved, "file-the-report", "--html", second]) == 0
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert page == (tmp_path / "b.html").read_text(encoding="utf-8")
+    assert Page(page).has("verdict good", "accepted, 3 of 3", "UTC")
+    assert Page(page).has("plain changes", "tree:"), "the start state stands in the checkpoints"
+    assert main(["demo", "--html", first]) == 0
+    capsys.readouterr()

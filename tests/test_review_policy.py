@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.types import Command
 
 from gecko_graph import Models, Refused, Tool, Toolkit
 from gecko_graph.testing import recorded
@@ -150,3 +151,33 @@ def test_what_a_rule_refuses_is_a_lesson_for_the_planner(shop):
     out = run(agent_of(shop, PLAN, INK, interrupt_on=rules))
     assert shop.calls == ["order ink"]
     assert out["execution"]["status"] == "done"
+
+
+def test_an_amount_that_an_edit_makes_another_one_is_shown_as_uncertain():
+    def order(quantity: int) -> dict:
+        return {"total": 12.5 * quantity}
+
+    def pay(amount: float) -> dict:
+        paid.append(amount)
+        return {"ok": True}
+
+    def simulate_order(state: dict, quantity: int) -> dict:
+        state["total"] = 12.5 * quantity
+        return {"total": state["total"]}
+
+    paid: list[float] = []
+    simulated = [simulate_order, lambda state, amount: state.update(paid=True) or {"ok": True}]
+    both = zip((order, pay), simulated, strict=True)
+    tools = Toolkit.from_tools([Tool(each, effect="write", simulate=function) for each, function in both])
+    plan = [{"call": "order", "args": {"quantity": 3}}, {"call": "pay", "args": {"amount": 37.5}}, {"say": "Paid."}]
+    agent = make_agent(tools, plan, interrupt_on="writes")
+    items = [{"description": "paid", "check": "state.paid"}]
+    first = ask(agent, {"messages": [("user", "Order 3 and pay")], "task_state": {"paid": False}, "checklist": items})
+    assert "amount: holds only if the real total" in first["action_requests"][1]["description"]
+    decisions = [{"type": "edit", "edited_action": {"name": "order", "args": {"quantity": 4}}}, APPROVE]
+    again = ask(agent, Command(resume={"decisions": decisions}))["action_requests"][1]
+    assert "amount: its source is not certain" in again["description"]
+    late = {"type": "edit", "edited_action": {"name": "pay", "args": {"amount": 50}}}
+    ask(agent, Command(resume={"decisions": [APPROVE, late]}))
+    decide(agent, APPROVE, APPROVE)
+    assert paid == [50]

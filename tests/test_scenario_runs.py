@@ -64,6 +64,8 @@ def test_a_thread_is_used_once(tmp_path):
     with pytest.raises(ScenarioError, match="thread 't' already contains a run"):
         run_scenario(read, checkpointer=saver, thread_id="t")
     assert len(run_scenario(read, checkpointer=saver, thread_id="u")) == 1
+    with pytest.raises(ScenarioError, match="no thread 'x' to resume"):
+        list(play(read, read.gecko(checkpointer=saver), thread_id="x", resume=True))
 
 
 class Stop(Exception):

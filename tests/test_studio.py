@@ -156,3 +156,15 @@ def test_a_message_beyond_the_recorded_turns_says_what_to_do(created):
     gecko.invoke({"messages": [("user", "show me")]}, thread)
     with pytest.raises(GeckoError, match=r"at most 1 turn .*got turn 2: open a new thread"):
         gecko.invoke({"messages": [("user", "and now?")]}, thread)
+
+
+def test_the_agent_takes_tools_with_an_address_of_their_own(created):
+    tools = {
+        "OPENAI_API_KEY": "x",
+        "GECKO_TOOLS": str(ROOT / "examples" / "order" / "order.openapi.yaml"),
+        "GECKO_MODEL": "openai:gpt-5-mini",
+    }
+    with pytest.raises(GeckoError, match="GECKO_SERVER"):
+        created("create_studio_agent", **tools)
+    agent = created("create_studio_agent", GECKO_SERVER="http://127.0.0.1:9", **tools)
+    assert "call_tool" in agent.get_graph().nodes

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 
 from evals.reality.killing import Fate, Killed, KillingSaver
-from gecko_graph import GeckoContext, Models, RehearsalState, create_toolgate
+from gecko_graph import GeckoContext, Models, RehearsalState, Toolkit, create_toolgate
 from gecko_graph.retrieval.search import ToolSearch
 from gecko_graph.toolgate.graph import create_forward
 from gecko_graph.values.notes import notes_of
@@ -96,3 +97,24 @@ def test_what_decides_which_call_is_made_is_no_delta():
     deltas = {key for key, channel in forward.channels.items() if isinstance(channel, DeltaChannel)}
     assert deltas == {"task_state", "trace", "steps", "needs", "bookkeeping"}
     assert {"pending", "candidates", "need", "stop"} <= forward.channels.keys()
+
+
+def test_of_very_many_tools_the_index_finds_those_that_fit_and_the_gate_those_that_may():
+    pytest.importorskip("bm25s")
+    others = [shop.function(f"count_{number}", f"Count drawer {number}.") for number in range(200)]
+    sells = [shop.function(f"sell_to_{name}", "Sell one item to a customer.") for name in "abcdefgh"]
+    closed = {"requires": [{"check": "state.open", "error": "closed"}], "returns": {}}
+    tools = Toolkit.from_tools([*others, *shop.FUNCTIONS, *sells]).with_contracts(
+        {"contracts": shop.CONTRACTS | {tool["name"]: closed for tool in sells}}
+    )
+    out, model = act(
+        tools,
+        state=shop.start(open=False),
+        reasoner=[{"need": "sell or give an item to a customer"}, {"answer": "Done."}],
+        reranker=lambda number, text, tool: {"tools": [{"name": "sell", "score": 9}, {"name": "gift", "score": 1}]},
+        planner=[{"call": "gift", "args": {"item": "ink"}}],
+        context=GeckoContext(top_k=3),
+    )
+    assert [call["name"] for call in out["record"]["plan"]] == ["gift"]
+    assert model.texts("reranker")[0].count("\ncount_") <= 3
+    assert "count_" not in model.texts("reasoner")[0]

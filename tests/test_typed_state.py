@@ -7,11 +7,13 @@ import json
 
 import pytest
 
-from gecko_graph import Tool, Toolkit, World
+from gecko_graph import Models, Tool, Toolkit, World
 from gecko_graph.errors import ContractError, StateError
+from gecko_graph.testing import recorded
 from gecko_graph.tools.spec import ToolSpec
 from gecko_graph.world.rung import Answer
 from gecko_graph.world.state_rules import StateRules
+from tests.agents import call, make_agent, thread
 from tests.doubts import texts
 
 ORDER = {
@@ -175,3 +177,29 @@ def test_a_document_s_schema_is_read_with_its_components_and_written_back():
     assert Toolkit.from_openapi(document).state_schema == toolkit.state_schema
     assert toolkit.select(names="listOrders").state_schema is toolkit.state_schema
     assert shop().to_openapi()["x-state"] == SCHEMA
+
+
+def test_the_agent_keeps_what_reality_breaks_and_goes_on_from_it():
+    def sell(item: str) -> dict:
+        """Sell an item."""
+        return {"id": "real-1000"}
+
+    def simulated(state: dict, item: str) -> dict:
+        state["sold"]["sim-1"] = item
+        return {"id": "sim-1"}
+
+    short = {"properties": {"sold": {"propertyNames": {"maxLength": 6}}}, "required": ["sold"]}
+    toolkit = Toolkit.from_tools([Tool(sell, simulate=simulated, effect="write")], state_schema=short)
+    sells, told = [call("sell", item="ink"), {"say": "Sold."}], [{"say": "It is sold."}]
+    planner = recorded({"planner": [sells, told]}, {"planner": [[{"say": "Ink."}]]})
+    agent = make_agent(toolkit, model=Models(planner=planner))
+    sold = [{"description": "one is sold", "check": "len(state.sold) == 1"}]
+    out = agent.invoke({"messages": [("user", "Sell ink")], "task_state": {"sold": {}}, "checklist": sold}, thread())
+    assert out["task_state"] == {"sold": {"real-1000": "ink"}}
+    (entry,) = out["execution"]["calls"]
+    assert entry["departure"]["code"] == "state"
+    assert "/sold" in entry["departure"]["message"]
+    out = agent.invoke({"messages": [("user", "What was sold?")], "checklist": sold}, thread())
+    assert out["messages"][-1].text == "Ink."
+    with pytest.raises(StateError, match=r"task_state: /sold"):  # a state of the caller's own is refused
+        agent.invoke({"messages": [("user", "And?")], "task_state": {"sold": {"by hand": "ink"}}}, thread())
