@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gecko_graph import GeckoContext, Models, Tool, Toolkit, create_gecko, format_run
+from gecko_graph import GeckoContext, Models, Tool, Toolkit, create_gecko
 from gecko_graph.testing import recorded
 from tests import desk
 from tests.agents import call
@@ -122,23 +122,9 @@ def test_an_offer_behind_a_lookup_is_no_question_unless_the_judge_takes_it_for_o
     assert verdict_of(*asked, say=offer, judge={"stopping_was_right": True})["status"] == "needs_user"
 
 
-def test_a_condition_that_did_not_hold_is_told_as_such():
-    plan, item = [call("find_invoice", customer="Ann")], "if an invoice is open, it is paid"
-    verdict = verdict_of("If an invoice of Ann is open, pay it", plan, [sim()], items=[item], say="None is open.")
-    assert verdict["items"][0]["reason"].startswith("nothing was changed: its condition did not hold")
-
-
 def test_a_judge_that_cannot_be_read_costs_one_attempt_and_is_told_once():
     items, plan = ["A-77 is paid", "nothing else is paid"], [call("pay", number="A-77")]
     out = run(TASK, plan, [sim(PAID)], items, "I think it is fine!", rounds=3)["rehearsal"]
     assert (len(out["attempts"]), out["verdict"]["status"]) == (1, "failed")
     assert out["verdict"]["feedback"].count("holds no JSON") == 1
     assert texts(out["verdict"], "unanswered")[0].startswith("the judge did not answer")
-
-
-def test_what_changes_nothing_is_an_answer_and_no_mark():
-    for effect in (None, "read", "write"):
-        tools = Toolkit.from_tools([Tool(NOTE, effect=effect)])
-        out = run("x", [call("note", text="x")], [sim(unchanged=True)], ["x"], tools=tools)
-        assert texts(out["rehearsal"]["verdict"], "unclear") == []
-        assert "could not be checked" not in str(format_run(out))

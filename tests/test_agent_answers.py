@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
-from langgraph.callbacks import GraphCallbackHandler, GraphInterruptEvent
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, Send
@@ -263,19 +262,3 @@ def test_what_another_process_is_calling_is_under_way_until_its_time_is_over(sho
     monkeypatch.setattr(claims.time, "time", lambda: later)
     assert "not known" in question(agent.invoke(None, thread()))["action_requests"][0]["description"]
     assert not shop.calls
-
-
-def test_a_callback_pushes_the_question_and_its_answer_resumes_by_the_interrupts_id(shop):
-    pushed: dict[str, Any] = {}
-
-    class PushApprovals(GraphCallbackHandler):
-        def on_interrupt(self, event: GraphInterruptEvent) -> None:
-            if not event.checkpoint_ns:  # the outermost graph's
-                pushed.update({each.id: each.value for each in event.interrupts})
-
-    agent, config = start(shop, InMemorySaver(), PEN), {**thread(), "callbacks": [PushApprovals()]}
-    agent.invoke(ONE, config)
-    ((interrupt_id, asked),) = pushed.items()
-    assert items(asked) == ["pen"]
-    run = agent.invoke(Command(resume={interrupt_id: {"decisions": [APPROVE]}}), config)
-    assert (run["execution"]["status"], shop.calls) == ("done", ["order pen"])

@@ -219,26 +219,3 @@ def test_a_task_of_the_functional_api_makes_the_calls_once(shop):
     with pytest.raises(StateError, match="a retry policy"):
         flow.invoke(True, thread("2"))
     assert len(shop.calls) == 6
-
-
-def test_before_a_call_only_what_is_new_in_the_thread_is_looked_at():
-    read: list[Any] = []
-
-    class CountingSaver(InMemorySaver):
-        def list(self, *args: Any, **kwargs: Any) -> Any:
-            for each in super().list(*args, **kwargs):
-                read.append(each)
-                yield each
-
-    def count(calls: int) -> int:
-        read.clear()
-        items = [f"pen{number}" for number in range(calls)]
-        plan = [{"call": "order", "args": {"item": item, "quantity": 1}} for item in items]
-        checks = [{"description": "ordered", "check": f"len(state.orders) == {calls}"}]
-        task = {**TASK, "messages": [("user", " ".join(["order 1", *items]))], "checklist": checks}
-        agent = make_agent(Shop().toolkit(), [*plan, {"say": "Ordered."}], checkpointer=CountingSaver())
-        assert agent.invoke(task, thread())["execution"]["status"] == "done"
-        return len(read)
-
-    few, many = count(4), count(10)
-    assert many - few <= 6 * 4

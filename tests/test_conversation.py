@@ -102,12 +102,6 @@ def test_a_good_agent_reaches_all_milestones(scenario, made):
     assert output["world"]["state"]["now"] == "2026-11-22T10:01"
 
 
-def test_partial_credit_and_a_minefield(scenario):
-    assert converse(scripted(ANSWER), scenario())["score"]["similarity"] == pytest.approx(1 / 3)
-    noted = converse(scripted(WEATHER, ASK, WIFI, WEATHER, {"call": "note", "args": {"text": "x"}}, ANSWER), scenario())
-    assert (noted["score"]["similarity"], noted["score"]["milestone_similarity"] > 0.5) == (0.0, True)
-
-
 def test_each_message_can_be_forked_and_continued_with_another_agent(scenario):
     one, saver = scenario(), InMemorySaver()
     config = {"configurable": {"thread_id": "1"}, "recursion_limit": 200}

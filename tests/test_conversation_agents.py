@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from langchain_core.language_models import FakeMessagesListChatModel
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -145,24 +145,6 @@ def test_an_agent_may_leave_its_calls_to_the_conversation(scenario):
 
     output = converse(lambda tools: RunnableLambda(call), scenario())
     assert (output["score"]["similarity"], output["score"]["calls"]) == (1.0, 2)
-
-
-def test_calls_in_a_blocking_agent_race_too(scenario):
-    def agent(tools):
-        inner = factory(scripted({"calls": [WIFI, WEATHER]}, ANSWER))(tools)
-        return RunnableLambda(lambda values: inner.invoke(values))
-
-    assert converse(agent, scenario())["score"]["races"] == 1
-
-
-def test_arguments_that_cannot_be_read_are_refused_by_the_tools(scenario):
-    broken = {"name": "weather", "args": "{", "id": None, "error": "no JSON", "type": "invalid_tool_call"}
-    agent = Repeating(responses=[AIMessage("", invalid_tool_calls=[broken]), AIMessage("Sorry.")])
-    output = converse(agent, scenario(user=with_script({"end": True})))
-    (answer,) = [each for each in output["messages"] if isinstance(each, ToolMessage)]
-    assert "arguments" in answer.text
-    assert answer.tool_call_id == output["messages"][1].invalid_tool_calls[0]["id"]
-    assert (output["score"]["calls"], output["score"]["failed_calls"]) == (1, 1)
 
 
 def test_disguised_names_change_errors_and_descriptions_but_no_data(scenario):

@@ -96,17 +96,6 @@ def test_a_reason_is_data_on_one_line(reason):
     assert f"look: {' '.join(reason.split())}\n</gate-" in model.names[0][1]
 
 
-@pytest.mark.parametrize("args", [{}, {"tray": 7}, "{"])
-def test_a_masked_tool_answers_its_own_error_also_where_its_arguments_could_not_be_known(args):
-    state = {"trays": {}, "light": "off"}
-    call = {"call": "put", "malformed": args} if isinstance(args, str) else {"call": "put", "args": args}
-    attempt, shown = rehearse(state, call, {"say": "It cannot be filed."}, gate="mask")
-    assert attempt["steps"][0]["outcome"]["result"] == "the desk has no trays"
-    assert shown[1][1].startswith("the desk has no trays")
-    attempt, _ = rehearse(state, call, {"say": "-"}, gate="note")
-    assert attempt["steps"][0]["complaints"]
-
-
 @pytest.mark.parametrize(
     ("tool", "task", "concerned"),
     [

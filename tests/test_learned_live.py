@@ -12,7 +12,6 @@ from gecko_graph.learning.learn import learn_contracts
 from gecko_graph.learning.readers import read_file
 from gecko_graph.real.learned import exchange, teach
 from gecko_graph.testing import recorded
-from gecko_graph.values.notes import warning
 from gecko_graph.values.observation import BadRows, Observation
 from gecko_graph.world.rung import Answer
 from tests.doubts import texts
@@ -176,24 +175,6 @@ def test_a_refuted_rule_refuses_no_more_in_other_processes_by_the_store():
     shop = Shop()
     start(shop, again[1:], store=store, interrupt_on="none").invoke(TASK, thread("2"))
     assert shop.calls == ["order pen"]
-
-
-def test_a_rule_that_may_refuse_is_proposed_where_it_did_and_closed_where_it_did_not():
-    tools = teach(Shop().toolkit())
-    lessons = tools["order"].lessons
-    predicted = {"status": "ok", "result": {}, "patch": [], "rung": "model", "simulated": True, "passed": []}
-    call = {"name": "order", "args": SOME["args"]}
-    for number, status in enumerate(["error", "ok"]):
-        world = World(tools, state={"orders": {}})
-        answer = Answer(status, "no more than 2")
-        world.record({"id": str(number), **call}, answer, {**predicted, "notes": [warning("is there a limit?")]})
-        found = {(item["part"], item["status"]): item for item in lessons.items.values() if item["part"] != "returns"}
-        if status == "error":
-            assert found["requires", "proposed"]["rule"] == "is there a limit?"
-            assert lessons.warnings({"item": "pad", "quantity": 1}) == [found["requires", "proposed"]["says"]]
-        else:
-            assert found["may_refuse", "closed"]["says"] == "is there a limit?"
-            assert lessons.leave_open([*map(warning, ("is there a limit?", "other"))]) == [warning("other")]
 
 
 def test_what_later_reads_of_the_thread_showed_stands_beside_each_row(tmp_path):

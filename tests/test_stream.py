@@ -8,8 +8,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
-from gecko_graph import GeckoContext, create_conversation, create_gecko
-from gecko_graph.scenario import shipped
+from gecko_graph import GeckoContext, create_conversation
 from gecko_graph.stream import STREAMS, Rehearsing
 from gecko_graph.testing import scripted
 from tests import desk
@@ -97,14 +96,6 @@ async def test_the_streams_are_the_same_wherever_the_graph_stands(place):
     assert of(told, "steps") == steps
     attempt = ["attempts", "steps", "changes", "steps", "changes", "verdicts"]
     assert [name for name, _ in told] == [*attempt, *attempt, "rehearsals"]
-
-
-@pytest.mark.parametrize("name", ["order", "calendar"])
-def test_whole_scenarios_are_as_custom_mode_sends_them(name):
-    case = shipped(name)
-    inputs = case.inputs()
-    told = read(create_gecko(case.tools, model=case.models()), inputs)
-    assert_as_custom(told, custom(create_gecko(case.tools, model=case.models()), inputs))
 
 
 def test_streams_are_read_by_name_and_interleaved():
@@ -222,10 +213,3 @@ def test_what_others_write_under_our_names_is_left_alone(write):
         builder.add_edge(one, other)
     builder.add_edge(START, "validator")
     assert read(builder.compile(), {"steps": write, "bookkeeping": write}) == []
-
-
-def test_a_run_that_raises_raises_where_a_stream_is_read():
-    gecko = desk_alone()
-    run = gecko.stream_events(desk.inputs(messages=[("user", " ")]), version="v3", transformers=[Rehearsing])
-    with pytest.raises(Exception, match="the task is empty"):
-        list(run.extensions["steps"])

@@ -101,15 +101,6 @@ def test_a_result_that_is_not_well_formed_is_not_committed_though_a_user_wrote_i
     assert out["task_state"]["till"] == 0
 
 
-def test_an_error_leaves_nothing_not_even_what_its_contract_declares():
-    log = {"op": "replace", "path": ["till"], "value": -5}
-    fined = {"requires": [{"check": "args.item == 'ink'", "error": "a fine is due", "effects": [log]}]}
-    sell = shop.CONTRACTS["sell"] | fined
-    out, _ = one("sell", tools=shop.toolkit(sell=sell), planner=[SELL] * 3)
-    assert out["record"]["status"] == "failed"
-    assert out["task_state"] == shop.start()
-
-
 def test_a_failure_keeps_what_was_committed_and_says_so():
     needs, ranks = [{"need": "Sell a pen"}, {"need": "Fly"}], [{"tools": ["sell"]}, {"tools": []}]
     out, _ = act(shop.toolkit(), reasoner=needs, reranker=ranks, planner=[SELL])

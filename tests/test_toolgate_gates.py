@@ -36,15 +36,6 @@ def test_a_clause_of_a_policy_is_booked_as_one_before_and_with_arguments():
     assert out["record"]["rejected"] == {"policy": 1}
 
 
-def test_no_model_ranks_tools_of_which_the_state_admits_none():
-    closed = {"requires": [shop.OPEN], "returns": {}}
-    tools = shop.toolkit(open_shop=closed, sell=closed, gift=closed, stock=closed)
-    out, model = one("sell", tools=tools, state=shop.start(open=False), planner=[])
-    assert out["record"]["stop"]["code"] == "no_candidate"
-    assert out["record"]["rejected"] == {"state_dependency": 4}
-    assert model.texts("reranker") == []
-
-
 def test_no_model_is_asked_about_arguments_that_the_contract_refuses():
     validator = lambda number, text, tool: {"problems": []}  # noqa: E731
     wrong, right = ({"call": "sell", "args": {"item": item, "price": 3}} for item in ("pan", "ink"))
@@ -123,19 +114,6 @@ def test_by_default_only_the_very_call_is_out_until_the_state_changes():
         planner=[look_up, call("fill"), look_up],
     )
     assert [call["name"] for call in out["record"]["plan"]] == ["fill", "show_a"]
-
-
-def test_to_the_letter_a_tool_s_own_error_is_a_result_that_q_refuses():
-    def fail(state, of):
-        raise ValueError("down")
-
-    tools = Toolkit.from_tools(
-        [Tool(shop.function("show_a", "Show.", of=shop.TEXT), simulate=fail, effect="read"), show("show_b", "Show b.")]
-    )
-    out, _ = look(tools, ("show_a", "many"), ("show_b", "many"), state={}, strict=True)
-    assert [step["call"]["name"] for step in out["record"]["steps"]] == ["show_a", "show_b"]
-    out, _ = look(tools, ("show_a", "many"), ("show_a", "none"), ("show_a", "zero"), ("show_b", "many"), state={})
-    assert [step["call"]["name"] for step in out["record"]["steps"]] == ["show_a"] * 3 + ["show_b"]
 
 
 def test_by_default_an_error_of_the_tool_s_own_does_not_bar_the_call():

@@ -7,12 +7,12 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 
 from evals.reality.killing import Fate, Killed, KillingSaver
-from gecko_graph import GeckoContext, Models, RehearsalState, Toolkit, create_toolgate
+from gecko_graph import GeckoContext, Models, Toolkit, create_toolgate
 from gecko_graph.retrieval.search import ToolSearch
 from gecko_graph.toolgate.graph import create_forward
 from gecko_graph.values.notes import notes_of
 from tests import shop
-from tests.agents import embed, thread
+from tests.agents import thread
 from tests.shop import SELL, Acting, act, one_need
 
 TWO = {
@@ -39,15 +39,6 @@ def graph(**more):
 def bare(out):
     """The output without what no two runs share."""
     return {**out, "messages": [(message.type, message.content) for message in out["messages"]]}
-
-
-def test_it_is_a_part_of_another_graph():
-    class Parent(RehearsalState, total=False):
-        record: dict
-
-    out = embed(graph(), InMemorySaver(), Parent).invoke(given(), thread())
-    assert out["record"]["status"] == "answered"
-    assert out["task_state"]["till"] == 2
 
 
 def test_a_thread_goes_on_from_the_committed_state_and_remembers_its_calls():
