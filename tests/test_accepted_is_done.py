@@ -98,23 +98,6 @@ def test_the_same_write_twice_is_named():
     assert texts(unchanged, "unasked") == []
 
 
-QUESTION = "Shall I pay A-77 first?"
-IF = "if an invoice is open, it is paid"
-
-
-@pytest.mark.parametrize(
-    ("plan", "sims", "say", "judge", "word"),
-    [
-        ([call("find_invoice", customer="Ann")], [sim()], QUESTION, {}, "needs_user"),
-        ([call("find_invoice", customer="Ann")], [sim()], "None is open.", {}, "accepted"),
-        ([call("pay", number="A-77")], [sim(PAID)], "Paid. Anything else?", {}, "accepted"),
-    ],
-)
-def test_a_turn_that_ends_in_a_question_and_changed_nothing_is_the_users(plan, sims, say, judge, word):
-    verdict = verdict_of("If an invoice of Ann is open, pay it", plan, sims, items=[IF], say=say, judge=judge)
-    assert verdict["status"] == word
-
-
 def test_an_offer_behind_a_lookup_is_no_question_unless_the_judge_takes_it_for_one():
     plan, offer = [call("find_invoice", customer="Ann")], "Ann is owed 5 euros. Anything else?"
     asked = ("What is Ann owed?", plan, [sim()])

@@ -104,13 +104,6 @@ def test_what_is_left_after_an_error_is_rehearsed_again_from_the_real_state(shop
     assert "no pens" in out["messages"][-1].text
 
 
-def test_what_no_new_rehearsal_could_finish_is_not_left_out_of_the_answer(shop):
-    shop.failing = [Refused("no pens")]
-    out = agent_of(shop, PLAN, *[[{"say": "I cannot."}]] * 4, interrupt_on="none").invoke(TASK, thread())
-    assert out["execution"]["status"] == "nothing"
-    assert "Nothing was done: - one order is left" in out["messages"][-1].text
-
-
 def test_a_call_in_doubt_is_asked_about_and_never_simply_made_again(shop):
     shop.failing = [TimeoutError("no answer")]
     agent = agent_of(shop, PLAN, interrupt_on="none")
@@ -125,17 +118,6 @@ def test_a_call_in_doubt_is_asked_about_and_never_simply_made_again(shop):
 def test_a_toolkit_without_real_functions_is_refused(shop):
     with pytest.raises(ToolkitError, match="real function"):
         create_gecko_agent(Toolkit.from_tools([{"name": "look", "description": "", "parameters": {}}]), model=Models())
-
-
-def test_a_result_that_differs_is_booked_as_drift_and_the_plan_goes_on(shop):
-    honest = shop.order
-    shop.order = lambda item, quantity: {**honest(item, quantity), "item": item.upper()}
-    shop.order.__doc__, shop.order.__name__ = honest.__doc__, "order"
-    out = agent_of(shop, PLAN, interrupt_on="none").invoke(TASK, thread())
-    first = out["execution"]["calls"][0]
-    assert first["drift"] == [{"kind": "value", "path": "/item", "predicted": "pen", "real": "PEN"}]
-    assert out["execution"]["status"] == "done"
-    assert out["execution"]["fidelity"]["order"] == {"calls": 2, "drifted": 2}
 
 
 def test_a_wrong_answer_to_a_doubt_is_asked_again_and_nothing_is_lost(shop):

@@ -89,16 +89,6 @@ def test_a_turn_that_only_reads_asks_the_planner_alone_and_reads_once():
     assert out["task_state"] == {}
 
 
-def test_a_question_after_reads_reaches_the_user_and_the_next_turn_knows_what_was_read():
-    desk = Desk()
-    agent, model = agent_of(desk, turn([LOOK, {"say": "Two of pen-1?"}]), turn([{"say": "Good bye."}]))
-    out = agent.invoke(say("Order the cheapest pens."), THREAD)
-    assert out["messages"][-1].text == "Two of pen-1?"
-    assert (out["rehearsal"]["verdict"]["status"], out["execution"]["status"]) == ("needs_user", "nothing")
-    agent.invoke(say("No."), THREAD)
-    assert '"price": 1.5' in last_to_planner(model)
-
-
 @pytest.mark.parametrize(
     ("plan", "holds", "word"), [([], HOLDS, "failed"), ([LOOK], FAILS, "failed"), ([LOOK], HOLDS, "accepted")]
 )
@@ -163,19 +153,6 @@ def test_after_a_refusal_there_is_one_note_and_the_planner_s_own_question():
     assert "undone" not in last
     assert "above" not in last
     assert desk.calls == ["find", "order"]
-
-
-def test_after_a_rejection_the_log_has_the_calls_that_were_not_made_and_no_read_twice():
-    desk = Desk()
-    agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered."}], [{"say": "Then not."}]))
-    agent.invoke(say("Order two pens."), THREAD)
-    out = decide(agent, {"type": "reject", "message": "too dear"})
-    assert out["messages"][-1].text.splitlines()[0] == "Then not."
-    assert "rejected by the user: too dear" in out["messages"][-1].text
-    lesson = last_to_planner(model)
-    assert "too dear" in lesson
-    assert "order(" in lesson
-    assert desk.calls == ["find"]
 
 
 @pytest.mark.parametrize(("given", "state"), [({"task_state": {}}, {}), ({}, {"items": {"x": 1}, "runtime_state": {}})])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import pathlib
-from functools import reduce
-from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -16,10 +14,8 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from gecko_graph import GeckoContext, Tool, Toolkit
 from gecko_graph.models.node import open_record
 from gecko_graph.models.usage import add_usage
-from gecko_graph.values.difference import make_patch
-from gecko_graph.values.patch import fold_patches
-from gecko_graph.world.channels import AttemptState, GeckoState, book
-from gecko_graph.world.reducers import count_asked, extend, fold_state, gather_facts, replace
+from gecko_graph.world.channels import AttemptState, GeckoState
+from gecko_graph.world.reducers import count_asked, extend, gather_facts, replace
 from tests import desk
 
 # exact in sums: reducers must not depend on the order in which floats are added
@@ -33,16 +29,6 @@ FACTS = st.dictionaries(
     st.sampled_from("abc"), st.fixed_dictionaries({"tool": st.just("t"), "result": NUMBERS}), max_size=3
 )
 LISTS = st.lists(NUMBERS, max_size=3)
-JSON = st.recursive(
-    st.none() | st.booleans() | NUMBERS | st.text(max_size=3),
-    lambda each: st.lists(each, max_size=3) | st.dictionaries(st.text(max_size=3), each, max_size=3),
-    max_leaves=8,
-)
-STATES = st.dictionaries(st.text(max_size=3), JSON, max_size=3)
-LEDGERS = st.fixed_dictionaries(
-    {"turn": st.integers(1, 3), "usage": USAGE, "asked": ASKED}, optional={"started_at": NUMBERS.map(float)}
-)
-
 FEW = settings(max_examples=40)
 
 
@@ -66,17 +52,6 @@ def test_folds_do_not_care_how_writes_are_batched_and_change_nothing_in_place(fo
     assert (old, writes) == (given_old, given_writes)
 
 
-@pytest.mark.parametrize("fold", [fold_patches, fold_state])
-@FEW
-@given(states=st.lists(STATES, min_size=1, max_size=5), where=NUMBERS)
-def test_folding_patches_does_not_care_either(fold, states, where):
-    patches = [make_patch(before, after) for before, after in pairwise(states)]
-    given_patches = copy.deepcopy(patches)
-    first, second = splits(patches, where)
-    assert fold(fold(states[0], first), second) == fold(states[0], patches) == states[-1]
-    assert patches == given_patches
-
-
 @pytest.mark.parametrize(("merge", "value"), [(add_usage, USAGE), (count_asked, ASKED)], ids=["usage", "asked"])
 @FEW
 @given(data=st.data())
@@ -87,29 +62,6 @@ def test_sums_do_not_care_for_order_and_change_nothing_in_place(merge, value, da
     assert merge(merge(a, b), c) == merge(a, merge(b, c))
     assert merge(a, {}) == a
     assert (a, b, c) == before
-
-
-@FEW
-@given(LEDGERS, st.lists(LEDGERS, min_size=1, max_size=3))
-def test_ledgers_of_one_turn_add_up_in_any_order(opened, booked):
-    turn = [{**each, "turn": opened["turn"]} for each in booked]
-    before = copy.deepcopy(turn)
-    whole = reduce(book, turn, opened)
-    assert reduce(book, reversed(turn), opened) == whole
-    assert whole["usage"] == reduce(add_usage, [each["usage"] for each in turn], opened["usage"])
-    for role, count in whole["asked"].items():
-        assert count == max(each["asked"].get(role, 0) for each in [opened, *turn])
-    starts = [each["started_at"] for each in [opened, *turn] if "started_at" in each]
-    assert whole.get("started_at") == min(starts, default=None)
-    assert turn == before
-
-
-@FEW
-@given(LEDGERS, LEDGERS)
-def test_a_higher_turn_opens_a_new_ledger(old, new):
-    later = {**new, "turn": old["turn"] + 1}
-    assert book(old, later) == later
-    assert book({}, new) == new
 
 
 # checkpoints

@@ -11,8 +11,8 @@ from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoError, Models, Scenario, create_conversation
-from gecko_graph.conversation.channels import address, read_envelope, select_view
-from gecko_graph.errors import ScenarioError, StateError
+from gecko_graph.conversation.channels import address, read_envelope
+from gecko_graph.errors import ScenarioError
 from gecko_graph.testing import failing, recorded, scripted
 
 pytest.importorskip("scipy")
@@ -120,14 +120,6 @@ def test_each_message_can_be_forked_and_continued_with_another_agent(scenario):
     changed = graph.update_state(asked.config, {"messages": [edited]}, as_node="user")
     assert [each.text for each in graph.invoke(None, changed)["messages"]][4] == "No, leave it off."
     assert graph.get_state(config).values["score"]["similarity"] == 1.0
-
-
-def test_nobody_sees_what_is_not_addressed_to_him(scenario):
-    output = converse(scripted(*GOOD), scenario())
-    for_user = select_view(output["messages"], "user")
-    assert [read_envelope(each)["sender"] for each in for_user] == ["user", "agent", "user", "agent"]
-    assert not any(isinstance(each, ToolMessage) or getattr(each, "tool_calls", ()) for each in for_user)
-    assert len(select_view(output["messages"], "agent")) == 10
 
 
 def test_the_user_is_a_role_that_ends_with_its_tool(scenario):
@@ -261,12 +253,3 @@ def test_mistakes_in_a_scenario_are_named_with_their_place(changes, message):
 def test_the_clock_moves_in_the_form_that_it_is_written_in(scenario, now, later):
     graph = create_conversation(scripted(), scenario().tools, user=["a", "b", "c", {"end": True}])
     assert graph.invoke({"task_state": {"now": now}})["world"]["state"]["now"] == later
-
-
-def test_a_typed_state_comes_with_the_run_where_there_is_no_scenario(scenario):
-    typed = {"contracts": {}, "state": {"type": "object", "required": ["settings"]}}
-    graph = create_conversation(scripted(WIFI), scenario().tools.with_contracts(typed), user=["Hi", {"end": True}])
-    out = graph.invoke({"task_state": SCENARIO["state"]})
-    assert out["world"]["state"]["settings"]["wifi"]
-    with pytest.raises(StateError, match="settings"):
-        graph.invoke({})

@@ -37,12 +37,6 @@ class Repeating(FakeMessagesListChatModel):
         return self
 
 
-def test_messages_with_the_same_id_stay_apart(scenario):
-    agent = Repeating(responses=[AIMessage("Hm?"), AIMessage("What?")])
-    output = converse(agent, scenario(user=with_script("a", "b", "c")))
-    assert [each.text for each in output["messages"][1::2]] == ["Hm?", "What?", "Hm?", "What?"]
-
-
 def test_an_interrupt_of_the_agent_is_its_failure_and_loses_nothing(scenario):
     def agent(tools):
         async def act(state):

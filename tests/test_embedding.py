@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
-from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
-from gecko_graph import GeckoContext, GeckoError, RehearsalState
+from gecko_graph import GeckoError, RehearsalState
 from tests import desk
 from tests.agents import embed, thread
 from tests.desk import words
@@ -42,29 +41,6 @@ def test_embedded_in_a_parent_with_its_own_context_and_checkpointer():
     assert run["note"] == "failed", "the mixin has no checklist, and no model writes one"
     assert run["rehearsal"]["attempts"][0]["steps"]
     assert [message.type for message in run["messages"]] == ["human", "ai"]
-
-
-class KnobsAndMore(GeckoContext):
-    user: str = "ann"
-
-
-@pytest.mark.parametrize(("context", "attempts"), [({"max_retries": 1, "user": "bob"}, 2), ({"max_retries": 0}, 1)])
-def test_a_parent_s_context_of_a_subclass_hands_the_knobs_down(context, attempts):
-    class Checked(RehearsalState):
-        checklist: list
-        users: list
-
-    def tell(state, runtime: Runtime[KnobsAndMore]):
-        return {"users": [runtime.context.user]}
-
-    builder = StateGraph(Checked, context_schema=KnobsAndMore)
-    builder.add_node("rehearse", desk.gecko(*[desk.WRONG] * 9))
-    builder.add_node("tell", tell)
-    builder.add_edge(START, "rehearse")
-    builder.add_edge("rehearse", "tell")
-    run = builder.compile().invoke(desk.inputs(), context=context)
-    assert len(run["rehearsal"]["attempts"]) == attempts
-    assert run["users"] == [context.get("user", "ann")]
 
 
 @pytest.mark.parametrize(

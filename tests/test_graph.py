@@ -44,14 +44,6 @@ def test_an_unaccepted_run_leaves_the_state_alone_and_returns_the_best_attempt()
     assert run["task_state"] == desk.start()
 
 
-def test_parallel_attempts_run_from_the_same_state_and_the_best_is_chosen():
-    gecko = desk.gecko(desk.WRONG, desk.RIGHT, desk.WRONG, context=GeckoContext(parallel_attempts=3))
-    run = gecko.invoke(desk.inputs())
-    assert [attempt["number"] for attempt in run["rehearsal"]["attempts"]] == [1, 2, 3]
-    assert words(run) == ["failed", "accepted", "failed"]
-    assert run["rehearsal"]["chosen"] == 2
-
-
 @pytest.mark.parametrize("given", [True, False])
 @pytest.mark.parametrize("width", [1, 3])
 async def test_the_judge_comes_once_a_round_after_the_attempts_and_the_checklist(width, given):
@@ -88,17 +80,6 @@ def test_the_turns_of_a_thread_continue_from_the_state_that_the_last_one_left():
     assert rehearsal["usage"]["planner"]["calls"] == 2
     assert run["task_state"]["trays"]["bills"] == ["invoice", "receipt"]
     assert [message.text for message in run["messages"]][1::2] == ["The invoice is in bills.", "Added."]
-
-
-def test_a_checklist_is_for_one_turn_only():
-    gecko = desk.gecko(
-        turns=[turn([desk.RIGHT]), turn([[{"say": "Nothing to do."}]] * 4)], checkpointer=InMemorySaver()
-    )
-    gecko.invoke(desk.inputs(), thread())
-    run = gecko.invoke({"messages": [("user", "thanks")]}, thread())
-    assert run["rehearsal"]["verdict"]["status"] == "failed"
-    assert "no checklist" in run["rehearsal"]["verdict"]["feedback"]
-    assert len(run["rehearsal"]["attempts"]) == 1, "without a checklist a retry has nothing to learn from"
 
 
 def test_a_token_budget_ends_the_run_with_the_best_so_far():

@@ -91,15 +91,6 @@ def test_an_observation_is_knowledge_and_not_a_change():
     assert attempt["end_digest"] == digest(run["task_state"])
 
 
-def test_every_attempt_begins_from_the_identical_state_whatever_the_one_before_has_seen():
-    run = rehearse([LOOK, pay(100), SAY], [pay(120), SAY], [LOOK, pay(120), SAY])
-    first, second, third = run["rehearsal"]["attempts"]
-    assert first["start_digest"] == second["start_digest"] == third["start_digest"]
-    assert second["steps"][0]["outcome"]["result"] == "unknown account"
-    assert "observed" not in second
-    assert third["verdict"]["status"] == "accepted"
-
-
 def test_a_stale_read_stands_in_record_events_display_and_verdict():
     events = []
     run = rehearse([LOOK, pay(120), LOOK, SAY], events=events)

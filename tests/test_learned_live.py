@@ -142,21 +142,6 @@ def test_a_written_requirement_refuses_as_written_beside_what_was_learned():
     assert (outcome["rung"], outcome["status"]) == ("python", "ok")
 
 
-@pytest.mark.parametrize("is_written", [True, False])
-def test_a_change_that_a_person_wrote_is_none_that_is_only_supposed(is_written):
-    effects = [{"op": "add", "path": ["orders", "{{ args.item }}"], "value": 1}]
-    answer = {"effects": effects, "returns": {"id": 1}}
-    written = {"order": answer} if is_written else {}
-    learned = {"requires": RULES, **answer, "evidence": {"effects": {}, "returns": {}}}
-    rows: list[dict] = []
-    tools = teach(Shop().toolkit().with_contracts({"contracts": written}), {"contracts": {"order": learned}})
-    world = World(tools, state={"orders": {}}, observe=rows.append)
-    world.record({"id": "1", "name": "order", "args": {"item": "pen", "quantity": 1}}, Answer("ok", {"id": 1}))
-    assert world.state == {"orders": {"pen": 1}}
-    assert ("supposed" in world.log[-1]["outcome"]) is not is_written
-    assert ("change" in rows[0]) is is_written
-
-
 @pytest.mark.parametrize("kept", [True, False])
 def test_what_one_thread_met_warns_others_by_the_store(kept):
     store, shop = InMemoryStore() if kept else None, Shop()

@@ -9,12 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import Models, Tool, Toolkit, create_gecko
 from gecko_graph.cli import main
 from gecko_graph.display import html_page
 from gecko_graph.display.page import PageTurn, html_part
 from gecko_graph.scenario import play, shipped
-from gecko_graph.testing import recorded
 from gecko_graph.values.notes import note
 from tests.runs_to_show import RUN, nasty_run, printable
 
@@ -79,25 +77,6 @@ def test_a_page_shows_the_whole_run():
     assert page.has("origin", "task")
     assert page.text.index("accepted") < page.text.index("Checklist") < page.text.index("Plan")
     assert page.text.index("Start state") < page.text.index("Attempt 1")
-
-
-def test_made_up_values_are_marked_where_they_stand():
-    properties = {"number": {"type": "string"}, "password": {"type": "string"}}
-    spec = {"name": "pay", "description": "Pay.", "parameters": {"type": "object", "properties": properties}}
-    bills = Toolkit.from_tools([Tool(spec, effect="write")])
-    pay = {"call": "pay", "args": {"number": "INV-77", "password": "hunter2"}}
-    paid = {"status": "ok", "result": "paid", "patch": [{"op": "add", "path": "/password", "value": "hunter2"}]}
-    model = recorded(planner=[[pay, {"say": "Paid."}]], simulator=[paid])
-    gecko = create_gecko(bills, model=Models(planner=model, simulator=model))
-    state = {"balance": 5, "password": "hunter3"}
-    item = {"description": "paid", "check": "state.password == 'hunter2'"}
-    given_ = {"messages": [("user", "Pay it")], "task_state": state, "checklist": [item]}
-    text = html_page(gecko.invoke(given_), start_state=state)
-    page = Page(text)
-    assert page.has("verdict warn", "made-up value", "number")
-    assert page.has("origin warn", "made up by the planner")
-    assert page.has("badge warn", "simulated by model, made up")
-    assert '"…" → "…"' in " ".join(page.text.split()), "an argument and a change are masked by their name"
 
 
 # data is never markup --------------------------------------------------------------------------------

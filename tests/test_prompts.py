@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph import GeckoContext, GeckoError, Models, Toolkit, create_gecko, create_gecko_agent, create_toolgate
+from gecko_graph import GeckoError, Models, Toolkit, create_gecko, create_gecko_agent, create_toolgate
 from gecko_graph.models import prompts
 from gecko_graph.models.prompts import MARKER, Prompt, Prompts, fence, required_of, variables_of
 from gecko_graph.models.roles import REPLIES
@@ -22,7 +22,6 @@ from gecko_graph.models.view import view
 from gecko_graph.state import ROLES
 from gecko_graph.testing import recorded
 from tests import desk
-from tests.test_prompts_in_runs import Listener
 
 SNAPSHOTS = Path(__file__).parent / "snapshots" / "prompts"
 
@@ -256,18 +255,6 @@ def test_a_planner_s_prompt_shows_what_its_graph_needs(tmp_path, create, name):
         create_gecko(tools, model=Models(recorded(planner=[[]]), prompts=tmp_path))
         with nullcontext() if fits else pytest.raises(GeckoError, match=f"planner.md: the variable '{name}' is miss"):
             create(tools, model=Models(recorded(planner=[[]]), prompts=tmp_path))
-
-
-def test_a_run_uses_the_prompts_of_ones_own(tmp_path):
-    for role in ROLES:
-        shown = " ".join(f"{{{{ {name} }}}}" for name in sorted(required_of(role)))
-        (tmp_path / f"{role}.md").write_text(f"OWN {role}\n<!-- user -->\n{shown}", encoding="utf-8")
-    model = Listener(turns=[{"planner": [[{"say": "done"}]], "checklist": [{"items": ["it is done"]}]}])
-    create_gecko(desk.toolkit(), model=Models(model, prompts=tmp_path)).invoke(
-        {"messages": [("user", "File it")]}, context=GeckoContext(max_retries=0)
-    )
-    heard = {role for role, messages in model.heard if messages[0].text.startswith(f"OWN {role}")}
-    assert heard == {role for role, _ in model.heard} >= {"planner", "checklist", "judge", "bootstrapper"}
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -57,17 +57,6 @@ def test_the_question_has_langchains_shape(shop):
     assert "id: its value is the real id in the result of step 1 (order)" in texts[1]
 
 
-def test_langchains_dict_says_what_is_asked_and_what_may_be_decided(shop):
-    named = {"cancel": {"allowed_decisions": ["approve", "reject"], "description": "Is it really cancelled?"}}
-    agent = agent_of(shop, PLAN, interrupt_on={**named, "order": False})
-    asked = ask(agent)
-    assert asked["review_configs"] == [{"action_name": "cancel", "allowed_decisions": ["approve", "reject"]}]
-    assert "Step 2 of 3, cancel: Is it really cancelled?" in asked["action_requests"][0]["description"]
-    again = ask(agent, Command(resume={"decisions": [{"type": "respond", "message": "yes"}]}))
-    assert "could not be used" in again["action_requests"][0]["description"]
-    assert decide(agent, APPROVE)["execution"]["status"] == "done"
-
-
 def test_a_question_has_the_schema_of_its_answer(shop):
     (asked,) = agent_of(shop, PLAN).invoke(TASK, thread())["__interrupt__"]
     takes = Draft202012Validator(asked.response_schema).is_valid
@@ -86,18 +75,6 @@ def test_a_front_end_that_reads_values_with_subgraphs_is_told_nothing_before_the
     said = [each.text for _, values in parts for each in values.get("messages", ()) if each.type == "ai"]
     assert any(len(namespace) > 1 for namespace, _ in parts), "the rehearsal is among them"
     assert said == []
-
-
-def test_what_is_rejected_is_a_lesson_and_the_new_plan_is_asked_about(shop):
-    agent = agent_of(shop, PLAN, INK)
-    ask(agent)
-    again = ask(agent, Command(resume={"decisions": [REJECT, APPROVE, APPROVE]}))
-    assert [each["args"] for each in again["action_requests"]] == [{"item": "ink", "quantity": 1}]
-    out = decide(agent, APPROVE)
-    assert shop.calls == ["order ink"]
-    assert out["execution"]["rehearsals"] == 2
-    feedback = [each for each in agent.get_state_history(thread()) if each.values.get("bookkeeping", {}).get("lesson")]
-    assert "rejected by the user: no pens" in feedback[0].values["bookkeeping"]["lesson"]["feedback"]
 
 
 def test_after_two_new_rehearsals_a_reject_ends_the_turn(shop):

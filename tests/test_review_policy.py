@@ -12,7 +12,7 @@ from gecko_graph import Models, Refused, Tool, Toolkit
 from gecko_graph.testing import recorded
 from tests.agents import APPROVE, make_agent, thread
 from tests.test_agent import PLAN, TASK, agent_of, shop
-from tests.test_review import INK, ask, decide, words
+from tests.test_review import ask, decide, words
 
 __all__ = ["shop"]
 ALLOW = {"tool": "*", "then": "allow"}
@@ -144,13 +144,6 @@ def test_what_was_done_before_someone_says_something_else_is_in_the_next_answer(
     text = out["messages"][-1].text
     assert "Done: order (item pen, quantity 3)" in text
     assert "Not done: order (item ink, quantity 1): no ink" in text
-
-
-def test_what_a_rule_refuses_is_a_lesson_for_the_planner(shop):
-    rules = [ALLOW, {"tool": "cancel", "then": "refuse", "reason": "orders are final"}]
-    out = run(agent_of(shop, PLAN, INK, interrupt_on=rules))
-    assert shop.calls == ["order ink"]
-    assert out["execution"]["status"] == "done"
 
 
 def test_an_amount_that_an_edit_makes_another_one_is_shown_as_uncertain():

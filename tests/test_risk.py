@@ -168,14 +168,6 @@ def test_agent_s_verdict_stands_in_a_superstep_of_its_own():
     assert state["bookkeeping"]["ledger"]["usage"]["risk"]["calls"] == 1
 
 
-def test_agent_refused_above_the_band_is_not_asked_again_for_the_same_evidence():
-    one = Process(Desk(), InMemorySaver(), [0.9, 0.5, 0.1])
-    out = one.run()
-    assert len(one.risk.asked) == 1
-    assert one.desk.calls == []
-    assert "it is judged as risky: p 0.90" in str(out["execution"]["calls"])
-
-
 def test_agent_whose_model_fails_asks_the_person():
     one = Process(Desk(), InMemorySaver(), lambda *_: RuntimeError("away"))
     one.run()

@@ -8,7 +8,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
-from gecko_graph import GeckoContext, create_conversation
+from gecko_graph import create_conversation
 from gecko_graph.stream import STREAMS, Rehearsing
 from gecko_graph.testing import scripted
 from tests import desk
@@ -109,17 +109,6 @@ def test_streams_are_read_by_name_and_interleaved():
     assert inner == [[1, 1, 2, 2]], "a subgraph's own streams"
 
 
-def test_refused_calls_and_refused_changes():
-    both = {"calls": [{"call": "put", "args": {"tray": "letters", "paper": paper}} for paper in ("a", "b")]}
-    attempt = [{"call": "shred", "args": {}}, {"call": "put", "args": {"tray": ""}}, both, {"say": "Done."}]
-    context = GeckoContext(max_retries=0, parallel_calls="strict")
-    told = read(desk.gecko(attempt, context=context), desk.inputs())
-    assert_as_custom(told, custom(desk.gecko(attempt, context=context), desk.inputs()))
-    words = ["complaints" if "complaints" in step else step["outcome"]["status"] for step in of(told, "steps")]
-    assert words == ["complaints", "complaints", "ok", "error"]
-    assert [bool(texts(change, "refused")) for change in of(told, "changes")] == [False, True]
-
-
 def test_forward_execution():
     told, (streams, ends) = read(toolgate(), request()), expected(custom(toolgate(), request()))
     assert {name: of(told, name) for name in streams} == streams
@@ -152,16 +141,6 @@ def test_a_question_is_told_once_and_nothing_of_the_run_before_again():
         each["drift"] or None for each in out["execution"]["calls"]
     ]
     assert of(second, "changes")[0]["drift"][0]["path"] == "/item"
-
-
-def test_the_next_turn_of_a_thread_tells_nothing_of_the_turn_before():
-    gecko = desk.gecko(desk.RIGHT, turns=[{"planner": [desk.RIGHT]}, {"planner": [[{"say": "Nothing to do."}]]}])
-    gecko.checkpointer = InMemorySaver()
-    first = read(gecko, desk.inputs(), thread())
-    second = read(gecko, {"messages": [("user", "And now?")]}, thread())
-    assert len(of(first, "steps")) == 2
-    assert {name for name, _ in second} == {"attempts", "verdicts", "rehearsals"}
-    assert of(second, "rehearsals")[0]["answer"] == "Nothing to do."
 
 
 def test_a_killed_run_goes_on_and_tells_only_what_is_new():

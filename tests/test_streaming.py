@@ -60,18 +60,6 @@ def test_who_streams_messages_without_subgraphs_sees_the_answer_and_nothing_simu
     assert [part["data"][0].text for part in parts] == ["The invoice is in bills."]
 
 
-def test_a_tracer_sees_each_attempt_under_its_number():
-    names = []
-
-    class Tracer(BaseCallbackHandler):
-        def on_chain_start(self, serialized, inputs, *, name=None, **kwargs):
-            names.append(name)
-
-    desk.gecko(desk.WRONG, desk.RIGHT).invoke(desk.inputs(), {"callbacks": [Tracer()], "run_name": "mine"})
-    assert [name for name in names if name.startswith(("mine", "attempt "))] == ["mine", "attempt 1", "attempt 2"]
-    assert names.count("attempt") == 2, "the node's own run, and none between it and its attempt"
-
-
 def test_the_schemas_that_studio_shows():
     gecko = desk.gecko(desk.RIGHT)
     assert set(gecko.get_input_jsonschema()["properties"]) == {"messages", "task_state", "checklist"}

@@ -66,30 +66,20 @@ class Desk:
 
     def toolkit(self) -> Toolkit:
         note, known = ["notes", "{{ args.id }}"], {"check": "args.id in state.notes", "error": "no such note"}
+        text = "{{ args.text }}"
+        add = {"op": "add", "path": ["notes", "{{ id }}"], "value": text}
         contracts = {
-            "write": {
-                "let": {"id": "{{ new_id('n-') }}"},
-                "effects": [{"op": "add", "path": ["notes", "{{ id }}"], "value": "{{ args.text }}"}],
-                "returns": {"id": "{{ id }}"},
-            },
-            "delete": {
-                "requires": [known],
-                "effects": [{"op": "remove", "path": note}],
-                "returns": {"deleted": "{{ args.id }}"},
-            },
-            "change": {
-                "requires": [known],
-                "effects": [{"op": "replace", "path": note, "value": "{{ args.text }}"}],
+            self.write: {"let": {"id": "{{ new_id('n-') }}"}, "effects": [add], "returns": {"id": "{{ id }}"}},
+            self.delete: {"effects": [{"op": "remove", "path": note}], "returns": {"deleted": "{{ args.id }}"}},
+            self.change: {
+                "effects": [{"op": "replace", "path": note, "value": text}],
                 "returns": {"id": "{{ args.id }}"},
             },
-            "send": {
-                "effects": [{"op": "add", "path": ["sent", "-"], "value": "{{ args.text }}"}],
-                "returns": {"sent": "{{ args.text }}"},
-            },
+            self.send: {"effects": [{"op": "add", "path": ["sent", "-"], "value": text}], "returns": {"sent": text}},
         }
-        functions = [self.write, self.delete, self.change, self.send]
-        tools = [Tool(each, effect="write", contract=contracts[each.__name__]) for each in functions]
-        return Toolkit.from_tools(tools)
+        for each in (self.delete, self.change):
+            contracts[each]["requires"] = [known]
+        return Toolkit.from_tools([Tool(each, effect="write", contract=one) for each, one in contracts.items()])
 
 
 @pytest.fixture

@@ -114,20 +114,6 @@ def test_a_fork_goes_its_own_way():
     assert other.call(note(id="first"))["complaints"]
 
 
-def test_undo_takes_back_the_last_answered_call_and_what_was_refused_after_it():
-    made = world()
-    assert made.undo() is None
-    made.call(None)
-    first = made.snapshot()
-    made.call(note(id="a"))
-    made.call({"name": "nope"})
-    assert made.undo()["call"]["id"] == "a"
-    assert made.snapshot() == first
-    assert made.call(note(id="a"))["outcome"]["result"] == {"notes": 1}
-    assert made.undo()["call"]["id"] == "a"
-    assert made.undo() is None
-
-
 READ = {"name": "find", "parameters": {"type": "object", "properties": {"name": {"type": "string"}}}}
 ANSWERS = [{"status": "ok", "result": {"found": number}} for number in range(20)]
 
