@@ -124,18 +124,6 @@ def test_an_approval_names_what_nothing_real_supports_of_the_answer_but_not_what
     assert last == '- the answer: made up; nothing real supports "A-7731", "Carla".'
 
 
-def test_what_came_otherwise_is_told_and_booked_by_a_model():
-    desk = Desk()
-    desk.total = 4.0
-    booked = {"patch": [{"op": "add", "path": "/orders", "value": {"REAL-702": "pen-1"}}]}
-    agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered for 3.00."}], state_updater=[booked]))
-    agent.invoke(say("Order two pens."), THREAD)
-    decide(agent, APPROVE)
-    assert asked_of(model)[-2:] == ["state_updater", "planner"]
-    (entry,) = agent.get_state(THREAD).values["journal"]
-    assert [each["path"] for each in entry["drift"]] == ["/total"]
-
-
 def test_after_a_refusal_there_is_one_note_and_the_planner_s_own_question():
     desk = Desk()
     desk.refuses = "only 1 left"

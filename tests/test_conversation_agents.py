@@ -16,7 +16,6 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
 from gecko_graph import Models, Scenario, create_conversation
-from gecko_graph.conversation.augment import augment
 from gecko_graph.testing import scripted
 from tests.test_conversation import ANSWER, GOOD, SCENARIO, WEATHER, WIFI, converse, factory, scenario, senders
 
@@ -139,18 +138,6 @@ def test_an_agent_may_leave_its_calls_to_the_conversation(scenario):
 
     output = converse(lambda tools: RunnableLambda(call), scenario())
     assert (output["score"]["similarity"], output["score"]["calls"]) == (1.0, 2)
-
-
-def test_disguised_names_change_errors_and_descriptions_but_no_data(scenario):
-    one = scenario()
-    tools = augment(one.tools, ["set_wifi", "weather"], "tool_names_scrambled")
-    shown = {each["function"]["name"]: each["function"]["description"] for each in tools.as_openai()}
-    assert list(shown) == list(shown.values())
-    weather = tools.faces["weather"].name
-    agent = scripted({"call": tools.faces["note"].name, "args": {"text": "the weather"}}, {"say": "So."})
-    output = converse(agent, one, toolkit=tools)
-    assert output["world"]["state"]["notes"] == [{"text": "the weather"}]
-    assert weather not in "".join(each.text for each in output["messages"])
 
 
 def test_the_user_s_model_gets_no_two_messages_of_one_side_in_a_row(scenario):

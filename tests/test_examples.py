@@ -36,18 +36,6 @@ def steps(attempt):
     ]
 
 
-def test_files_a_wrong_folder_is_found_by_the_checklist_then_right(runs):
-    first, second = attempts(runs["files"])
-    assert steps(first) == [("mkdir", "ok"), ("cd", "ok"), ("mv", "error")]
-    assert first["verdict"]["status"] == "failed"
-    assert steps(second) == [("cd", "ok"), ("mkdir", "ok"), ("mv", "ok"), ("ls", "ok")]
-    assert second["verdict"]["status"] == "accepted"
-    assert first["start_digest"] == second["start_digest"]
-    workspace = runs["files"][0]["task_state"]["tree"]["workspace"]["contents"]
-    assert set(workspace) == {"document", "archive"}
-    assert set(workspace["document"]["contents"]["temp"]["contents"]) == {"final_report.pdf"}
-
-
 def test_shop_a_contract_refuses_an_overdraft_and_the_planner_recovers(runs):
     (only,) = attempts(runs["shop"])
     assert [status for _, status in steps(only)] == ["ok", "ok", "ok", "ok", "error", "ok", "ok"]

@@ -7,19 +7,14 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from langgraph.types import Command
 from rich.console import Console
 
 from gecko_graph import format_run
-from gecko_graph.display import html_page, watch
+from gecko_graph.display import html_page
 from gecko_graph.display.live import show
 from gecko_graph.display.rows import list_results
-from gecko_graph.scenario import order_service, shipped
 from gecko_graph.values.notes import note
-from tests.agents import make_agent, thread
 from tests.runs_to_show import NASTY, RUN
-
-APPROVED = Command(resume={"decisions": [{"type": "approve"}] * 3})
 
 
 def entry(name, status="ok", **more):
@@ -105,29 +100,6 @@ def test_texts_of_reality_are_harmless():
     for run in (output, {**OUTPUT, "__interrupt__": [SimpleNamespace(value={"action_requests": [action]})]}):
         assert "<script>" not in html_page(run)
         assert "\x1b" not in str(format_run(run))
-
-
-@pytest.fixture
-def service():
-    with order_service() as service:
-        yield service
-
-
-def test_watched_it_pauses_with_what_it_asks_and_goes_on_with_real_calls(service, capsys):
-    case, given = shipped("order"), {"interrupt_on": "writes"}
-    graph = make_agent(service.toolkit(), model=case.models(), context=case.limits, **given)
-    run = watch(graph, case.inputs(0), thread())
-    shown = squeezed(capsys.readouterr().out)
-    assert "result accepted, 3 of 3" in shown
-    assert shown.count("3 calls wait for a decision asks placeOrder") == 1
-    assert "plan 1." not in shown, "the question shows it"
-    assert len(run["__interrupt__"]) == 1
-    run = watch(graph, APPROVED, thread())
-    shown = squeezed(capsys.readouterr().out)
-    assert 'real refundOrder(order_id: "A-1001", amount: 5)' in shown
-    assert "carried out done: 5 real calls, no drift" in shown
-    assert "accepted" not in shown, "the rehearsal is of the run before"
-    assert run["execution"]["status"] == "done"
 
 
 def test_data_of_a_question_hides_nothing_of_it():

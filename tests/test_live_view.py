@@ -14,7 +14,6 @@ from gecko_graph.display.live import LiveTree, PlainLines, progress, show
 from gecko_graph.display.records import Drafts
 from gecko_graph.display.rows import ViewRow, build_attempt
 from gecko_graph.display.text import as_text
-from gecko_graph.values.notes import note
 from tests.runs_to_show import FIRST, RUN, SECOND, events_of, nasty_run, printable
 
 
@@ -94,20 +93,6 @@ def test_show_draws_trees_on_a_terminal_and_lines_in_a_pipe(terminal):
     assert "accepted, 1 of 1" in told
     assert "expected one is left\n" in "\n".join(line.rstrip() for line in told.splitlines()), "cut nowhere"
     assert "state" not in told.partition("result ")[2].split(), "a run without changes shows none"
-
-
-@pytest.mark.parametrize("view", [PlainLines, LiveTree])
-def test_what_is_of_the_whole_turn_is_shown_before_its_attempts(view):
-    shown = console(force_terminal=view is LiveTree, color_system=None)
-    items = [{"id": "i", "description": "it is paid"}]
-    with view(shown) as running:
-        running.on_event({"type": "gecko.state", "attempt": 0, "state": {"a": [1]}, "notes": [note("unclear", "why")]})
-        running.on_event({"type": "gecko.checklist", "attempt": 0, "items": items, "failure": "no checklist"})
-    told = screen(shown.file.getvalue())
-    start = "[-] " if view is PlainLines else ""
-    for line in ("supposed a: [1]", "not checked why", "expected it is paid", "expected no checklist"):
-        assert f"{start}{line}" in told
-    assert "stopped here" not in told, "it is of no attempt"
 
 
 def screen(output: str) -> str:

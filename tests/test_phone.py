@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gecko_graph import Toolkit, World
+from gecko_graph import Toolkit
 from gecko_graph.testing import scripted
 from tests.phone import CASES, FOLDER, agents, converse, load, lost, played, stepped_on
 
@@ -51,48 +51,6 @@ def test_doing_nothing_is_worth_nothing(name):
 
 
 # the world ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def world():
-    def make(**settings):
-        state = load("wifi-off").state
-        known = {"wifi": True, "cellular": True, "location": True, "low_battery": False}
-        return World(load("wifi-off").tools, state={**state, "settings": known | settings})
-
-    return make
-
-
-def call(world, name, /, **args):
-    step = world.call({"name": name, "args": args})
-    return step["outcome"]["status"], step["outcome"]["result"]
-
-
-OFF = {"wifi": False, "cellular": False, "location": False, "low_battery": True}
-POINT = {"latitude": 1.0, "longitude": 2.0}
-
-
-@pytest.mark.parametrize(
-    ("setting", "tool", "args"),
-    [
-        ("cellular", "send_message", {"phone": "+32470550123", "text": "Hi"}),
-        ("wifi", "find_places", {"query": "bakery", **POINT}),
-        ("location", "get_position", {}),
-        ("location", "find_places", {"query": "bakery"}),
-    ],
-)
-def test_dependencies_are_nested(world, setting, tool, args):
-    """A tool needs a setting, the setting cannot be turned on in low battery mode."""
-    here = world(**OFF)
-    assert call(here, tool, **args)[0] == "error"
-    status, error = call(here, f"set_{setting}", on=True)
-    assert (status, "low battery" in error) == ("error", True)
-    assert call(here, "set_low_battery", on=False)[0] == "ok"
-    if (setting, tool) == ("location", "find_places"):
-        assert call(here, "set_wifi", on=True)[0] == "ok"
-        assert call(here, tool, **args) == ("error", "the current place is not known: location is off")
-    assert call(here, f"set_{setting}", on=True)[0] == "ok"
-    assert call(here, tool, **args)[0] == "ok"
 
 
 def test_the_toolkit_is_whole():

@@ -101,19 +101,6 @@ def test_mistakes_in_the_constructor_are_told(arguments, words):
         World(**{"toolkit": notes(), **arguments})
 
 
-def test_a_fork_goes_its_own_way():
-    made = world()
-    made.call(note(id="first"))
-    other = made.fork()
-    other.call(note())
-    other.call(note())
-    made.call(note())
-    assert (made.state["n"], other.state["n"]) == (2, 3)
-    assert [step["call"]["id"] for step in other.log] == ["first", "call_2", "call_3"]
-    assert made.call(note(id="call_3"))["outcome"]["status"] == "ok"
-    assert other.call(note(id="first"))["complaints"]
-
-
 READ = {"name": "find", "parameters": {"type": "object", "properties": {"name": {"type": "string"}}}}
 ANSWERS = [{"status": "ok", "result": {"found": number}} for number in range(20)]
 
