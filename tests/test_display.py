@@ -17,7 +17,6 @@ from rich.console import Console
 from gecko_graph import GeckoError, format_run
 from gecko_graph.display import words
 from gecko_graph.display.live import show
-from gecko_graph.display.rows import list_verdict, tone_of
 from gecko_graph.values.notes import note
 from gecko_graph.values.places import pointer
 from tests.runs_to_show import NASTY, RUN, SECOND, attempt, nasty_run, printable, rehearsal, step, verdict
@@ -143,14 +142,6 @@ def page():
 def test_what_a_run_rests_on_is_shown(shown):
     text = shown()
     assert [each for each in EVERYWHERE if each not in text] == []
-
-
-def test_an_unasked_change_marks_an_accepted_verdict_and_is_said_once():
-    found = verdict("accepted", "success") | {"notes": [note("unasked", "remove /diary", "/diary")]}
-    assert (words.format_verdict(found), tone_of(found)) == ("accepted, 1 of 1; 1 unasked change", "warn")
-    assert words.format_verdict({**found, "status": "failed"}) == "failed, 1 of 1"
-    judged = JUDGED | {"status": "failed", "feedback": "Not asked for: remove /diary\nLook at the amount."}
-    assert [row.text for row in list_verdict(judged) if "diary" in row.text] == ["remove /diary"]
 
 
 # harmless --------------------------------------------------------------------------------------------

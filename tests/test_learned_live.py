@@ -9,13 +9,11 @@ from langgraph.types import Command
 from evals.reality.killing import Fate, KillingSaver
 from gecko_graph import GeckoContext, Models, Refused, Tool, Toolkit, World
 from gecko_graph.learning.learn import learn_contracts
-from gecko_graph.learning.readers import read_file
 from gecko_graph.real.learned import exchange, teach
 from gecko_graph.testing import recorded
-from gecko_graph.values.observation import BadRows, Observation
+from gecko_graph.values.observation import Observation
 from gecko_graph.world.rung import Answer
 from tests.doubts import texts
-from tests.learning.shop import write_rows
 
 from .agents import APPROVE, embed, make_agent, thread
 from .test_agent import Shop
@@ -160,24 +158,6 @@ def test_a_refuted_rule_refuses_no_more_in_other_processes_by_the_store():
     shop = Shop()
     start(shop, again[1:], store=store, interrupt_on="none").invoke(TASK, thread("2"))
     assert shop.calls == ["order pen"]
-
-
-def test_what_later_reads_of_the_thread_showed_stands_beside_each_row(tmp_path):
-    """A row is written when its call ends: the file's later rows fill it, until the thread wrote, and never others."""
-
-    def look(item: str) -> dict:
-        """Look."""
-
-    known = Toolkit.from_tools([Tool(look, effect="read")]).merge(Shop().toolkit())
-    made = [("order", "1"), ("look", "1"), ("order", "2"), ("look", "2"), ("look", "1"), ("order", "1"), ("look", "1")]
-    rows = [
-        Observation(tool, {"item": str(at)}, "ok", {"at": at}, source=f"thread {mark}")
-        for at, (tool, mark) in enumerate(made)
-    ]
-    write_rows(tmp_path / "rows.jsonl", rows)
-    read = {row.result["at"]: row for row in read_file(tmp_path / "rows.jsonl", BadRows(), known)}
-    later = {at: [each["result"]["at"] for each in row.later] for at, row in read.items()}
-    assert later == {0: [1, 4], 1: [4], 2: [3], 3: [], 4: [], 5: [6], 6: []}
 
 
 @pytest.mark.parametrize(

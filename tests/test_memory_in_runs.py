@@ -79,16 +79,6 @@ def test_what_is_made_up_of_the_state_stays_so_where_the_caller_edits_something_
     assert values(second["rehearsal"]["verdict"], "made_up") == ["F-7731"]
 
 
-def test_what_a_rule_found_is_not_made_up_in_the_next_turn():
-    model = Listener(turns=turns())
-    graph = gecko(model, InMemorySaver(), simulate={"find": lambda state: {"id": "F-7731"}})
-    for task in ("Find a flight", "Book it"):
-        run = graph.invoke({"messages": [("user", task)]}, thread())
-    assert notes_of(run["rehearsal"]["verdict"], "made_up") == []
-    ((origin,),) = (origins["/flight"] for origins in run["rehearsal"]["origins"].values())
-    assert (origin["from"], origin["rung"]) == ("conversation", "python")
-
-
 @pytest.mark.parametrize("make", [gecko, embedded])
 def test_what_was_discarded_is_nowhere_in_the_next_turn(make):
     model = Listener(turns=turns(FAILED))

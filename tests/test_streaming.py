@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
+from langchain_core.callbacks import BaseCallbackHandler
 
 from gecko_graph.state import ROLES
 from tests import desk
@@ -83,34 +82,16 @@ class Trace(BaseCallbackHandler):
         self.runs[run_id].append(output)
 
 
-class AsyncTrace(AsyncCallbackHandler):
-    """The same, by a handler whose hooks are awaited."""
-
-    def __init__(self):
-        self.runs = {}
-
-    async def on_tool_start(self, *args, **kwargs):
-        Trace.on_tool_start(self, *args, **kwargs)
-
-    async def on_tool_end(self, *args, **kwargs):
-        Trace.on_tool_end(self, *args, **kwargs)
+def told_of(step):
+    call, outcome = step["call"], step["outcome"]
+    ended = {key: outcome[key] for key in ("status", "result")}
+    return [call["name"], call["args"], [f"rung:{outcome['rung']}", "simulated"], ended]
 
 
-@pytest.mark.parametrize(("kind", "use"), [(Trace, "invoke"), (AsyncTrace, "ainvoke")])
-async def test_simulated_calls_are_tool_runs_in_a_trace_tagged_with_their_rung(use, kind):
-    trace, gecko = kind(), desk.gecko(desk.WRONG, desk.RIGHT)
-    run = getattr(gecko, use)(desk.inputs(), {"callbacks": [trace]})
-    rehearsal = (run if use == "invoke" else await run)["rehearsal"]
-    steps = [step for each in rehearsal["attempts"] for step in each["steps"] if "outcome" in step]
-    told = [
-        [
-            step["call"]["name"],
-            step["call"]["args"],
-            [f"rung:{step['outcome']['rung']}", "simulated"],
-            {"status": step["outcome"]["status"], "result": step["outcome"]["result"]},
-        ]
-        for step in steps
-    ]
+async def test_simulated_calls_are_tool_runs_in_a_trace_tagged_with_their_rung():
+    trace, gecko = Trace(), desk.gecko(desk.WRONG, desk.RIGHT)
+    rehearsal = (await gecko.ainvoke(desk.inputs(), {"callbacks": [trace]}))["rehearsal"]
+    told = [told_of(step) for each in rehearsal["attempts"] for step in each["steps"] if "outcome" in step]
     found = [
         [name, args, [tag for tag in tags if ":step:" not in tag], out] for name, args, tags, out in trace.runs.values()
     ]

@@ -116,20 +116,6 @@ def test_by_default_only_the_very_call_is_out_until_the_state_changes():
     assert [call["name"] for call in out["record"]["plan"]] == ["fill", "show_a"]
 
 
-def test_by_default_an_error_of_the_tool_s_own_does_not_bar_the_call():
-    answers = iter([ValueError("busy"), [1]])
-
-    def look_up(state, of):
-        answer = next(answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    tools = Toolkit.from_tools([Tool(shop.function("show_a", "Show.", of=shop.TEXT), simulate=look_up, effect="read")])
-    out, _ = look(tools, ("show_a", "many"), ("show_a", "many"), state={})
-    assert [step["outcome"]["status"] for step in out["record"]["steps"]] == ["error", "ok"]
-
-
 def test_verified_results_are_typed_facts_that_a_precondition_asks_for():
     numbers = {"type": "array", "items": {"type": "integer"}}
     find = Tool(
@@ -200,10 +186,3 @@ def test_a_value_that_is_said_in_other_words_is_no_hallucinated_one(said, start,
     }
     state = {"task": f"Book Rex {said}.", "conversation": [], "task_state": {"open": 132.5, "now": "2026-12-01T09:00"}}
     assert category_of_refusal(proposal, state, tools) == category
-
-
-def test_what_the_state_refuses_whatever_is_given_is_no_fault_of_the_values():
-    closed = {**shop.CONTRACTS["gift"], "requires": [shop.OPEN]}
-    gift = {"call": "gift", "args": {"item": "a golden harp"}}
-    out, _ = one("gift", tools=shop.toolkit(gift=closed), state=shop.start(open=False), planner=[gift])
-    assert "hallucinated_value" not in out["record"]["rejected"]

@@ -37,23 +37,12 @@ def note(text: object = "a", **more) -> dict:
 CYCLE: list = []
 CYCLE.append(CYCLE)
 BAD = [
-    None,
-    "note",
-    {},
-    {"name": "\ud800", "args": {}},
-    {"name": "nope", "args": {}},
-    {"name": "note"},
-    {"name": "note", "args": '{"text": 1'},
-    {"name": "note", "args": {"text": {1}}},
-    {"name": "note", "args": {"text": float("nan")}},
-    {"name": "note", "args": {"text": "\ud800"}},
-    {"name": "note", "args": {("a",): 1}},
-    {"name": "note", "args": CYCLE},
-    {"name": "note" * 100_000, "args": {}},
-    note(id="taken"),
-    note(id=7),
-    note(id="x" * 101),
-]
+    None, "note", {}, {"name": "\ud800", "args": {}}, {"name": "nope", "args": {}}, {"name": "note"},
+    {"name": "note", "args": '{"text": 1'}, {"name": "note", "args": {"text": {1}}},
+    {"name": "note", "args": {"text": float("nan")}}, {"name": "note", "args": {"text": "\ud800"}},
+    {"name": "note", "args": {("a",): 1}}, {"name": "note", "args": CYCLE}, {"name": "note" * 100_000, "args": {}},
+    note(id="taken"), note(id=7), note(id="x" * 101),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("call", BAD, ids=[f"{number}" for number in range(len(BAD))])
@@ -88,14 +77,10 @@ def test_no_call_raises_and_every_one_is_kept(call):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"toolkit": [NOTE]}, "Toolkit"),
-        ({"toolkit": Toolkit([])}, "no tools"),
-        ({"state": [1]}, "state"),
-        ({"model": 5}, "model"),
-        ({"model": "poet"}, "poet"),
-        ({"context": {"seed": 1}}, "context"),
+        ({"toolkit": [NOTE]}, "Toolkit"), ({"toolkit": Toolkit([])}, "no tools"), ({"state": [1]}, "state"),
+        ({"model": 5}, "model"), ({"model": "poet"}, "poet"), ({"context": {"seed": 1}}, "context"),
     ],
-)
+)  # fmt: skip
 def test_mistakes_in_the_constructor_are_told(arguments, words):
     with pytest.raises(GeckoError, match=words):
         World(**{"toolkit": notes(), **arguments})
@@ -133,14 +118,11 @@ def test_a_restored_world_goes_on_as_the_original_would(before, after):
 @pytest.mark.parametrize(
     "edit",
     [
-        lambda kept: kept["state"].update(n=5),
-        lambda kept: kept["log"].pop(),
+        lambda kept: kept["state"].update(n=5), lambda kept: kept["log"].pop(),
         lambda kept: kept["log"][0]["outcome"]["patch"].append({"op": "remove", "path": "/gone"}),
-        lambda kept: kept.pop("notes"),
-        lambda kept: kept.update(v=0),
-        lambda kept: kept["log"].insert(0, "step"),
+        lambda kept: kept.pop("notes"), lambda kept: kept.update(v=0), lambda kept: kept["log"].insert(0, "step"),
     ],
-)
+)  # fmt: skip
 def test_a_snapshot_that_was_edited_is_refused(edit):
     made = world()
     made.call(note())
