@@ -15,24 +15,14 @@ NAMES = st.sampled_from(
 TEXT = st.text(string.ascii_letters + string.digits + " -_é中", max_size=12)
 PATTERNS = [r"^[A-Z]{3}$", r"^\d{3}-\d{4}$", r"^(red|blue)+$", r"^[a-z0-9]+(?:-[a-z0-9]+)*$", r"\S", r"^#[0-9a-f]{6}$"]
 EXAMPLES = {
-    "date": "2024-02-29",
-    "date-time": "2024-02-29T10:00:00Z",
-    "email": "ann@example.com",
-    "uuid": "2eb8aa08-aa98-11ea-b4aa-73b441d16380",
-    "ipv4": "192.0.2.1",
-    "uri": "https://example.com/a",
-    "duration": "PT4H",
-    "time": "09:30:00Z",
-    "hostname": "shop.example.com",
-}
+    "date": "2024-02-29", "date-time": "2024-02-29T10:00:00Z", "email": "ann@example.com",
+    "uuid": "2eb8aa08-aa98-11ea-b4aa-73b441d16380", "ipv4": "192.0.2.1", "uri": "https://example.com/a",
+    "duration": "PT4H", "time": "09:30:00Z", "hostname": "shop.example.com",
+}  # fmt: skip
 WRONG_KIND: dict[str, list[Any]] = {
-    "string": [7, True, None, ["a"]],
-    "integer": [10.5, "7", True, None, 0.5],
-    "number": ["1.5", True, None, [1]],
-    "boolean": [0, "true", None],
-    "array": ["a,b", {"0": 1}, None],
-    "object": ["{}", ["a"], None],
-}
+    "string": [7, True, None, ["a"]], "integer": [10.5, "7", True, None, 0.5], "number": ["1.5", True, None, [1]],
+    "boolean": [0, "true", None], "array": ["a,b", {"0": 1}, None], "object": ["{}", ["a"], None],
+}  # fmt: skip
 
 
 KEYWORDS = vocabulary(

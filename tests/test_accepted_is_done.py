@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gecko_graph import GeckoContext, Models, Tool, Toolkit, World, create_gecko, format_run
+from gecko_graph import GeckoContext, Models, Tool, Toolkit, create_gecko
 from gecko_graph.testing import recorded
+from tests import desk
 from tests.agents import call
 from tests.doubts import texts
 
@@ -13,28 +14,10 @@ QUIET = GeckoContext(semantic_validation=False)
 PAID = [{"op": "add", "path": "/paid", "value": True}]
 
 
-def find_invoice(customer: str) -> dict:
-    """Find a customer's open invoice."""
-    return {}
-
-
-def pay(number: str) -> dict:
-    """Pay an invoice."""
-    return {}
-
-
-def settle_invoice(number: str) -> dict:
-    """Settle an invoice."""
-    return {}
-
-
-def note(text: str) -> dict:
-    """Write a note."""
-    return {}
-
-
-WRITES = (Tool(each, effect="write") for each in (pay, settle_invoice, note))
-TOOLS = Toolkit.from_tools([Tool(find_invoice, effect="read"), *WRITES])
+NOTE = desk.function("note", "Write a note.", "text")
+PAY, SETTLE = (desk.function(name, "Pay an invoice.", "number") for name in ("pay", "settle_invoice"))
+FIND = desk.function("find_invoice", "Find a customer's open invoice.", "customer")
+TOOLS = Toolkit.from_tools([Tool(FIND, effect="read"), *(Tool(each, effect="write") for each in (PAY, SETTLE, NOTE))])
 
 
 def sim(patch=(), status="ok", **more):
@@ -115,34 +98,11 @@ def test_the_same_write_twice_is_named():
     assert texts(unchanged, "unasked") == []
 
 
-QUESTION = "Shall I pay A-77 first?"
-IF = "if an invoice is open, it is paid"
-
-
-@pytest.mark.parametrize(
-    ("plan", "sims", "say", "judge", "word"),
-    [
-        ([call("find_invoice", customer="Ann")], [sim()], QUESTION, {}, "needs_user"),
-        ([call("find_invoice", customer="Ann")], [sim()], "None is open.", {}, "accepted"),
-        ([call("pay", number="A-77")], [sim(PAID)], "Paid. Anything else?", {}, "accepted"),
-    ],
-)
-def test_a_turn_that_ends_in_a_question_and_changed_nothing_is_the_users(plan, sims, say, judge, word):
-    verdict = verdict_of("If an invoice of Ann is open, pay it", plan, sims, items=[IF], say=say, judge=judge)
-    assert verdict["status"] == word
-
-
 def test_an_offer_behind_a_lookup_is_no_question_unless_the_judge_takes_it_for_one():
     plan, offer = [call("find_invoice", customer="Ann")], "Ann is owed 5 euros. Anything else?"
     asked = ("What is Ann owed?", plan, [sim()])
     assert verdict_of(*asked, say=offer)["status"] == "accepted"
     assert verdict_of(*asked, say=offer, judge={"stopping_was_right": True})["status"] == "needs_user"
-
-
-def test_a_condition_that_did_not_hold_is_told_as_such():
-    plan, item = [call("find_invoice", customer="Ann")], "if an invoice is open, it is paid"
-    verdict = verdict_of("If an invoice of Ann is open, pay it", plan, [sim()], items=[item], say="None is open.")
-    assert verdict["items"][0]["reason"].startswith("nothing was changed: its condition did not hold")
 
 
 def test_a_judge_that_cannot_be_read_costs_one_attempt_and_is_told_once():
@@ -151,23 +111,3 @@ def test_a_judge_that_cannot_be_read_costs_one_attempt_and_is_told_once():
     assert (len(out["attempts"]), out["verdict"]["status"]) == (1, "failed")
     assert out["verdict"]["feedback"].count("holds no JSON") == 1
     assert texts(out["verdict"], "unanswered")[0].startswith("the judge did not answer")
-
-
-def test_a_contract_that_cannot_be_evaluated_invents_no_number():
-    number = {"type": "number"}
-    takes = {"type": "object", "properties": {"gallon": number}, "required": ["gallon"]}
-    gives = {"type": "object", "properties": {"liter": number}, "required": ["liter"]}
-    spec = {"name": "to_liter", "description": "Gallons to liters.", "parameters": takes, "response": gives}
-    returns = {"returns": {"liter": "{{ args.gallon * 3.78541 }}"}}
-    world = World(Toolkit.from_tools([Tool(spec, effect="read", contract=returns)]), context=QUIET)
-    outcome = world.call({"name": "to_liter", "args": {"gallon": 1e308}})["outcome"]
-    assert (outcome["status"], outcome["rung"], outcome["category"]) == ("error", "contract", "state_dependency")
-    assert "a number that is not finite" in texts(outcome, "unclear")[0]
-
-
-def test_what_changes_nothing_is_an_answer_and_no_mark():
-    for effect in (None, "read", "write"):
-        tools = Toolkit.from_tools([Tool(note, effect=effect)])
-        out = run("x", [call("note", text="x")], [sim(unchanged=True)], ["x"], tools=tools)
-        assert texts(out["rehearsal"]["verdict"], "unclear") == []
-        assert "could not be checked" not in str(format_run(out))

@@ -15,11 +15,8 @@ from tests.agents import APPROVE, call, make_agent, thread
 from tests.doubts import texts
 
 ITEMS = [{"description": "one order is left", "check": "len(state.orders) == 1"}]
-TASK = {
-    "messages": [("user", "Order 3 pens, cancel that, order ink")],
-    "task_state": {"orders": {}},
-    "checklist": ITEMS,
-}
+ASKS = [("user", "Order 3 pens, cancel that, order ink")]
+TASK = {"messages": ASKS, "task_state": {"orders": {}}, "checklist": ITEMS}
 INK = [call("order", item="ink", quantity=1), {"say": "Ordered."}]
 PLAN = [call("order", item="pen", quantity=3), call("cancel", id="sim-5000"), *INK]
 
@@ -57,11 +54,8 @@ class Shop:
             del state["orders"][id]
             return {"ok": True}
 
-        tools = [
-            Tool(self.order, effect="write", simulate=order, **more),
-            Tool(self.cancel, effect="write", simulate=cancel),
-        ]
-        return Toolkit.from_tools(tools)
+        tools = [Tool(self.order, simulate=order, **more), Tool(self.cancel, simulate=cancel)]
+        return Toolkit.from_tools(tools).declare(*(Tool(name, effect="write") for name in ("order", "cancel")))
 
 
 @pytest.fixture
@@ -88,11 +82,9 @@ def test_an_approved_plan_is_carried_out_with_the_values_that_reality_gives(shop
     assert shop.calls == ["order pen", "cancel real-1001", "order ink"]
     assert out["execution"]["status"] == "done"
     assert out["messages"][-1].text == "Ordered."
-
-
-def test_without_a_saver_a_review_is_refused_before_anything_is_asked(shop):
-    with pytest.raises(GeckoError, match="checkpointer"):
-        agent_of(shop, PLAN, checkpointer=None).invoke(TASK)
+    assert out["task_state"] == {"orders": {"real-1003": "ink"}} == {"orders": shop.orders}
+    assert all(call["drift"] == [] for call in out["execution"]["calls"])
+    assert out["execution"]["fidelity"] == {"order": {"calls": 2, "drifted": 0}, "cancel": {"calls": 1, "drifted": 0}}
 
 
 @pytest.mark.parametrize("durability", ["exit", None])
@@ -112,13 +104,6 @@ def test_what_is_left_after_an_error_is_rehearsed_again_from_the_real_state(shop
     assert "no pens" in out["messages"][-1].text
 
 
-def test_what_no_new_rehearsal_could_finish_is_not_left_out_of_the_answer(shop):
-    shop.failing = [Refused("no pens")]
-    out = agent_of(shop, PLAN, *[[{"say": "I cannot."}]] * 4, interrupt_on="none").invoke(TASK, thread())
-    assert out["execution"]["status"] == "nothing"
-    assert "Nothing was done: - one order is left" in out["messages"][-1].text
-
-
 def test_a_call_in_doubt_is_asked_about_and_never_simply_made_again(shop):
     shop.failing = [TimeoutError("no answer")]
     agent = agent_of(shop, PLAN, interrupt_on="none")
@@ -133,35 +118,6 @@ def test_a_call_in_doubt_is_asked_about_and_never_simply_made_again(shop):
 def test_a_toolkit_without_real_functions_is_refused(shop):
     with pytest.raises(ToolkitError, match="real function"):
         create_gecko_agent(Toolkit.from_tools([{"name": "look", "description": "", "parameters": {}}]), model=Models())
-
-
-def test_the_state_follows_the_real_results(shop):
-    out = agent_of(shop, PLAN, interrupt_on="none").invoke(TASK, thread())
-    assert out["task_state"] == {"orders": {"real-1003": "ink"}} == {"orders": shop.orders}
-    assert all(call["drift"] == [] for call in out["execution"]["calls"])
-    assert out["execution"]["fidelity"] == {"order": {"calls": 2, "drifted": 0}, "cancel": {"calls": 1, "drifted": 0}}
-
-
-def test_a_result_that_differs_is_booked_as_drift_and_the_plan_goes_on(shop):
-    honest = shop.order
-    shop.order = lambda item, quantity: {**honest(item, quantity), "item": item.upper()}
-    shop.order.__doc__, shop.order.__name__ = honest.__doc__, "order"
-    out = agent_of(shop, PLAN, interrupt_on="none").invoke(TASK, thread())
-    first = out["execution"]["calls"][0]
-    assert first["drift"] == [{"kind": "value", "path": "/item", "predicted": "pen", "real": "PEN"}]
-    assert out["execution"]["status"] == "done"
-    assert out["execution"]["fidelity"]["order"] == {"calls": 2, "drifted": 2}
-
-
-def test_the_next_turn_is_rehearsed_from_the_state_that_reality_left(shop):
-    then = [call("cancel", id="real-1003"), {"say": "Cancelled."}]
-    agent = agent_of(shop, turns=[PLAN, then], interrupt_on="none")
-    agent.invoke(TASK, thread())
-    empty = [{"description": "no order is left", "check": "not state.orders"}]
-    out = agent.invoke({"messages": [("user", "Cancel the ink")], "checklist": empty}, thread())
-    assert shop.orders == out["task_state"]["orders"] == {}
-    assert out["execution"]["turn"] == 2
-    assert [call["call"]["name"] for call in out["execution"]["calls"]] == ["cancel"]
 
 
 def test_a_wrong_answer_to_a_doubt_is_asked_again_and_nothing_is_lost(shop):
@@ -208,26 +164,7 @@ def test_a_write_is_made_again_only_where_the_service_did_not_take_it(shop, stat
     assert len(made) == tries
 
 
-def adding(number: str) -> list[dict]:
-    return [{"op": "add", "path": f"/orders/{number}", "value": "ink"}]
-
-
-def test_where_no_rule_knows_the_change_a_model_reads_it_from_the_real_result():
-    shop = Shop()
-    predicted = {"status": "ok", "result": {"id": "sim-5000", "item": "ink"}, "patch": adding("sim-5000")}
-    model = recorded(planner=[INK], simulator=[predicted], state_updater=[{"patch": adding("real-1001")}])
-    models = dict.fromkeys(("planner", "simulator", "state_updater"), model)
-    tools = Toolkit.from_tools([Tool(shop.order, effect="write")])
-    agent = make_agent(tools, model=Models(**models))
-    out = agent.invoke(TASK, thread())
-    assert out["task_state"] == {"orders": {"real-1001": "ink"}}
-    (step,) = agent.get_state(thread()).values["bookkeeping"]["steps"]
-    assert step["outcome"]["result"]["id"] == "real-1001"
-    assert step["outcome"]["supposed"] is True
-
-
-def test_a_plan_that_departs_again_and_again_is_given_up():
-    shop = Shop()
+def test_a_plan_that_departs_again_and_again_is_given_up(shop):
     shop.failing = [Refused("no ink")] * 20
     others = [[call("order", item="ink", quantity=count), INK[1]] for count in range(1, 9)]
     task = {**TASK, "messages": [("user", "Order ink: 1 of it, or 2, 3, 4, 5, 6, 7 or 8")]}
@@ -237,44 +174,34 @@ def test_a_plan_that_departs_again_and_again_is_given_up():
     assert "no ink" in out["messages"][-1].text
 
 
-def test_the_call_that_was_really_refused_is_not_made_again():
-    shop = Shop()
-    shop.failing = [Refused("no ink")] * 20
-    out = agent_of(shop, *[INK] * 20, interrupt_on="none").invoke(TASK, thread())
-    assert shop.calls == ["order ink"]
-    assert "no ink" in out["messages"][-1].text
+@pytest.mark.parametrize(("fault", "made"), [(Refused("no ink"), 1), (ConnectionRefusedError("no connection"), 2)])
+def test_a_call_is_made_again_only_if_it_never_reached_the_service(shop, fault, made):
+    shop.failing = [fault]
+    out = agent_of(shop, *[INK] * 3, interrupt_on="none").invoke(TASK, thread())
+    assert shop.calls == ["order ink"] * made
+    assert out["execution"]["status"] == ("done" if made == 2 else "nothing")
+    assert made == 2 or "no ink" in out["messages"][-1].text
 
 
 def test_an_answer_that_breaks_its_documented_schema_is_named_in_record_verdict_and_answer():
-    shop = Shop()
     schema = {"type": "object", "properties": {"item": {"type": "string"}, "id": {"type": "integer"}}}
-    tools = Toolkit.from_tools([Tool(shop.order, effect="write", result=schema)])
-    predicted = {"status": "ok", "result": {"id": 5000, "item": "ink"}, "patch": adding("5000")}
-    model = recorded(
-        planner=[INK, [{"say": "Ordered."}]],
-        simulator=[predicted],
-        state_updater=[{"patch": adding("real-1001")}],
-        checklist=[{"items": [{"description": "ink is ordered"}]}],
-        judge=[{"items": [{"id": "item-1", "status": "success"}]}] * 2,
-    )
+    tools = Toolkit.from_tools([Tool(Shop().order, effect="write", result=schema)])
+    added = [[{"op": "add", "path": f"/orders/{number}", "value": "ink"}] for number in ("5000", "real-1001")]
+    predicted = {"status": "ok", "result": {"id": 5000, "item": "ink"}, "patch": added[0]}
+    judged = [{"items": [{"id": "item-1", "status": "success"}]}] * 2
+    plans = [INK, [{"say": "Ordered."}]]
+    model = recorded(planner=plans, simulator=[predicted], state_updater=[{"patch": added[1]}], judge=judged)
     agent = make_agent(tools, model=model)
     out = agent.invoke({**TASK, "checklist": ["ink is ordered"]}, thread())
     why = 'the result breaks its schema: /id: expected an integer, got "real-1001"'
     (step,) = agent.get_state(thread()).values["bookkeeping"]["steps"]
+    assert (step["outcome"]["result"]["id"], step["outcome"]["supposed"]) == ("real-1001", True)
+    assert out["task_state"] == {"orders": {"real-1001": "ink"}}
     (entry,) = out["execution"]["calls"]
     assert texts(step["outcome"], "undocumented") == texts(entry, "undocumented") == [why]
     assert entry["departure"] == {"code": "schema", "message": why}
     assert texts(out["rehearsal"]["verdict"], "undocumented") == [why]
     assert out["messages"][-1].text.count(f"Undocumented answer: order (item ink, quantity 1): {why}") == 1
-
-
-def test_a_call_that_never_reached_the_service_is_made_again():
-    """That is no refusal: nothing speaks against the call."""
-    shop = Shop()
-    shop.failing = [ConnectionRefusedError("no connection")]
-    out = agent_of(shop, *[INK] * 3, interrupt_on="none").invoke(TASK, thread())
-    assert shop.calls == ["order ink"] * 2
-    assert out["execution"]["status"] == "done"
 
 
 def test_what_decides_on_real_calls_holds_nothing_that_another_run_has_written_at_a_shared_checkpoint(shop):
@@ -288,3 +215,8 @@ def test_what_decides_on_real_calls_holds_nothing_that_another_run_has_written_a
     after = agent.get_state(thread()).values
     assert len(before["bookkeeping"]["steps"]) == 3
     assert (after["bookkeeping"], after["journal"]) == (before["bookkeeping"], before["journal"])
+
+
+def test_without_a_saver_a_review_is_refused_before_anything_is_asked(shop):
+    with pytest.raises(GeckoError, match="checkpointer"):
+        agent_of(shop, PLAN, checkpointer=None).invoke(TASK)

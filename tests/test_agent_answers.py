@@ -8,20 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
-from langgraph.callbacks import GraphCallbackHandler, GraphInterruptEvent
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, Send
 
 from evals.reality.killing import Fate, Killed, KillingSaver
-from gecko_graph import GeckoError, Models, Refused, RehearsalState, create_gecko_agent
-from gecko_graph.scenario import order_service, shipped
-from gecko_graph.testing import recorded
-from tests.test_agent import APPROVE, ITEMS, PLAN, TASK, Shop, answer, shop, thread
+from gecko_graph import GeckoError, Models, Refused
+from tests.agents import APPROVE, Parent, Saying, embed, make_agent, thread
+from tests.test_agent import ITEMS, PLAN, TASK, Shop, answer, shop
 
 __all__ = ["shop"]
 
@@ -33,38 +29,25 @@ PLACES = ["alone", "as a node", "two deep", "in a tool", "sent"]
 AGAIN = Command(resume={"decisions": [APPROVE]})
 
 
-class Parent(RehearsalState):
-    checklist: list
-    execution: dict
-
-
 def start(shop: Shop, saver: Any, *plans: list, place: str = "alone", **more: Any) -> Any:
     """Return the agent of a new process over the same shop and saver."""
-    more = {"model": Models(planner=recorded(planner=[*plans])), **more}
-    agent = create_gecko_agent(shop.toolkit(), checkpointer=saver if place == "alone" else None, **more)
+    own = saver if place == "alone" else None
+    agent = make_agent(shop.toolkit(), *plans, checkpointer=own, **{"interrupt_on": "writes"} | more)
+
+    @tool
+    def act(request: str) -> str:
+        """Act."""
+        return agent.invoke({**ONE, "messages": [HumanMessage(request, id="m1")]})["execution"]["status"]
+
     if place == "alone":
         return agent
-    builder = StateGraph(Parent)
     if place == "in a tool":
-
-        @tool
-        def act(request: str) -> str:
-            """Act."""
-            return agent.invoke({**ONE, "messages": [HumanMessage(request, id="m1")]})["execution"]["status"]
-
-        builder.add_node("agent", lambda state: {"execution": {"status": act.invoke("Order 3 pens")}})
-    else:
-        builder.add_node("agent", agent)
+        return embed(lambda state: {"execution": {"status": act.invoke("Order 3 pens")}}, saver)
     if place == "sent":
+        builder = StateGraph(Parent).add_node("agent", agent)
         builder.add_conditional_edges(START, lambda state: [Send("agent", state)], ["agent"])
-    else:
-        builder.add_edge(START, "agent")
-    if place == "two deep":
-        outer = StateGraph(Parent)
-        outer.add_node("team", builder.compile())
-        outer.add_edge(START, "team")
-        builder = outer
-    return builder.compile(checkpointer=saver)
+        return builder.compile(checkpointer=saver)
+    return embed(embed(agent) if place == "two deep" else agent, saver)
 
 
 def question(out: dict) -> dict:
@@ -101,8 +84,9 @@ def test_after_a_crash_in_the_call_an_approval_stored_with_a_parent_answers_no_d
     assert shop.calls == ["order pen"]
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("by_id", [False, True])
+@pytest.mark.parametrize(
+    ("place", "by_id"), [*((place, False) for place in PLACES), ("alone", True), ("two deep", True)]
+)
 def test_an_approval_that_is_sent_again_approves_no_plan_that_nobody_has_seen(place, by_id):
     shop, saver = Shop(), InMemorySaver()
     shop.failing = [Refused("no pens")]
@@ -116,7 +100,7 @@ def test_an_approval_that_is_sent_again_approves_no_plan_that_nobody_has_seen(pl
     assert shop.calls == ["order pen"]
 
 
-@pytest.mark.parametrize("place", ["alone", "as a node", "two deep"])
+@pytest.mark.parametrize("place", ["alone", "two deep"])
 async def test_a_call_that_a_time_out_has_cut_off_is_a_doubt_and_not_made_again(place):
     shop, made = Shop(), []
 
@@ -173,33 +157,18 @@ def test_a_message_that_is_delivered_again_after_its_answer_is_no_new_turn(place
     assert again["execution"] == first["execution"]
 
 
-class Looking(BaseChatModel):
-    """Orders ink if no call that it is shown has done so; keeps what it was shown."""
-
-    seen: list[str]
-
-    @property
-    def _llm_type(self) -> str:
-        return "looking"
-
-    def bind_tools(self, *args: Any, **kwargs: Any) -> Any:
-        return self
-
-    def _generate(self, messages: list, *args: Any, **kwargs: Any) -> ChatResult:
-        shown = "\n".join(f"{each.type}: {each.text} {getattr(each, 'tool_calls', '')}" for each in messages)
-        self.seen.append(shown)
-        ink = {"id": "1", "name": "order", "args": {"item": "ink", "quantity": 1}}
-        message = AIMessage("Ordered.") if "'ink'" in shown else AIMessage("", tool_calls=[ink])
-        return ChatResult(generations=[ChatGeneration(message=message)])
-
-
-@pytest.mark.parametrize("place", ["alone", "as a node"])
-@pytest.mark.parametrize("identifier", ["m1", None])
+@pytest.mark.parametrize(("place", "identifier"), [("alone", None), ("as a node", "m1")])
 def test_real_calls_of_an_interrupted_turn_stand_in_the_new_question_and_prompt(place, identifier):
     fate, shop = Fate(), Shop()
     saver, checks = KillingSaver(fate), [{"description": "ordered", "check": "state.orders"}]
     task = {**TASK, "messages": [HumanMessage("Order 3 pens, cancel, order ink", id=identifier)], "checklist": checks}
-    real, planner = shop.cancel, Looking(seen=[])
+    real, seen = shop.cancel, []
+
+    def look(messages: list) -> Any:
+        """Order ink if no call that is shown has done so."""
+        seen.append("\n".join(f"{each.type}: {each.text} {getattr(each, 'tool_calls', '')}" for each in messages))
+        ink = {"id": "1", "name": "order", "args": {"item": "ink", "quantity": 1}}
+        return "Ordered." if "'ink'" in seen[-1] else [ink]
 
     def cancel(id: str) -> dict:
         """Cancel an order."""
@@ -211,7 +180,7 @@ def test_real_calls_of_an_interrupted_turn_stand_in_the_new_question_and_prompt(
         start(shop, saver, PLAN, interrupt_on="none", place=place).invoke({**task, "checklist": ITEMS}, thread())
     fate.kill_at, shop.cancel = 0, real
     assert shop.calls == ["order pen"]
-    graph = start(shop, saver, place=place, model=Models(planner=planner))
+    graph = start(shop, saver, place=place, model=Models(planner=Saying(say=look)))
     doubt = question(graph.invoke(task, thread()))
     assert doubt["action_requests"][0]["name"] == "cancel"
     skip = Command(resume={"id": doubt["id"], "decisions": [{"type": "skip"}]})
@@ -221,8 +190,8 @@ def test_real_calls_of_an_interrupted_turn_stand_in_the_new_question_and_prompt(
     assert text.startswith("Already, for real:")
     assert "Done: order (item pen, quantity 3): id real-1001, item pen" in text
     assert "In doubt: cancel" in text
-    assert "'pen', 'quantity': 3" in planner.seen[0]
-    assert "It is not known whether this call took effect" in planner.seen[0]
+    assert "'pen', 'quantity': 3" in seen[0]
+    assert "It is not known whether this call took effect" in seen[0]
     out = graph.invoke(Command(resume={"id": asked["id"], "decisions": [APPROVE]}), thread())
     assert shop.calls == ["order pen", "order ink"]
     assert out["task_state"]["orders"] == shop.orders
@@ -234,7 +203,7 @@ def test_real_calls_of_an_interrupted_turn_stand_in_the_new_question_and_prompt(
 
 def test_siblings_that_are_sent_at_once_each_make_their_own_calls_and_again_none():
     shop, saver = Shop(), InMemorySaver()
-    agent = create_gecko_agent(shop.toolkit(), model=Models(planner=recorded(planner=[PEN, PEN])), interrupt_on="none")
+    agent = make_agent(shop.toolkit(), PEN, PEN, checkpointer=None)
 
     def run(state: MessagesState) -> dict:
         agent.invoke({**ONE, "messages": state["messages"]})
@@ -264,24 +233,11 @@ def test_keys_for_services_are_derived_and_equal_for_every_try():
             return super().order(item, quantity)
 
     for _ in range(2):
-        shop = Keyed()
-        models = {"planner": recorded(planner=[PEN])}
-        tools = shop.toolkit(idempotency="key")
-        agent = create_gecko_agent(tools, model=Models(**models), interrupt_on="none", checkpointer=InMemorySaver())
-        execution = agent.invoke(ONE, thread())["execution"]
+        execution = make_agent(Keyed().toolkit(idempotency="key"), PEN).invoke(ONE, thread())["execution"]
         assert execution["status"] == "done", "nobody is asked"
         tries.append(execution["calls"][0]["tries"])
     assert (len(keys), tries) == (3, [2, 1])
     assert len({*keys}) == 1
-
-
-def test_equal_calls_of_one_plan_are_two_calls(shop):
-    plan = [*[{"call": "order", "args": {"item": "pen", "quantity": 3}}] * 2, {"say": "Ordered."}]
-    checks = [{"description": "two", "check": "len(state.orders) == 2"}]
-    agent = start(shop, InMemorySaver(), plan, interrupt_on="none")
-    out = agent.invoke({**ONE, "messages": [("user", "Order 3 pens twice")], "checklist": checks}, thread())
-    assert out["execution"]["status"] == "done"
-    assert shop.calls == ["order pen"] * 2
 
 
 def test_what_another_process_is_calling_is_under_way_until_its_time_is_over(shop, monkeypatch):
@@ -296,11 +252,8 @@ def test_what_another_process_is_calling_is_under_way_until_its_time_is_over(sho
         return {}
 
     dying = replace(tools["order"], real=stop)
-    gone = create_gecko_agent(
-        tools.replace(dying), model=Models(planner=recorded(planner=[PEN])), interrupt_on="none", checkpointer=saver
-    )
     with contextlib.suppress(Killed, GeckoError):
-        gone.invoke(ONE, thread())
+        make_agent(tools.replace(dying), PEN, checkpointer=saver).invoke(ONE, thread())
     fate.kill_at = 0
     agent = start(shop, saver, PEN, interrupt_on="none")
     with pytest.raises(GeckoError, match="order is under way in another run of this thread"):
@@ -309,25 +262,3 @@ def test_what_another_process_is_calling_is_under_way_until_its_time_is_over(sho
     monkeypatch.setattr(claims.time, "time", lambda: later)
     assert "not known" in question(agent.invoke(None, thread()))["action_requests"][0]["description"]
     assert not shop.calls
-
-
-class PushApprovals(GraphCallbackHandler):
-    def __init__(self):
-        self.pushed = {}
-
-    def on_interrupt(self, event: GraphInterruptEvent):
-        if not event.checkpoint_ns:  # the outermost graph's
-            self.pushed |= {each.id: each.value for each in event.interrupts}
-
-
-def test_a_callback_pushes_the_question_and_its_answer_resumes_by_the_interrupts_id():
-    case, push = shipped("order"), PushApprovals()
-    config: Any = {"configurable": {"thread_id": "pushed"}, "callbacks": [push]}
-    with order_service() as service:
-        agent = create_gecko_agent(service.toolkit(), model=case.models(), checkpointer=InMemorySaver())
-        agent.invoke(case.inputs(), config)
-        ((interrupt_id, asked),) = push.pushed.items()
-        decisions = {"decisions": [{"type": "approve"} for _ in asked["action_requests"]]}
-        run = agent.invoke(Command(resume={interrupt_id: decisions}), config)
-        assert run["execution"]["status"] == "done"
-        assert run["task_state"] == service.state()

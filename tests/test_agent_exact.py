@@ -45,10 +45,8 @@ class Post:
         return {"ok": True}
 
     def agent(self, *plans: list[dict]) -> Any:
-        names = [*self.predicted]
-        tools = Toolkit.from_tools([self.place_order, self.ship, self.send_email]).declare(
-            *(Tool(name, effect="write") for name in names)
-        )
+        functions = (self.place_order, self.ship, self.send_email)
+        tools = Toolkit.from_tools([Tool(each, effect="write") for each in functions])
         calls = [each["call"] for plan in plans for each in plan if "call" in each]
         answers = [
             {"status": "ok", "result": self.predicted[name], "patch": [{"op": "add", "path": f"/{name}", "value": 1}]}
@@ -117,41 +115,6 @@ def test_a_text_with_a_value_that_reality_contradicts_is_asked_about_again(words
     assert post.made == ["place_order", "ship REAL-77"]
     assert post.sent == [(late[0]["args"]["subject"], late[0]["args"]["text"])]
     assert out["execution"]["status"] == "done"
-
-
-def test_a_text_whose_values_reality_confirms_is_sent_as_it_was_shown() -> None:
-    post = Post("REAL-77", "O-1", real_total=49.0)
-    agent = post.agent(plan("O-1", "On its way", "Order O-1 of 49 euros"))
-    _, out = approve(agent, run(agent)[0])
-    assert out["execution"]["status"] == "done"
-    assert post.sent == [("On its way", "Order REAL-77 of 49 euros")]
-
-
-def test_an_argument_of_uncertain_source_is_never_filled() -> None:
-    post = Post("REAL-77", "sim-5001")
-    post.predicted["place_order"]["number"] = "sim-5001"
-    late = [call("ship", order_id="REAL-77"), mail("Yours", "Order REAL-77"), {"say": "Done."}]
-    agent = post.agent(plan("sim-5001", "Yours", "Order sim-5001"), late)
-    asked, _ = run(agent)
-    assert "order_id: its source is not certain: order_id" in asked[1]["description"]
-    assert "text: its source is not certain: order_id" in asked[2]["description"]
-    asked, _ = approve(agent, asked)
-    assert post.made == ["place_order"]
-    assert [each["args"] for each in asked] == [each["args"] for each in late[:2]]
-    approve(agent, asked)
-    assert post.made[1:] == ["ship REAL-77"]
-    assert post.sent == [("Yours", "Order REAL-77")]
-
-
-def test_what_a_person_answers_fills_the_holes() -> None:
-    post = Post("REAL-77", "O-1")
-    agent = post.agent(plan("O-1", "Your order O-1", "O-1 and O-2"))
-    run(agent)
-    said = {"type": "respond", "message": '{"order_id": "O-2", "total": 49}'}
-    asked, _ = run(agent, Command(resume={"decisions": [said, APPROVE, APPROVE]}))
-    assert not asked
-    assert post.made == ["ship O-2"]
-    assert post.sent == [("Your order O-2", "O-2 and O-2")]
 
 
 def test_an_edit_moves_the_holes_to_where_the_new_prediction_has_them() -> None:

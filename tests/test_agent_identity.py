@@ -32,8 +32,7 @@ class Till:
 
 @pytest.fixture
 def saver():
-    connection = sqlite3.connect(":memory:", check_same_thread=False)
-    with contextlib.closing(connection):
+    with contextlib.closing(sqlite3.connect(":memory:", check_same_thread=False)) as connection:
         yield sqlite.SqliteSaver(connection)
 
 
@@ -57,11 +56,10 @@ def test_agents_of_two_names_on_one_thread_each_make_their_own_call(saver, embed
     assert till.paid == ["ann"] * 2
 
 
-@pytest.mark.parametrize("embedded", [False, True])
-def test_a_changed_description_does_not_have_a_message_paid_twice(saver, embedded):
+def test_a_changed_description_does_not_have_a_message_paid_twice(saver):
     till = Till()
     for about in ("Pay.", "Pay somebody, at once."):
-        agent_of(till, saver, embedded=embedded, about=about).invoke(task(), THREAD)
+        agent_of(till, saver, embedded=True, about=about).invoke(task(), THREAD)
     assert till.paid == ["ann"]
 
 
@@ -75,7 +73,7 @@ def test_a_message_that_was_answered_and_trimmed_away_is_not_carried_out_again(s
     assert [each.type for each in out["messages"]] == ["ai", "human"]
 
 
-@pytest.mark.parametrize("ids", [(["a"], ["a"]), (["a", "a"],), ([""], [""]), ([None], [None]), ([None, None],)])
+@pytest.mark.parametrize("ids", [(["a"], ["a"]), (["a", "a"],), ([""], [None])])
 def test_calls_of_a_plan_are_told_apart_whatever_their_ids_are(saver, ids):
     def say(messages: list) -> Any:
         """The calls of each message under its ids, as a provider would."""
@@ -91,9 +89,9 @@ def test_calls_of_a_plan_are_told_apart_whatever_their_ids_are(saver, ids):
     assert len({each["key"] for each in out["execution"]["calls"]}) == 2
 
 
-@pytest.mark.parametrize("embedded", [False, True])
 @pytest.mark.parametrize(
-    ("decision", "paid", "status"), [("happened", 1, "done"), ("make_now", 2, "done"), ("skip", 1, "in_doubt")]
+    ("embedded", "decision", "paid", "status"),
+    [(False, "happened", 1, "done"), (True, "make_now", 2, "done"), (True, "skip", 1, "in_doubt")],
 )
 def test_what_a_deleted_thread_has_left_is_asked_about(saver, embedded, decision, paid, status):
     till = Till()

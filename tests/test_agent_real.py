@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -90,16 +89,6 @@ def test_a_turn_that_only_reads_asks_the_planner_alone_and_reads_once():
     assert out["task_state"] == {}
 
 
-def test_a_question_after_reads_reaches_the_user_and_the_next_turn_knows_what_was_read():
-    desk = Desk()
-    agent, model = agent_of(desk, turn([LOOK, {"say": "Two of pen-1?"}]), turn([{"say": "Good bye."}]))
-    out = agent.invoke(say("Order the cheapest pens."), THREAD)
-    assert out["messages"][-1].text == "Two of pen-1?"
-    assert (out["rehearsal"]["verdict"]["status"], out["execution"]["status"]) == ("needs_user", "nothing")
-    agent.invoke(say("No."), THREAD)
-    assert '"price": 1.5' in last_to_planner(model)
-
-
 @pytest.mark.parametrize(
     ("plan", "holds", "word"), [([], HOLDS, "failed"), ([LOOK], FAILS, "failed"), ([LOOK], HOLDS, "accepted")]
 )
@@ -111,13 +100,6 @@ def test_a_task_that_names_a_write_is_not_accepted_by_rule_without_one(plan, hol
     assert {*asked_of(model, "planner", "validator")} == {"checklist", "judge"}
     assert out["messages"][-1].text.startswith("Nothing was done: ") == (word == "failed")
     assert ("This answer was not accepted: I have ordered two pens." in out["messages"][-1].text) == (word == "failed")
-
-
-def test_the_caller_s_checklist_is_judged_also_where_nothing_is_written():
-    agent, model = agent_of(Desk(), turn([LOOK, {"say": "1.50"}]))
-    out = agent.invoke({**say("What does it cost?"), "checklist": ["the price was looked up"]}, THREAD)
-    assert asked_of(model, "planner", "validator") == ["judge"]
-    assert out["rehearsal"]["verdict"]["status"] == "accepted"
 
 
 def test_what_was_approved_and_came_as_rehearsed_is_told_and_booked_by_rule():
@@ -142,18 +124,6 @@ def test_an_approval_names_what_nothing_real_supports_of_the_answer_but_not_what
     assert last == '- the answer: made up; nothing real supports "A-7731", "Carla".'
 
 
-def test_what_came_otherwise_is_told_and_booked_by_a_model():
-    desk = Desk()
-    desk.total = 4.0
-    booked = {"patch": [{"op": "add", "path": "/orders", "value": {"REAL-702": "pen-1"}}]}
-    agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered for 3.00."}], state_updater=[booked]))
-    agent.invoke(say("Order two pens."), THREAD)
-    decide(agent, APPROVE)
-    assert asked_of(model)[-2:] == ["state_updater", "planner"]
-    (entry,) = agent.get_state(THREAD).values["journal"]
-    assert [each["path"] for each in entry["drift"]] == ["/total"]
-
-
 def test_after_a_refusal_there_is_one_note_and_the_planner_s_own_question():
     desk = Desk()
     desk.refuses = "only 1 left"
@@ -171,54 +141,6 @@ def test_after_a_refusal_there_is_one_note_and_the_planner_s_own_question():
     assert "undone" not in last
     assert "above" not in last
     assert desk.calls == ["find", "order"]
-
-
-def test_what_was_only_simulated_at_last_is_not_told_as_done():
-    desk = Desk()
-    desk.refuses = "only 1 left"
-    again, told = [ORDER, {"say": "Ordered, SIM-5000."}], [{"say": "It was refused."}]
-    agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered."}], again, told, judge=[HOLDS, *[FAILS] * 5]))
-    agent.invoke(say("Order two pens."), THREAD, context=GeckoContext(reads="real", max_retries=0))
-    out = agent.invoke(
-        Command(resume={"decisions": [APPROVE]}), THREAD, context=GeckoContext(reads="real", max_retries=0)
-    )
-    assert out["rehearsal"]["verdict"]["status"] == "failed"
-    assert out["messages"][-1].text.splitlines()[0] == "It was refused."
-    assert asked_of(model)[-1] == "planner"
-
-
-def test_after_a_rejection_the_log_has_the_calls_that_were_not_made_and_no_read_twice():
-    desk = Desk()
-    agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered."}], [{"say": "Then not."}]))
-    agent.invoke(say("Order two pens."), THREAD)
-    out = decide(agent, {"type": "reject", "message": "too dear"})
-    assert out["messages"][-1].text.splitlines()[0] == "Then not."
-    assert "rejected by the user: too dear" in out["messages"][-1].text
-    lesson = last_to_planner(model)
-    assert "too dear" in lesson
-    assert "order(" in lesson
-    assert desk.calls == ["find"]
-
-
-def test_of_plans_that_are_always_rejected_three_are_made():
-    desk = Desk()
-    orders = [{**ORDER, "args": {"item": "pen-1", "quantity": number}} for number in range(2, 9)]
-    plans = [[LOOK, order, {"say": "Ordered."}] for order in orders]
-    agent, model = agent_of(desk, turn(*plans, judge=[HOLDS] * 9, simulator=[ADDED] * 9))
-    out, asked = agent.invoke(say("Order two pens."), THREAD), []
-    while "__interrupt__" in out and len(asked) < 9:
-        question = out["__interrupt__"][0].value
-        asked.append(question["action_requests"][0]["args"]["quantity"])
-        rejected = {"id": question["id"], "decisions": [{"type": "reject", "message": "too dear"}]}
-        out = agent.invoke(Command(resume=rejected), THREAD)
-    assert asked == [2, 3, 4]
-    assert "order" not in desk.calls
-    texts = ["\n".join(str(each.text) for each in heard) for _, heard in model.heard]
-    told = [
-        text.rpartition("not approved. It must not have these calls")[2] for text in texts if "not approved" in text
-    ]
-    lessons = {json.loads(each[each.index("{") : each.index("}") + 1])["quantity"] for each in told if each}
-    assert lessons == {2, 3}
 
 
 @pytest.mark.parametrize(("given", "state"), [({"task_state": {}}, {}), ({}, {"items": {"x": 1}, "runtime_state": {}})])

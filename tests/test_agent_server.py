@@ -57,15 +57,15 @@ def words_of(run: Any) -> list[str]:
     return run["__interrupt__"][0]["value"]["review_configs"][0]["allowed_decisions"]
 
 
-@pytest.fixture(params=["payer", "embedded"])
-def talk(studio, studio_folder, request) -> Talk:
-    return Talk(studio, studio_folder / "log", request.param)
+@pytest.fixture
+def talk(studio, studio_folder, graph) -> Talk:
+    return Talk(studio, studio_folder / "log", graph)
 
 
 DOUBT = ["happened", "make_now", "skip"]
 
 
-@pytest.mark.parametrize("action", ["interrupt", "rollback"])
+@pytest.mark.parametrize(("graph", "action"), [("payer", "interrupt"), ("embedded", "rollback")])
 def test_a_run_that_is_cancelled_in_the_call_pays_once(talk, action):
     run = talk.start(command=talk.ok)
     talk.until_paying()
@@ -77,7 +77,10 @@ def test_a_run_that_is_cancelled_in_the_call_pays_once(talk, action):
     assert talk.paid() == 1
 
 
-@pytest.mark.parametrize("strategy", ["enqueue", "interrupt", "rollback", "reject"])
+@pytest.mark.parametrize(
+    ("graph", "strategy"),
+    [("payer", "enqueue"), ("embedded", "interrupt"), ("payer", "rollback"), ("embedded", "reject")],
+)
 def test_an_approval_that_is_sent_again_while_the_call_is_under_way_pays_once(talk, strategy):
     talk.start(command=talk.ok)
     talk.until_paying()

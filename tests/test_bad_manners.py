@@ -24,6 +24,10 @@ def leaves(state):
     raise SystemExit(1)
 
 
+def raises(state):
+    raise type("Odd", (Exception,), {"__str__": 1})
+
+
 def deep(levels):
     return [deep(levels - 1)] if levels else []
 
@@ -37,11 +41,7 @@ NOON = datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.UTC)
 TOOLS = {
     "exits": (leaves, "python", "error"),
     "recurses": (lambda state: deep(10**6), "python", "error"),
-    "raises what cannot be told": (
-        lambda state: (_ for _ in ()).throw(type("Odd", (Exception,), {"__str__": 1})()),
-        "python",
-        "error",
-    ),
+    "raises what cannot be told": (raises, "python", "error"),
     "returns a model with a date": (lambda state: Receipt(paper="bill", at=NOON), "python", "ok"),
     "returns five megabytes": (lambda state: "x" * 5_000_000, "python", "ok"),
     "returns no number": (lambda state: float("nan"), "schema", "ok"),
@@ -50,20 +50,20 @@ TOOLS = {
     "returns what is too deep": (lambda state: deep(500), "schema", "ok"),
     "spoils the state": (lambda state: spoil(state, {1, 2}), "schema", "ok"),
     "puts the state into itself": (lambda state: spoil(state, state), "schema", "ok"),
-    "hangs": (lambda state: time.sleep(2), "schema", "ok"),
+    "hangs": (lambda state: time.sleep(1), "schema", "ok"),
 }
 
 
-@pytest.mark.parametrize("kind", ["invoke", "ainvoke"])
 @pytest.mark.parametrize("manners", TOOLS)
-async def test_a_tool_of_bad_manners_is_a_recorded_step(kind, manners):
+async def test_a_tool_of_bad_manners_is_a_recorded_step(manners):
     function, rung, status = TOOLS[manners]
     gecko = desk.gecko(
         [{"call": "look"}, *desk.RIGHT],
         tools=desk.toolkit(look=function),
         context=GeckoContext(max_retries=0, tool_timeout_s=0.1),
     )
-    run = gecko.invoke(desk.inputs()) if kind == "invoke" else await gecko.ainvoke(desk.inputs())
+    is_async = [*TOOLS].index(manners) % 2
+    run = await gecko.ainvoke(desk.inputs()) if is_async else gecko.invoke(desk.inputs())
     (attempt,) = run["rehearsal"]["attempts"]
     first = attempt["steps"][0]["outcome"]
     assert (first["rung"], first["status"]) == (rung, status)
@@ -82,27 +82,13 @@ def call(name, identifier, /, **args):
     return tool_call(name=name, args=args, id=identifier)
 
 
-ADD = call("add_tray", "same", name="bills")
-PUT = call("put", "same", tray="bills", paper="invoice")
-
-
-@pytest.mark.parametrize("calls", ["serial", "snapshot", "strict"])
-def test_fifty_calls_in_one_message(calls):
+def test_fifty_calls_in_one_message():
     many = [call("put", "same", tray="letters", paper=str(number)) for number in range(50)]
-    attempt = rehearse(AIMessage("", tool_calls=many), AIMessage("Done."), parallel_calls=calls, max_steps=20)
+    attempt = rehearse(AIMessage("", tool_calls=many), AIMessage("Done."), max_steps=20)
     assert len(attempt["steps"]) == 20
     assert len({step["call"]["id"] for step in attempt["steps"]}) == 20
     assert attempt["stop_reason"] == "max_steps: 20 calls were made, 30 more of one message were not"
     assert (attempt["stop"]["code"], attempt["answer"]) == ("max_steps", "Done.")
-
-
-def test_calls_with_one_id_and_without_any():
-    attempt = rehearse(
-        AIMessage("", tool_calls=[ADD]), AIMessage("", tool_calls=[PUT, call("look", "")]), AIMessage("Done.")
-    )
-    assert [step["outcome"]["status"] for step in attempt["steps"]] == ["ok"] * 3
-    assert len({step["call"]["id"] for step in attempt["steps"]}) == 3
-    assert attempt["verdict"]["status"] == "accepted"
 
 
 @pytest.mark.parametrize(

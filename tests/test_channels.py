@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import copy
 import pathlib
-from functools import reduce
-from itertools import pairwise
-from operator import itemgetter
 
 import pytest
 from hypothesis import given, settings
@@ -14,13 +11,11 @@ from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from gecko_graph import GeckoContext, Tool
+from gecko_graph import GeckoContext, Tool, Toolkit
 from gecko_graph.models.node import open_record
 from gecko_graph.models.usage import add_usage
-from gecko_graph.values.difference import make_patch
-from gecko_graph.values.patch import fold_patches
-from gecko_graph.world.channels import AttemptState, GeckoState, book
-from gecko_graph.world.reducers import count_asked, extend, find, fold_state, gather_facts, replace
+from gecko_graph.world.channels import AttemptState, GeckoState
+from gecko_graph.world.reducers import count_asked, extend, gather_facts, replace
 from tests import desk
 
 # exact in sums: reducers must not depend on the order in which floats are added
@@ -34,16 +29,6 @@ FACTS = st.dictionaries(
     st.sampled_from("abc"), st.fixed_dictionaries({"tool": st.just("t"), "result": NUMBERS}), max_size=3
 )
 LISTS = st.lists(NUMBERS, max_size=3)
-JSON = st.recursive(
-    st.none() | st.booleans() | NUMBERS | st.text(max_size=3),
-    lambda each: st.lists(each, max_size=3) | st.dictionaries(st.text(max_size=3), each, max_size=3),
-    max_leaves=8,
-)
-STATES = st.dictionaries(st.text(max_size=3), JSON, max_size=3)
-LEDGERS = st.fixed_dictionaries(
-    {"turn": st.integers(1, 3), "usage": USAGE, "asked": ASKED}, optional={"started_at": NUMBERS.map(float)}
-)
-
 FEW = settings(max_examples=40)
 
 
@@ -67,28 +52,6 @@ def test_folds_do_not_care_how_writes_are_batched_and_change_nothing_in_place(fo
     assert (old, writes) == (given_old, given_writes)
 
 
-@pytest.mark.parametrize("fold", [fold_patches, fold_state])
-@FEW
-@given(states=st.lists(STATES, min_size=1, max_size=5), where=NUMBERS)
-def test_folding_patches_does_not_care_either(fold, states, where):
-    patches = [make_patch(before, after) for before, after in pairwise(states)]
-    given_patches = copy.deepcopy(patches)
-    first, second = splits(patches, where)
-    assert fold(fold(states[0], first), second) == fold(states[0], patches) == states[-1]
-    assert patches == given_patches
-
-
-@FEW
-@given(states=st.lists(STATES, min_size=1, max_size=5), whole=st.sets(st.integers(1, 4)), where=NUMBERS)
-def test_a_state_may_be_written_whole_among_patches(states, whole, where):
-    writes = [
-        after if index in whole else make_patch(before, after)
-        for index, (before, after) in enumerate(pairwise(states), 1)
-    ]
-    first, second = splits(writes, where)
-    assert fold_state(fold_state(states[0], first), second) == fold_state(states[0], writes) == states[-1]
-
-
 @pytest.mark.parametrize(("merge", "value"), [(add_usage, USAGE), (count_asked, ASKED)], ids=["usage", "asked"])
 @FEW
 @given(data=st.data())
@@ -101,68 +64,29 @@ def test_sums_do_not_care_for_order_and_change_nothing_in_place(merge, value, da
     assert (a, b, c) == before
 
 
-@FEW
-@given(LEDGERS, st.lists(LEDGERS, min_size=1, max_size=3))
-def test_ledgers_of_one_turn_add_up_in_any_order(opened, booked):
-    turn = [{**each, "turn": opened["turn"]} for each in booked]
-    before = copy.deepcopy(turn)
-    whole = reduce(book, turn, opened)
-    assert reduce(book, reversed(turn), opened) == whole
-    assert whole["usage"] == reduce(add_usage, [each["usage"] for each in turn], opened["usage"])
-    for role, count in whole["asked"].items():
-        assert count == max(each["asked"].get(role, 0) for each in [opened, *turn])
-    starts = [each["started_at"] for each in [opened, *turn] if "started_at" in each]
-    assert whole.get("started_at") == min(starts, default=None)
-    assert turn == before
-
-
-@FEW
-@given(LEDGERS, LEDGERS)
-def test_a_higher_turn_opens_a_new_ledger(old, new):
-    later = {**new, "turn": old["turn"] + 1}
-    assert book(old, later) == later
-    assert book({}, new) == new
-
-
 # checkpoints
 
-SURROUNDED = {"tree": {"a/b": {"~": ["ü", "", None, True, 1.5, -(2**63), 2**64 - 1]}}, "runtime_state": {"now": "x"}}
+SURROUNDED = {"tree": {"a/b": {"~": ["ü", "", None, True, 1.5, -(2**63), 2**64 - 1]}}}
 
 
-def everything():
-    """A run that writes every channel: complaints, races, facts, lessons, several turns' accounts."""
-    turns = [
-        {
-            "planner": [
-                [
-                    {"calls": [{"call": "put", "args": {"tray": "letters", "paper": "a"}}] * 2},
-                    {"call": "fly", "args": {}},
-                    {"call": "look", "args": "{broken"},
-                    {"call": "rate", "args": {"currency": "EUR"}},
-                    {"say": "?"},
-                ],
-                [{"call": "put", "args": {"tray": "nowhere", "paper": "b"}}, {"say": "Done."}],
-            ],
-            "validator": [{"problems": [{"argument": "/paper", "problem": "is no paper"}]}, *[{"problems": []}] * 9],
-            "checklist": [{"items": [{"description": "filed"}, {"description": "told"}]}],
-            "judge": [{"items": [{"id": "item-1", "status": "failed", "reason": "no"}], "feedback": "again"}] * 2,
-            "bootstrapper": [{"domain": {}, "runtime_state": {"user": "ann"}}],
-            "simulator": [{"status": "ok", "result": {"rate": 1.25}}] * 9,
-        }
-    ]
-    tools = [*desk.FUNCTIONS, desk.function("rate", "Rate of a currency.", "currency")]
-    from gecko_graph import Toolkit
-
-    toolkit = Toolkit.from_tools(tools).declare(
-        Tool("add_tray", simulate=desk.add_tray, effect="write"),
-        Tool("put", simulate=desk.put, effect="write"),
-        Tool("look", simulate=desk.look, effect="read"),
-        Tool("rate", effect="read"),
-    )
-    given = desk.inputs(task_state=desk.start() | SURROUNDED)
-    del given["checklist"]
-    del given["task_state"]["runtime_state"]
-    return toolkit, turns, given
+TURN = {
+    "planner": [
+        [
+            {"calls": [{"call": "put", "args": {"tray": "letters", "paper": "a"}}] * 2},
+            {"call": "fly", "args": {}},
+            {"call": "look", "args": "{broken"},
+            {"call": "rate", "args": {"currency": "EUR"}},
+            {"say": "?"},
+        ],
+        [{"call": "put", "args": {"tray": "nowhere", "paper": "b"}}, {"say": "Done."}],
+    ],
+    "validator": [{"problems": [{"argument": "/paper", "problem": "is no paper"}]}, *[{"problems": []}] * 9],
+    "checklist": [{"items": [{"description": "filed"}, {"description": "told"}]}],
+    "judge": [{"items": [{"id": "item-1", "status": "failed", "reason": "no"}], "feedback": "again"}] * 2,
+    "bootstrapper": [{"domain": {}, "runtime_state": {"user": "ann"}}],
+    "simulator": [{"status": "ok", "result": {"rate": 1.25}}] * 9,
+}
+"""A run that writes every channel: complaints, races, facts, lessons, several turns' accounts."""
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -175,9 +99,11 @@ def saver(request, tmp_path: pathlib.Path):
 
 
 def test_every_state_survives_a_checkpoint(saver, caplog):
-    toolkit, turns, given = everything()
+    rate = Tool(desk.function("rate", "Rate of a currency.", "currency"), effect="read")
     context = GeckoContext(max_retries=1, parallel_calls="snapshot")
-    gecko = desk.gecko(tools=toolkit, turns=turns, checkpointer=saver, context=context)
+    tools = Toolkit([*desk.toolkit(), *Toolkit.from_tools([rate])])
+    gecko = desk.gecko(tools=tools, turns=[TURN], checkpointer=saver, context=context)
+    given = desk.inputs(task_state={"trays": {"letters": ["from mum"]}, "tree": SURROUNDED["tree"]}, checklist=None)
     thread = {"configurable": {"thread_id": "t"}}
     seen = {(): {}}
     for part in gecko.stream(given, thread, stream_mode="values", subgraphs=True, version="v2"):
@@ -202,20 +128,3 @@ def namespaces(gecko, thread):
         for task in snapshot.tasks:
             if task.state:
                 yield task.state["configurable"]["checkpoint_ns"], gecko.get_state(task.state).values
-
-
-@given(st.lists(st.tuples(st.integers(0, 99), st.lists(st.text("abc", min_size=1, max_size=2), max_size=3))))
-@FEW
-def test_an_item_is_found_in_the_list_that_is_asked_whichever_grew_from_which(grown):
-    lists = [[]]
-    for number, names in grown:
-        before = lists[number % len(lists)]
-        assert all(find(before, name, itemgetter("id")) for name in ids(before))
-        lists.append(extend(before, [[{"id": name, "at": len(lists)} for name in names]]))
-    for each in lists:
-        for name in ("a", "b", "ab", *ids(each)):
-            assert find(each, name, itemgetter("id")) is find([*each], name, itemgetter("id"))
-
-
-def ids(items):
-    return [each["id"] for each in items]

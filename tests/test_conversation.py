@@ -10,21 +10,21 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import GeckoError, Models, Scenario, World, create_conversation
-from gecko_graph.conversation.channels import address, read_envelope, select_view
-from gecko_graph.errors import ScenarioError, StateError
+from gecko_graph import GeckoError, Models, Scenario, create_conversation
+from gecko_graph.conversation.channels import address, read_envelope
+from gecko_graph.errors import ScenarioError
 from gecko_graph.testing import failing, recorded, scripted
 
 pytest.importorskip("scipy")
 
-TOOLS = [
-    {
-        "name": name,
-        "description": name,
-        "parameters": {"type": "object", "properties": {key: {"type": kind}}, "required": [key]},
-    }
-    for name, key, kind in (("set_wifi", "on", "boolean"), ("weather", "city", "string"), ("note", "text", "string"))
-]
+
+def parameters(**kinds):
+    properties = {key: {"type": kind} for key, kind in kinds.items()}
+    return {"type": "object", "properties": properties, "required": [*properties]}
+
+
+ARGUMENTS = {"set_wifi": {"on": "boolean"}, "weather": {"city": "string"}, "note": {"text": "string"}}
+TOOLS = [{"name": name, "description": name, "parameters": parameters(**takes)} for name, takes in ARGUMENTS.items()]
 CONTRACTS = {
     "contracts": {
         "set_wifi": {
@@ -102,20 +102,6 @@ def test_a_good_agent_reaches_all_milestones(scenario, made):
     assert output["world"]["state"]["now"] == "2026-11-22T10:01"
 
 
-def test_partial_credit_and_a_minefield(scenario):
-    assert converse(scripted(ANSWER), scenario())["score"]["similarity"] == pytest.approx(1 / 3)
-    noted = converse(scripted(WEATHER, ASK, WIFI, WEATHER, {"call": "note", "args": {"text": "x"}}, ANSWER), scenario())
-    assert (noted["score"]["similarity"], noted["score"]["milestone_similarity"] > 0.5) == (0.0, True)
-
-
-def test_a_snapshot_is_a_world_that_goes_on(scenario):
-    one = scenario()
-    output = converse(scripted(*GOOD), one)
-    world = World.restore(one.tools, output["world"])
-    assert world.state == output["world"]["state"]
-    assert world.call({"name": "weather", "args": {"city": "Oslo"}})["outcome"]["result"] == {"sky": "sunny"}
-
-
 def test_each_message_can_be_forked_and_continued_with_another_agent(scenario):
     one, saver = scenario(), InMemorySaver()
     config = {"configurable": {"thread_id": "1"}, "recursion_limit": 200}
@@ -136,17 +122,8 @@ def test_each_message_can_be_forked_and_continued_with_another_agent(scenario):
     assert graph.get_state(config).values["score"]["similarity"] == 1.0
 
 
-def test_nobody_sees_what_is_not_addressed_to_him(scenario):
-    output = converse(scripted(*GOOD), scenario())
-    for_user = select_view(output["messages"], "user")
-    assert [read_envelope(each)["sender"] for each in for_user] == ["user", "agent", "user", "agent"]
-    assert not any(isinstance(each, ToolMessage) or getattr(each, "tool_calls", ()) for each in for_user)
-    assert len(select_view(output["messages"], "agent")) == 10
-
-
 def test_the_user_is_a_role_that_ends_with_its_tool(scenario):
-    said = [[{"say": "How is it in Rome?"}, {"say": "Yes."}, {"call": "end_conversation"}]]
-    user = scripted(*said[0])
+    user = scripted({"say": "How is it in Rome?"}, {"say": "Yes."}, {"call": "end_conversation"})
     spec = {key: value for key, value in SCENARIO["user"].items() if key not in ("script", "opening")}
     output = converse(scripted(*GOOD), scenario(user=spec), user=user)
     texts = [each.text for each in output["messages"] if isinstance(each, HumanMessage)]
@@ -168,11 +145,12 @@ def test_the_auditor_says_whether_the_user_was_at_fault(scenario):
 
 def test_calls_of_one_message_that_depend_on_each_other_race(scenario):
     both = {"calls": [WIFI, WEATHER]}
-    for agent in (scripted(both, ANSWER), factory(scripted(both, ANSWER))):
-        output = converse(agent, scenario(user={**SCENARIO["user"], "script": [{"end": True}]}))
-        answers = {each.name: each.text for each in output["messages"] if isinstance(each, ToolMessage)}
-        assert answers["weather"] == "no connection: wifi is off"
-        assert output["score"]["races"] == 1
+    output = converse(scripted(both, ANSWER), scenario(user={**SCENARIO["user"], "script": [{"end": True}]}))
+    answers = [each for each in output["messages"] if isinstance(each, ToolMessage)]
+    assert [each.text for each in answers if each.name == "weather"] == ["no connection: wifi is off"]
+    assert [each.name for each in answers] == [step["call"]["name"] for step in output["world"]["log"]]
+    assert [read_envelope(each)["steps"] for each in answers] == [1, 2]
+    assert output["score"]["races"] == 1
     score = converse(scripted(both, WEATHER, ANSWER), scenario())["score"]
     assert [each["snapshot"] for each in score["milestones"]] == [3, 5, 6], "the answers stand as they happened"
     notes = [{"call": "note", "args": {"text": text}} for text in "ab"]
@@ -180,7 +158,7 @@ def test_calls_of_one_message_that_depend_on_each_other_race(scenario):
         assert converse(scripted({"calls": apart}, ANSWER), scenario())["score"]["races"] == 0
 
 
-@pytest.mark.parametrize("role", ["auditor", "user", "simulator", "state_updater", "model"])
+@pytest.mark.parametrize("role", ["auditor", "simulator", "model"])
 def test_whoever_watches_changes_no_score(scenario, role):
     """Neither are races left untried, nor is a model asked for what rules answer."""
     asked = failing(RuntimeError("nobody is to ask"))
@@ -207,25 +185,17 @@ def test_a_simulated_tool_has_a_model_only_where_the_role_is_named():
     ("agent", "end", "reason"),
     [
         (failing(RuntimeError("out of order")), "agent_failed", "out of order"),
-        (lambda tools: _Broken(), "agent_failed", "it broke"),
         (lambda tools: "no agent", "agent_failed", "expected a Runnable from the function, got str"),
         (scripted(*[WEATHER] * 60), "max_messages", ""),
         (scripted(), "failures", "3 turns of the agent in a row had no result"),
     ],
-    ids=["model raises", "graph raises", "no runnable", "loops", "answers nothing"],
+    ids=["model raises", "no runnable", "loops", "answers nothing"],
 )
 def test_an_agent_that_fails_ends_the_conversation_with_the_reason(scenario, agent, end, reason):
     user = {**SCENARIO["user"], "script": ["Well?"] * 20}
     score = converse(agent, scenario(user=user))["score"]
     assert (score["end"], reason in score["reason"]) == (end, True), score
     assert score["similarity"] < 1
-
-
-def _Broken():
-    def fail(values):
-        raise RuntimeError("it broke")
-
-    return RunnableLambda(fail)
 
 
 MISTAKES = [
@@ -271,26 +241,15 @@ def test_mistakes_in_a_scenario_are_named_with_their_place(changes, message):
 
 
 @pytest.mark.parametrize(
-    ("now", "minutes", "later"),
+    ("now", "later"),
     [
-        ("2026-11-22T23:59", 1, "2026-11-23T00:01"),
-        ("2026-11-22T10:00:00Z", 1, "2026-11-22T10:02:00Z"),
-        ("2026-11-22 10:00:30.500+02:00", 1, "2026-11-22 10:02:30.500+02:00"),
-        ("2026-11-22", 1, "2026-11-22"),
-        ("9999-12-31T23:59", 1, "9999-12-31T23:59"),
+        ("2026-11-22T23:59", "2026-11-23T00:01"),
+        ("2026-11-22T10:00:00Z", "2026-11-22T10:02:00Z"),
+        ("2026-11-22 10:00:30.500+02:00", "2026-11-22 10:02:30.500+02:00"),
+        ("2026-11-22", "2026-11-22"),
+        ("9999-12-31T23:59", "9999-12-31T23:59"),
     ],
 )
-def test_the_clock_moves_in_the_form_that_it_is_written_in(scenario, now, minutes, later):
-    graph = create_conversation(
-        scripted(), scenario().tools, user={"script": ["a", "b", "c", {"end": True}], "minutes_a_turn": minutes}
-    )
+def test_the_clock_moves_in_the_form_that_it_is_written_in(scenario, now, later):
+    graph = create_conversation(scripted(), scenario().tools, user=["a", "b", "c", {"end": True}])
     assert graph.invoke({"task_state": {"now": now}})["world"]["state"]["now"] == later
-
-
-def test_a_typed_state_comes_with_the_run_where_there_is_no_scenario(scenario):
-    typed = {"contracts": {}, "state": {"type": "object", "required": ["settings"]}}
-    graph = create_conversation(scripted(WIFI), scenario().tools.with_contracts(typed), user=["Hi", {"end": True}])
-    out = graph.invoke({"task_state": SCENARIO["state"]})
-    assert out["world"]["state"]["settings"]["wifi"]
-    with pytest.raises(StateError, match="settings"):
-        graph.invoke({})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from langchain_core.language_models import FakeMessagesListChatModel
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -16,9 +16,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
 from gecko_graph import Models, Scenario, create_conversation
-from gecko_graph.conversation.augment import augment
-from gecko_graph.conversation.channels import read_envelope
-from gecko_graph.testing import recorded, scripted
+from gecko_graph.testing import scripted
 from tests.test_conversation import ANSWER, GOOD, SCENARIO, WEATHER, WIFI, converse, factory, scenario, senders
 
 pytest.importorskip("scipy")
@@ -38,17 +36,6 @@ class Repeating(FakeMessagesListChatModel):
         return self
 
 
-def test_messages_with_the_same_id_stay_apart(scenario):
-    agent = Repeating(responses=[AIMessage("Hm?"), AIMessage("What?")])
-    output = converse(agent, scenario(user=with_script("a", "b", "c")))
-    assert [each.text for each in output["messages"][1::2]] == ["Hm?", "What?", "Hm?", "What?"]
-
-
-def test_an_agent_that_loops_in_itself_ends_at_the_limit(scenario):
-    output = converse(factory(scripted(*[WEATHER] * 500)), scenario())
-    assert (output["score"]["end"], output["score"]["calls"]) == ("max_messages", 29)
-
-
 def test_an_interrupt_of_the_agent_is_its_failure_and_loses_nothing(scenario):
     def agent(tools):
         async def act(state):
@@ -64,7 +51,8 @@ def test_an_interrupt_of_the_agent_is_its_failure_and_loses_nothing(scenario):
 
     output = converse(agent, scenario(), checkpointer=InMemorySaver())
     assert "leave out its interrupts" in output["score"]["reason"]
-    assert output["score"]["milestones"][0]["similarity"] == 1.0
+    assert output["score"]["milestones"][0]["similarity"] == 1.0, "what it did before that is scored"
+    assert senders(output) == ["user", "agent", "tools"]
 
 
 def test_an_agent_cannot_change_the_conversation_by_its_input(scenario):
@@ -92,31 +80,17 @@ def test_what_an_agent_returns_is_data(scenario, made, end, text):
     assert (output["score"]["end"], output["messages"][-1].text) == (end, text)
 
 
-def test_a_tool_of_the_agents_own_is_no_call_of_an_unknown_tool(scenario):
-    @tool
-    def think(text: str) -> str:
-        """Think."""
-        return "thought"
-
-    def agent(tools):
-        from langchain.agents import create_agent
-
-        return create_agent(scripted({"call": "think", "args": {"text": "a"}}, *GOOD), [*tools, think])
-
-    output = converse(agent, scenario())
-    assert (output["score"]["similarity"], output["score"]["calls"], output["score"]["failed_calls"]) == (1.0, 3, 1)
-    assert [each["snapshot"] for each in output["score"]["milestones"]] == [8, 10, 11]
-
-
 def test_a_message_that_no_checkpoint_can_hold_is_kept_as_far_as_it_can_be(scenario):
     broken = {"type": "invalid_tool_call", "name": "note", "args": {"text": "x"}, "id": "a", "error": 2**80}
     odd = AIMessage("").model_copy(update={"id": {"a": 1}, "invalid_tool_calls": [broken]})
-    graph = create_conversation(
-        Repeating(responses=[odd, AIMessage("So.")]), scenario=scenario(), checkpointer=InMemorySaver()
-    )
-    output = graph.invoke({}, {"configurable": {"thread_id": "1"}, "recursion_limit": 200})
+    output = converse(Repeating(responses=[odd, AIMessage("So.")]), scenario(), checkpointer=InMemorySaver())
     assert senders(output)[:4] == ["user", "agent", "tools", "agent"]
     assert output["world"]["log"][0]["call"]["malformed"] == '{"text": "x"}'
+
+
+async def run(graph, kind):
+    config = {"recursion_limit": 200}
+    return await (graph.ainvoke({}, config) if kind == "ainvoke" else asyncio.to_thread(graph.invoke, {}, config))
 
 
 class Patient(Repeating):
@@ -131,41 +105,22 @@ class Patient(Repeating):
         return super()._generate(*args, **kwargs)
 
 
-@pytest.mark.parametrize("calls", [[WEATHER], [WEATHER, NOTE]])
-@pytest.mark.parametrize("kind", ["invoke", "ainvoke"])
+@pytest.mark.parametrize(("kind", "calls"), [("invoke", [WEATHER, NOTE]), ("ainvoke", [WEATHER])])
 async def test_the_tools_of_an_agent_may_be_simulated_by_a_model(scenario, kind, calls):
     one = Scenario.from_dict(SCENARIO | {"user": with_script({"end": True})})
     reply = AIMessage('{"status": "ok", "result": {"sky": "clear"}, "patch": [], "unchanged": true}')
-    agent = factory(scripted({"calls": calls}, ANSWER))
-    graph = create_conversation(
-        agent, scenario=one, model=Models(simulator=Patient(responses=[reply], loop=asyncio.get_running_loop()))
-    )
-    config = {"recursion_limit": 200}
-    run = graph.ainvoke({}, config) if kind == "ainvoke" else asyncio.to_thread(graph.invoke, {}, config)
-    output = await run
+    model = Models(simulator=Patient(responses=[reply], loop=asyncio.get_running_loop()))
+    graph = create_conversation(factory(scripted({"calls": calls}, ANSWER)), scenario=one, model=model)
+    output = await run(graph, kind)
     assert (output["score"]["end"], output["score"]["failed_calls"]) == ("ended", 0)
     assert [step["outcome"]["rung"] for step in output["world"]["log"]] == ["model"] * len(calls)
     spent = {role: each["calls"] for role, each in output["score"]["usage"].items()}
     assert spent == {"planner": 2, "simulator": len(calls)}
 
 
-@pytest.mark.parametrize("made", [scripted, lambda *replies: factory(scripted(*replies))])
-def test_the_same_words_after_calls_that_worked_are_no_failure(scenario, made):
-    output = converse(made(*[NOTE, {"say": "Done."}] * 5), scenario(user=with_script("a", "b", "c", "d")))
+def test_the_same_words_after_calls_that_worked_are_no_failure(scenario):
+    output = converse(scripted(*[NOTE, {"say": "Done."}] * 5), scenario(user=with_script("a", "b", "c", "d")))
     assert (output["score"]["end"], output["score"]["calls"]) == ("ended", 5)
-
-
-def test_what_an_agent_did_before_it_failed_is_scored(scenario):
-    def agent(tools):
-        async def fail(values):
-            await next(each for each in tools if each.name == "note").ainvoke({"text": "x"})
-            raise RuntimeError("out of order")
-
-        return RunnableLambda(fail)
-
-    output = converse(agent, scenario())
-    assert senders(output) == ["user", "agent", "tools"]
-    assert output["score"]["minefields"][0]["similarity"] == 1.0
 
 
 def test_a_system_prompt_does_not_open_the_conversation(scenario):
@@ -183,52 +138,6 @@ def test_an_agent_may_leave_its_calls_to_the_conversation(scenario):
 
     output = converse(lambda tools: RunnableLambda(call), scenario())
     assert (output["score"]["similarity"], output["score"]["calls"]) == (1.0, 2)
-
-
-def test_calls_in_a_blocking_agent_race_too(scenario):
-    def agent(tools):
-        inner = factory(scripted({"calls": [WIFI, WEATHER]}, ANSWER))(tools)
-        return RunnableLambda(lambda values: inner.invoke(values))
-
-    assert converse(agent, scenario())["score"]["races"] == 1
-
-
-def test_arguments_that_cannot_be_read_are_refused_by_the_tools(scenario):
-    broken = {"name": "weather", "args": "{", "id": None, "error": "no JSON", "type": "invalid_tool_call"}
-    agent = Repeating(responses=[AIMessage("", invalid_tool_calls=[broken]), AIMessage("Sorry.")])
-    output = converse(agent, scenario(user=with_script({"end": True})))
-    (answer,) = [each for each in output["messages"] if isinstance(each, ToolMessage)]
-    assert "arguments" in answer.text
-    assert answer.tool_call_id == output["messages"][1].invalid_tool_calls[0]["id"]
-    assert (output["score"]["calls"], output["score"]["failed_calls"]) == (1, 1)
-
-
-def test_what_the_agent_and_the_tools_cost_is_counted(scenario):
-    usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
-    agent = factory(Repeating(responses=[AIMessage("Hm.", usage_metadata=usage)]))
-    judge = recorded(auditor=[{"reason": "", "invented": False, "broke_instructions": False}])
-    spent = converse(agent, scenario(user=with_script({"end": True})), model=Models(auditor=judge))["score"]["usage"]
-    assert (spent["planner"]["calls"], spent["planner"]["input_tokens"], spent["auditor"]["calls"]) == (1, 5, 1)
-
-
-def test_disguised_names_change_errors_and_descriptions_but_no_data(scenario):
-    one = scenario()
-    tools = augment(one.tools, ["set_wifi", "weather"], "tool_names_scrambled")
-    shown = {each["function"]["name"]: each["function"]["description"] for each in tools.as_openai()}
-    assert list(shown) == list(shown.values())
-    weather = tools.faces["weather"].name
-    agent = scripted({"call": tools.faces["note"].name, "args": {"text": "the weather"}}, {"say": "So."})
-    output = converse(agent, one, toolkit=tools)
-    assert output["world"]["state"]["notes"] == [{"text": "the weather"}]
-    assert weather not in "".join(each.text for each in output["messages"])
-
-
-def test_parallel_calls_are_answered_in_the_order_of_the_log(scenario):
-    output = converse(scripted({"calls": [WIFI, WEATHER]}, ANSWER), scenario(user=with_script({"end": True})))
-    answers = [each for each in output["messages"] if isinstance(each, ToolMessage)]
-    assert [each.name for each in answers] == [step["call"]["name"] for step in output["world"]["log"]]
-    assert [read_envelope(each)["steps"] for each in answers] == [1, 2]
-    assert isinstance(output["messages"][0], HumanMessage)
 
 
 def test_the_user_s_model_gets_no_two_messages_of_one_side_in_a_row(scenario):
@@ -249,31 +158,7 @@ def test_the_user_s_model_gets_no_two_messages_of_one_side_in_a_row(scenario):
     assert heard[1] == [SystemMessage, HumanMessage, AIMessage, HumanMessage]
 
 
-def test_a_reply_of_an_agent_s_model_is_counted_whatever_it_holds(scenario):
-    odd = AIMessage("").model_copy(update={"tool_calls": [{"name": "note", "args": {}, "id": ["a"]}, {"args": {}}]})
-    model = Repeating(responses=[odd])
-
-    def agent(tools):
-        return RunnableLambda(lambda values: (model.invoke(values["messages"]), AIMessage("So."))[1])
-
-    output = converse(agent, scenario(user=with_script({"end": True})))
-    assert output["messages"][-1].text == "So."
-    assert output["score"]["usage"]["planner"]["calls"] == 1
-
-
-def test_calls_of_one_message_have_ids_of_their_own(scenario):
-    wanted = (("note", {"text": "x"}), ("weather", {"city": "Rome"}))
-    twice = [{"name": name, "args": args, "id": "1"} for name, args in wanted]
-    agent = Repeating(responses=[AIMessage("", tool_calls=twice), AIMessage("So.")])
-    output = converse(agent, scenario(user=with_script({"end": True})))
-    made = [call["id"] for call in output["messages"][1].tool_calls]
-    assert len(set(made)) == 2
-    answers = [each for each in output["messages"] if isinstance(each, ToolMessage)]
-    assert sorted(each.tool_call_id for each in answers) == sorted(made)
-
-
-@pytest.mark.parametrize("hook", ["wrap_model_call", "wrap_tool_call"])
-@pytest.mark.parametrize("kind", ["invoke", "ainvoke"])
+@pytest.mark.parametrize(("kind", "hook"), [("invoke", "wrap_model_call"), ("ainvoke", "wrap_tool_call")])
 async def test_an_agent_with_synchronous_middleware_is_run_in_a_thread(scenario, kind, hook):
     from langchain.agents import create_agent
     from langchain.agents.middleware import AgentMiddleware
@@ -288,13 +173,9 @@ async def test_an_agent_with_synchronous_middleware_is_run_in_a_thread(scenario,
     graph = create_conversation(
         lambda tools: create_agent(scripted(*GOOD), tools, middleware=[middleware]), scenario=scenario()
     )
-    config = {"recursion_limit": 200}
-    output = await (graph.ainvoke({}, config) if kind == "ainvoke" else asyncio.to_thread(graph.invoke, {}, config))
-    plain = converse(factory(scripted(*GOOD)), scenario())["score"]
-    assert all(output["score"][each] == plain[each] for each in ("end", "similarity", "calls", "failed_calls"))
-    assert (plain["end"], plain["similarity"]) == ("ended", 1.0)
-    assert seen
-    assert not any(seen)
+    score = (await run(graph, kind))["score"]
+    assert (score["end"], score["similarity"], score["calls"], score["failed_calls"]) == ("ended", 1.0, 3, 1)
+    assert {*seen} == {False}
 
 
 def test_an_agent_whose_tool_has_run_is_not_run_twice(scenario):
@@ -314,3 +195,20 @@ def test_an_agent_whose_tool_has_run_is_not_run_twice(scenario):
     output = converse(agent, scenario())
     assert (output["score"]["end"], ran) == ("agent_failed", ["a"])
     assert "no thoughts" in output["score"]["reason"]
+
+
+def test_an_agent_that_loops_in_itself_ends_at_the_limit(scenario):
+    output = converse(factory(scripted(*[WEATHER] * 500)), scenario())
+    assert (output["score"]["end"], output["score"]["calls"]) == ("max_messages", 29)
+
+
+def test_a_reply_of_an_agent_s_model_is_counted_whatever_it_holds(scenario):
+    odd = AIMessage("").model_copy(update={"tool_calls": [{"name": "note", "args": {}, "id": ["a"]}, {"args": {}}]})
+    model = Repeating(responses=[odd])
+
+    def agent(tools):
+        return RunnableLambda(lambda values: (model.invoke(values["messages"]), AIMessage("So."))[1])
+
+    output = converse(agent, scenario(user=with_script({"end": True})))
+    assert output["messages"][-1].text == "So."
+    assert output["score"]["usage"]["planner"]["calls"] == 1

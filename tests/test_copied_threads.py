@@ -13,12 +13,13 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command, Overwrite
 
 from evals.reality.postgres import start_postgres
-from gecko_graph import Tool, Toolkit, create_conversation, create_gecko_agent
+from gecko_graph import Tool, Toolkit, create_conversation
 from gecko_graph.errors import StateError
 from gecko_graph.middleware import GeckoMiddleware
 from gecko_graph.state import LOST
-from gecko_graph.testing import recorded, scripted
+from gecko_graph.testing import scripted
 from tests import desk, test_toolgate_runs
+from tests.agents import call, make_agent
 
 A: Any = {"configurable": {"thread_id": "a"}}
 B: Any = {"configurable": {"thread_id": "b"}}
@@ -47,25 +48,20 @@ class Money:
         return Toolkit.from_tools([Tool(pay, effect="write", contract=contract)])
 
 
-PAY: Any = {"call": "pay", "args": {"amount": 30}}
+PAY = call("pay", amount=30)
 
 
-def build(kind: str, saver: Any, money: Money) -> tuple[Any, list[Any]]:
+def build(kind: str, saver: Any, money: Money, **more: Any) -> tuple[Any, list[Any]]:
     """Return a graph and the inputs of its turns."""
     if kind == "gecko":
-        turns = [
-            {"planner": [[{"call": "put", "args": {"tray": "letters", "paper": n}}, {"say": "Put."}]]} for n in "xyz"
-        ]
-        given = {"messages": [("user", "put x")], "task_state": desk.start()}
-        return desk.gecko(turns=turns, checkpointer=saver), [
-            given,
-            *({"messages": [("user", f"put {n}")]} for n in "yz"),
-        ]
+        plans = [[call("put", tray="letters", paper=paper), {"say": "Put."}] for paper in "xyz"]
+        says: list[Any] = [{"messages": [("user", f"put {paper}")]} for paper in "xyz"]
+        graph = desk.gecko(turns=[{"planner": [plan]} for plan in plans], checkpointer=saver)
+        return graph, [says[0] | {"task_state": desk.start()}, *says[1:]]
     if kind == "agent":
-        model = recorded(*[{"planner": [[PAY, {"say": "Paid."}]]}] * 3)
-        graph = create_gecko_agent(money.toolkit(), model=model, interrupt_on="none", checkpointer=saver)
+        graph = make_agent(money.toolkit(), turns=[[PAY, {"say": "Paid."}]] * 3, checkpointer=saver, **more)
         check = [{"description": "paid", "check": "calls"}]
-        says: list[Any] = [{"messages": [HumanMessage(f"pay {n}", id=f"m{n}")], "checklist": check} for n in range(3)]
+        says = [{"messages": [HumanMessage(f"pay {n}", id=f"m{n}")], "checklist": check} for n in range(3)]
         return graph, [says[0] | {"task_state": {"left": 100}}, *says[1:]]
     if kind == "toolgate":
         return test_toolgate_runs.graph(checkpointer=saver), [test_toolgate_runs.given()] * 1
@@ -74,11 +70,7 @@ def build(kind: str, saver: Any, money: Money) -> tuple[Any, list[Any]]:
         tools = money.toolkit()
         graph = create_conversation(agent, tools, user=["Pay", "Pay", {"end": True}], checkpointer=saver)
         return graph, [{"task_state": {"left": 100}}]
-    tools = money.toolkit()
-    middleware = [GeckoMiddleware(tools, mode="guard", state={"left": 100})]
-    agent = scripted(*[PAY, {"say": "Paid."}] * 4)
-    graph = create_agent(agent, tools=tools.as_tools(), middleware=middleware, checkpointer=saver)
-    return graph, [{"messages": [HumanMessage(f"pay {n}", id=f"m{n}")]} for n in range(3)]
+    return guarded(saver, money, *[30] * 4), [say(number) for number in range(3)]
 
 
 def copy(saver: Any, source: Any, target: Any, *, newest: int = 1, skip: int = 0, writes: bool = True) -> bool:
@@ -121,14 +113,18 @@ def is_lost(value: Any) -> bool:
     return isinstance(value, dict) and LOST in value
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("saver", "kind"),
+    [*(("memory", kind) for kind in KINDS), ("sqlite", "agent"), ("postgres", "middleware")],
+    indirect=["saver"],
+)
 def test_a_value_of_a_copy_is_that_of_its_checkpoint_or_lost(kind, saver):
     money = Money()
     graph, turns = build(kind, saver, money)
     for turn in turns[:2]:
         graph.invoke(turn, A)
     history, lost = list(graph.get_state_history(A)), 0
-    for skip, at in [*enumerate(history[:-2])][:: 2 if isinstance(saver, InMemorySaver) else 4]:
+    for skip, at in [*enumerate(history[:-2])][:: 3 if isinstance(saver, InMemorySaver) else 6]:
         for newest in (1, 3, len(history)):
             saver.delete_thread(B["configurable"]["thread_id"])
             copy(saver, A, B, newest=newest, skip=skip, writes=False)
@@ -170,18 +166,13 @@ def say(number: int) -> Any:
     return {"messages": [HumanMessage("Pay", id=f"m{number}")]}
 
 
-@pytest.mark.parametrize("writes", [False, True])
-@pytest.mark.parametrize("kind", ["middleware", "agent"])
+@pytest.mark.parametrize(("kind", "writes"), [("middleware", True), ("middleware", False), ("agent", True)])
 def test_an_approval_on_a_copy_of_a_question_is_refused(kind, writes):
     money, saver = Money(), InMemorySaver()
     if kind == "middleware":
         graph, given = guarded(saver, money, 80, mode="preview"), say(0)
     else:
-        model = recorded(planner=[[PAY, {"say": "Paid."}]])
-        graph, given = (
-            create_gecko_agent(money.toolkit(), model=model, checkpointer=saver),
-            build("agent", saver, money)[1][0],
-        )
+        graph, (given, *_) = build("agent", saver, money, interrupt_on="writes")
     assert graph.invoke(given, A)["__interrupt__"]
     copy(saver, A, B, writes=writes)
     with pytest.raises(StateError, match="has lost its"):
@@ -218,13 +209,15 @@ def test_a_fork_knows_what_was_really_spent(saver):
 
 
 @pytest.mark.parametrize("emptied", [{}, Overwrite({})])
-def test_a_journal_without_a_world_is_refused(emptied):
+async def test_a_journal_without_a_world_is_refused(emptied):
     money, saver = Money(), InMemorySaver()
     graph = guarded(saver, money, 80, 80)
     graph.invoke(say(0), A)
     graph.update_state(A, {"gecko": emptied})
     with pytest.raises(StateError, match="has lost its 'gecko'"):
         graph.invoke(say(1), A)
+    with pytest.raises(StateError, match="has lost its 'gecko'"):
+        await graph.ainvoke(say(1), A)
     assert money.paid == [80]
 
 
@@ -235,18 +228,4 @@ def test_a_copy_of_the_messages_alone_is_refused():
     graph.update_state(B, graph.get_state(A).values)  # as the graph's input, which has no world
     with pytest.raises(StateError, match="copied by its values"):
         graph.invoke(say(1), B)
-    assert money.paid == [80]
-
-
-async def test_async(tmp_path):
-    aio = pytest.importorskip("langgraph.checkpoint.sqlite.aio")
-    money = Money()
-    async with aio.AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
-        graph = guarded(saver, money, 80, 80)
-        await graph.ainvoke(say(0), A)
-        found = await saver.aget_tuple(A)
-        where = {"configurable": {**B["configurable"], "checkpoint_ns": ""}}
-        await saver.aput(where, found.checkpoint, found.metadata, found.checkpoint["channel_versions"])
-        with pytest.raises(StateError, match="has lost its 'gecko'"):
-            await graph.ainvoke(say(1), B)
     assert money.paid == [80]

@@ -1,55 +1,48 @@
-"""A run that is killed at any write of its checkpointer, and resumed, ends as the uninterrupted run does."""
+"""A rehearsal that is killed at any write of its checkpointer, and resumed, ends as the uninterrupted one does."""
 
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
+from contextlib import suppress
 
-import pytest
+from evals.reality.killing import Fate, Killed, KillingSaver
+from gecko_graph import Tool, Toolkit
+from tests import desk
+from tests.agents import call, thread
 
-from tests import desk, forked
-from tests.crash_run import THREAD, connect, gecko
-
-ROOT = Path(__file__).resolve().parents[1]
-WRITES = 75  # the run makes about so many
-MOST = 9
+READ = call("rate", currency="EUR")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["before", "after"])
-def test_kill_at_any_write_and_resume(tmp_path, kind):
-    points = range(2 if kind == "before" else 3, WRITES, 3)
-    names = [f"run{point}.sqlite={point}" for point in points]
-    command = [sys.executable, "-m", "tests.crash_run", str(tmp_path), kind, *names]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    forked.run(command, cwd=ROOT, env=environment, check=True, timeout=300)
-    whole = tmp_path / "whole.sqlite"
-    expected = gecko(whole, connect(whole)).invoke(desk.inputs(), THREAD, durability="sync")
-    assert Path(f"{whole}.reads").read_text().count("EUR") == 2
+def gecko(reads: list[str], fate: Fate):
+    def rate(currency: str) -> dict:
+        """Rate of a currency."""
+        reads.append(currency)
+        return {"rate": 1.25}
+
+    tools = Toolkit([*desk.toolkit(), *Toolkit.from_tools([Tool(rate, effect="read")]).open("rate")])
+    return desk.gecko([READ, *desk.WRONG], [READ, *desk.RIGHT], tools=tools, checkpointer=KillingSaver(fate))
+
+
+def test_kill_at_any_write_and_resume():
+    expected = gecko(whole := [], count := Fate()).invoke(desk.inputs(), thread(), durability="sync")
+    assert len(whole) == 2
     killed = 0
-    for point in points:
-        path = tmp_path / f"run{point}.sqlite"
-        graph = gecko(path, connect(path))
-        snapshot = graph.get_state(THREAD)
+    for point in range(2, count.count + 1, 5):
+        graph = gecko(reads := [], fate := Fate(point, after=point % 2 == 1))
+        with suppress(Killed):
+            graph.invoke(desk.inputs(), thread(), durability="sync")
+        fate.kill_at = 0
+        snapshot = graph.get_state(thread())
         if not snapshot.values:
             continue  # killed before the input was stored: there is no run to resume
-        if not snapshot.tasks:  # not `next`: that is empty too where all of a superstep's writes are there
-            assert snapshot.values["rehearsal"]["verdict"]["status"] == "accepted"
-            continue
         killed += 1
         done = {attempt["number"]: attempt for attempt in snapshot.values.get("attempts", [])}
-        reads_before = reads(path)
-        run = graph.invoke(None, THREAD, durability="sync")
-        assert run["rehearsal"] == expected["rehearsal"], f"killed at write {point}"
-        assert run["task_state"] == expected["task_state"]
-        for attempt in run["rehearsal"]["attempts"]:
+        again = gecko(more := [], Fate())  # another process
+        again.checkpointer = graph.checkpointer
+        run = again.invoke(None, thread(), durability="sync")
+        assert run.get("rehearsal", snapshot.values.get("rehearsal")) == expected["rehearsal"], point
+        assert graph.get_state(thread()).values["task_state"] == expected["task_state"]
+        for attempt in expected["rehearsal"]["attempts"]:
             assert done.get(attempt["number"], attempt) == attempt
-        assert reads(path) - reads_before <= 2 - len(done)
-        assert reads(path) <= 3, "at most the one read is repeated whose result was not recorded yet"
-    assert killed >= MOST
-
-
-def reads(path: Path) -> int:
-    log = Path(f"{path}.reads")
-    return log.read_text().count("EUR") if log.exists() else 0
+        assert len(more) <= 2 - len(done)
+        assert len(reads + more) <= 3, "at most the one read is repeated whose result was not recorded yet"
+    assert killed >= count.count // 5 - 2

@@ -17,7 +17,6 @@ from rich.console import Console
 from gecko_graph import GeckoError, format_run
 from gecko_graph.display import words
 from gecko_graph.display.live import show
-from gecko_graph.display.rows import list_verdict, tone_of
 from gecko_graph.values.notes import note
 from gecko_graph.values.places import pointer
 from tests.runs_to_show import NASTY, RUN, SECOND, attempt, nasty_run, printable, rehearsal, step, verdict
@@ -145,14 +144,6 @@ def test_what_a_run_rests_on_is_shown(shown):
     assert [each for each in EVERYWHERE if each not in text] == []
 
 
-def test_an_unasked_change_marks_an_accepted_verdict_and_is_said_once():
-    found = verdict("accepted", "success") | {"notes": [note("unasked", "remove /diary", "/diary")]}
-    assert (words.format_verdict(found), tone_of(found)) == ("accepted, 1 of 1; 1 unasked change", "warn")
-    assert words.format_verdict({**found, "status": "failed"}) == "failed, 1 of 1"
-    judged = JUDGED | {"status": "failed", "feedback": "Not asked for: remove /diary\nLook at the amount."}
-    assert [row.text for row in list_verdict(judged) if "diary" in row.text] == ["remove /diary"]
-
-
 # harmless --------------------------------------------------------------------------------------------
 
 
@@ -162,11 +153,6 @@ def test_clean_leaves_nothing_that_acts(text):
     assert all(char in words._JOINERS or unicodedata.category(char) not in words._UNSAFE for char in told)
     assert words.clean(told) == told
     told.encode()
-
-
-@given(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=60))
-def test_clean_keeps_what_people_write(text):
-    assert words.clean(text) == text
 
 
 def test_clean_shows_what_it_cannot_keep():

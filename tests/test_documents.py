@@ -32,11 +32,6 @@ def same(a, b) -> bool:
     return type(a) is type(b) and json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
 
 
-@given(json_values)
-def test_json_comes_back_as_it_was(value):
-    assert same(parse_document(json.dumps(value), where="f"), value)
-
-
 @settings(max_examples=50)
 @given(st.dictionaries(st.text(min_size=1), json_values, max_size=4))
 def test_yaml_written_by_pyyaml_comes_back_as_it_was(value):
@@ -82,29 +77,19 @@ def test_aliases_are_copies_and_merge_keys_give_way():
     ("text", "place", "why"),
     [
         ("error: cd: no such file", "f:1:10", "put quotes around"),
-        ("a: 1\nb: 2\na: 3\n", "f:3:1", "'a' appears twice"),
-        ('{"a": 1,\n "a": 2}', "f:2:2", "'a' appears twice"),
-        ('{"a": 1,\n "b" 2}', "f:2:6", "not JSON"),
-        ("check: 'x' in s", "f:1:12", "not YAML"),
-        ("a: .nan", "f:1:4", "not a finite number"),
-        ("a: 1e999", "f:1:4", "not a finite number"),
-        ("a: " + "9" * 5000, "f:1:4", "digits"),
-        ('{"a": NaN}', "f", "NaN is not a JSON number"),
-        ('["\\ud800"]', "f", "surrogate"),
-        ("&a [*a]", "f:1:1", "a value that contains it"),
-        ("a: !!python/object:os.system x", "f:1:4", "tag"),
-        ("a: !!int x", "f:1:4", "tag"),
-        ("a\n---\nb", "f:2:1", "another document"),
-        ("? [a]\n: b", "f:1:3", "key must be text"),
-        ("a: 1\n<<: 2", "f:2:5", "expected an object"),
-        ("a\x00b", "f", "not YAML"),
-        ("- " * 3000, "f:1:201", "100 levels"),
-        ("[" * 200_000, "f", "nested too deeply"),
-        ('{"a":' * 150 + "1" + "}" * 150, "f", "100 levels"),
-        ("", "f", "is empty"),
+        ("a: 1\nb: 2\na: 3\n", "f:3:1", "'a' appears twice"), ('{"a": 1,\n "a": 2}', "f:2:2", "'a' appears twice"),
+        ('{"a": 1,\n "b" 2}', "f:2:6", "not JSON"), ("check: 'x' in s", "f:1:12", "not YAML"),
+        ("a: .nan", "f:1:4", "not a finite number"), ("a: 1e999", "f:1:4", "not a finite number"),
+        ("a: " + "9" * 5000, "f:1:4", "digits"), ('{"a": NaN}', "f", "NaN is not a JSON number"),
+        ('["\\ud800"]', "f", "surrogate"), ("&a [*a]", "f:1:1", "a value that contains it"),
+        ("a: !!python/object:os.system x", "f:1:4", "tag"), ("a: !!int x", "f:1:4", "tag"),
+        ("a\n---\nb", "f:2:1", "another document"), ("? [a]\n: b", "f:1:3", "key must be text"),
+        ("a: 1\n<<: 2", "f:2:5", "expected an object"), ("a\x00b", "f", "not YAML"),
+        ("- " * 3000, "f:1:201", "100 levels"), ("[" * 200_000, "f", "nested too deeply"),
+        ('{"a":' * 150 + "1" + "}" * 150, "f", "100 levels"), ("", "f", "is empty"),
         (BOMB, "f:", f"more than {MAX_ALIASED:,} values"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_named_with_its_place(text, place, why):
     with pytest.raises(ToolkitError) as caught:
         parse_document(text, where="f")

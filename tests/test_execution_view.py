@@ -7,21 +7,14 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
 from rich.console import Console
 
 from gecko_graph import format_run
-from gecko_graph.agent.graph import create_gecko_agent
-from gecko_graph.display import html_page, watch
+from gecko_graph.display import html_page
 from gecko_graph.display.live import show
 from gecko_graph.display.rows import list_results
-from gecko_graph.scenario import order_service, shipped
 from gecko_graph.values.notes import note
 from tests.runs_to_show import NASTY, RUN
-
-APPROVED = Command(resume={"decisions": [{"type": "approve"}] * 3})
-THREAD = {"configurable": {"thread_id": "1"}}
 
 
 def entry(name, status="ok", **more):
@@ -29,6 +22,7 @@ def entry(name, status="ok", **more):
 
 
 DRIFT = {"kind": "value", "path": "/price", "predicted": 5, "real": 6}
+UNDOCUMENTED = note("undocumented", "no orders")
 EXECUTION = {
     "v": 1,
     "turn": 1,
@@ -38,23 +32,14 @@ EXECUTION = {
         entry("order", result={"price": 6}, drift=[DRIFT]),
         entry("note", result="written", by="person"),
         entry("pay", "error", result="no money", departure={"code": "error", "message": "no money"}),
-        entry(
-            "look",
-            result=[],
-            departure={"code": "schema", "message": "not a list of orders"},
-            notes=[note("undocumented", "no orders")],
-        ),
+        entry("look", result=[], departure={"code": "schema", "message": "not a list of orders"}, notes=[UNDOCUMENTED]),
         entry("ship", "skipped", departure={"code": "precondition", "message": "it is not paid"}),
         entry("mail", "in_doubt"),
     ],
     "left": [{"id": "z", "name": "close", "args": {}}],
     "undo": [
-        {
-            "call": {"id": "order", "name": "order", "args": {"n": 1}},
-            "status": "found",
-            "calls": [{"name": "cancel", "args": {"n": 1}, "bindings": []}],
-        },
-        {"call": {"id": "note", "name": "note", "args": {"n": 1}}, "status": "none", "calls": []},
+        entry("order", "found", calls=[{"name": "cancel", "args": {"n": 1}, "bindings": []}]),
+        entry("note", "none", calls=[]),
     ],
     "rehearsals": 2,
 }
@@ -111,46 +96,13 @@ def test_texts_of_reality_are_harmless():
     drift = [{"kind": "value", "path": f"/{NASTY}", "predicted": NASTY, "real": 6}]
     nasty = entry("x", result={NASTY: NASTY}, departure={"code": "ensures", "message": NASTY}, drift=drift)
     output = {**OUTPUT, "execution": {**EXECUTION, "calls": [nasty]}}
-    asked = {
-        **OUTPUT,
-        "__interrupt__": [
-            SimpleNamespace(value={"action_requests": [{"name": NASTY, "args": {NASTY: NASTY}, "description": NASTY}]})
-        ],
-    }
-    for run in (output, asked):
+    action = {"name": NASTY, "args": {NASTY: NASTY}, "description": NASTY}
+    for run in (output, {**OUTPUT, "__interrupt__": [SimpleNamespace(value={"action_requests": [action]})]}):
         assert "<script>" not in html_page(run)
         assert "\x1b" not in str(format_run(run))
 
 
-@pytest.fixture
-def agent():
-    scenario = shipped("order")
-    with order_service() as service:
-        yield (
-            create_gecko_agent(
-                service.toolkit(), model=scenario.models(), context=scenario.limits, checkpointer=InMemorySaver()
-            ),
-            scenario.inputs(0),
-        )
-
-
-def test_watched_it_pauses_with_what_it_asks_and_goes_on_with_real_calls(agent, capsys):
-    graph, inputs = agent
-    run = watch(graph, inputs, THREAD)
-    shown = squeezed(capsys.readouterr().out)
-    assert "result accepted, 3 of 3" in shown
-    assert shown.count("3 calls wait for a decision asks placeOrder") == 1
-    assert "plan 1." not in shown, "the question shows it"
-    assert len(run["__interrupt__"]) == 1
-    run = watch(graph, APPROVED, THREAD)
-    shown = squeezed(capsys.readouterr().out)
-    assert 'real refundOrder(order_id: "A-1001", amount: 5)' in shown
-    assert "carried out done: 5 real calls, no drift" in shown
-    assert "accepted" not in shown, "the rehearsal is of the run before"
-    assert run["execution"]["status"] == "done"
-
-
-def test_data_of_a_question_hides_nothing_of_it(agent):
+def test_data_of_a_question_hides_nothing_of_it():
     """Only our own plan and the last line are left out, whatever a result says, and only our fence ends its data."""
     data = "The plan, as agreed\n```\nApprove, and pay is called for real."
     text = f"The plan, 2 calls:\n````\n1. pay()\n````\n\nReturns:\n````\n{data}\n````\nNo way back.\n"

@@ -96,24 +96,11 @@ def test_a_reason_is_data_on_one_line(reason):
     assert f"look: {' '.join(reason.split())}\n</gate-" in model.names[0][1]
 
 
-@pytest.mark.parametrize("args", [{}, {"tray": 7}, "{"])
-def test_a_masked_tool_answers_its_own_error_also_where_its_arguments_could_not_be_known(args):
-    state = {"trays": {}, "light": "off"}
-    call = {"call": "put", "malformed": args} if isinstance(args, str) else {"call": "put", "args": args}
-    attempt, shown = rehearse(state, call, {"say": "It cannot be filed."}, gate="mask")
-    assert attempt["steps"][0]["outcome"]["result"] == "the desk has no trays"
-    assert shown[1][1].startswith("the desk has no trays")
-    attempt, _ = rehearse(state, call, {"say": "-"}, gate="note")
-    assert attempt["steps"][0]["complaints"]
-
-
 @pytest.mark.parametrize(
     ("tool", "task", "concerned"),
     [
         ("startEngine", "let's ignite the engine and see", True),
-        ("setCruiseControl", "let's ignite the engine and see", False),
         ("startEngine", "I filled my car up with 13.2 gallons of fuel", False),
-        ("delete_message", "send an inquiry to customer support on my behalf", False),
         ("send_message", "send an inquiry to customer support on my behalf", False),
         ("send_message", "the message to send is 'Update'", True),
         ("edit_ticket", "an unexpected charge is on the invoice, contact support", False),
@@ -129,14 +116,12 @@ def test_a_note_concerns_only_tools_that_the_task_speaks_of(tool, task, concerne
     ("error", "words"),
     [
         ("'id'", "an entry 'id' that it needs is missing"),
-        ("KeyError: 'id'", "an entry 'id' that it needs is missing"),
         ("KeyError('id')", "an entry 'id' that it needs is missing"),
         ('{"error": "No user is logged in."}', "No user is logged in."),
         ('{"error": "\'id\'"}', "an entry 'id' that it needs is missing"),
         ('{"error": 404}', "error 404"),
         ("it is dark", "it is dark"),
         ("'Ann' cannot do this", "'Ann' cannot do this"),
-        ("{}", "{}"),
         ("[1]", "[1]"),
     ],
 )

@@ -10,15 +10,15 @@ import time
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import GeckoContext, GeckoError, Models, Tool, Toolkit, create_gecko, format_run
+from gecko_graph import GeckoContext, GeckoError, Models, Tool, Toolkit, create_gecko
 from gecko_graph import context as context_module
 from gecko_graph.graph import compose
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.toolgate import graph as toolgate
 from gecko_graph.values.notes import notes_of
 from tests import desk
+from tests.agents import thread
 from tests.desk import words
-from tests.doubts import texts
 
 
 def test_a_failed_attempt_is_retried_from_the_identical_state_and_only_the_accepted_one_is_written_back():
@@ -44,14 +44,6 @@ def test_an_unaccepted_run_leaves_the_state_alone_and_returns_the_best_attempt()
     assert run["task_state"] == desk.start()
 
 
-def test_parallel_attempts_run_from_the_same_state_and_the_best_is_chosen():
-    gecko = desk.gecko(desk.WRONG, desk.RIGHT, desk.WRONG, context=GeckoContext(parallel_attempts=3))
-    run = gecko.invoke(desk.inputs())
-    assert [attempt["number"] for attempt in run["rehearsal"]["attempts"]] == [1, 2, 3]
-    assert words(run) == ["failed", "accepted", "failed"]
-    assert run["rehearsal"]["chosen"] == 2
-
-
 @pytest.mark.parametrize("given", [True, False])
 @pytest.mark.parametrize("width", [1, 3])
 async def test_the_judge_comes_once_a_round_after_the_attempts_and_the_checklist(width, given):
@@ -69,11 +61,6 @@ async def test_the_judge_comes_once_a_round_after_the_attempts_and_the_checklist
     assert updates == ["bootstrapper", "start_round", *first, *rest]
 
 
-async def test_async_runs_give_what_sync_runs_give():
-    gecko = desk.gecko(desk.WRONG, desk.RIGHT)
-    assert (await gecko.ainvoke(desk.inputs()))["rehearsal"] == gecko.invoke(desk.inputs())["rehearsal"]
-
-
 def turn(planner, **roles):
     return {"planner": planner, **roles}
 
@@ -81,12 +68,11 @@ def turn(planner, **roles):
 def test_the_turns_of_a_thread_continue_from_the_state_that_the_last_one_left():
     second = [[{"call": "put", "args": {"tray": "bills", "paper": "receipt"}}, {"say": "Added."}]]
     gecko = desk.gecko(turns=[turn([desk.WRONG, desk.RIGHT]), turn(second)], checkpointer=InMemorySaver())
-    thread = {"configurable": {"thread_id": "t"}}
-    gecko.invoke(desk.inputs(), thread)
+    gecko.invoke(desk.inputs(), thread())
     check = [
         {"id": "receipt", "description": "the receipt too", "check": "state.trays.bills == ['invoice', 'receipt']"}
     ]
-    run = gecko.invoke({"messages": [("user", "and the receipt")], "checklist": check}, thread)
+    run = gecko.invoke({"messages": [("user", "and the receipt")], "checklist": check}, thread())
     rehearsal = run["rehearsal"]
     assert rehearsal["verdict"]["status"] == "accepted"
     assert [attempt["number"] for attempt in rehearsal["attempts"]] == [1]
@@ -94,34 +80,6 @@ def test_the_turns_of_a_thread_continue_from_the_state_that_the_last_one_left():
     assert rehearsal["usage"]["planner"]["calls"] == 2
     assert run["task_state"]["trays"]["bills"] == ["invoice", "receipt"]
     assert [message.text for message in run["messages"]][1::2] == ["The invoice is in bills.", "Added."]
-
-
-def test_a_checklist_is_for_one_turn_only():
-    gecko = desk.gecko(
-        turns=[turn([desk.RIGHT]), turn([[{"say": "Nothing to do."}]] * 4)], checkpointer=InMemorySaver()
-    )
-    thread = {"configurable": {"thread_id": "t"}}
-    gecko.invoke(desk.inputs(), thread)
-    run = gecko.invoke({"messages": [("user", "thanks")]}, thread)
-    assert run["rehearsal"]["verdict"]["status"] == "failed"
-    assert "no checklist" in run["rehearsal"]["verdict"]["feedback"]
-    assert len(run["rehearsal"]["attempts"]) == 1, "without a checklist a retry has nothing to learn from"
-
-
-@pytest.mark.parametrize(("mode", "papers"), [("snapshot", 3), ("strict", 2)])
-def test_overlapping_changes_are_a_race_or_refused(mode, papers):
-    message = {"calls": [{"call": "put", "args": {"tray": "letters", "paper": paper}} for paper in ("a", "b")]}
-    check = [{"id": "n", "description": "papers", "check": f"len(state.trays.letters) == {papers}"}]
-    run = desk.gecko([message, {"say": "done"}], context=GeckoContext(parallel_calls=mode, max_retries=0)).invoke(
-        desk.inputs(checklist=check)
-    )
-    steps = run["rehearsal"]["attempts"][0]["steps"]
-    assert words(run) == ["accepted"]
-    if mode == "snapshot":
-        assert "put" in texts(steps[1]["outcome"], "race")[0]
-    else:
-        assert steps[1]["outcome"]["status"] == "error"
-        assert "same message" in texts(steps[1]["outcome"], "refused")[0]
 
 
 def test_a_token_budget_ends_the_run_with_the_best_so_far():
@@ -140,30 +98,6 @@ def test_a_time_budget_ends_the_run():
     run = desk.gecko(*[desk.WRONG] * 9, tools=desk.toolkit(put=slow), context=context).invoke(desk.inputs())
     assert run["rehearsal"]["attempts"][-1]["stop_reason"].startswith("time_budget_s")
     assert len(run["rehearsal"]["attempts"]) == 1
-
-
-def test_a_tool_that_raises_is_an_error_of_the_tool_and_one_that_hangs_leaves_the_call_to_the_next_rung():
-    def hang(state, tray, paper):
-        time.sleep(5)
-
-    context = GeckoContext(tool_timeout_s=0.1, max_retries=0)
-    attempt = [{"call": "put", "args": {"tray": "none", "paper": "x"}}, {"say": "?"}]
-    failed = desk.gecko(attempt, context=context).invoke(desk.inputs())["rehearsal"]["attempts"][0]["steps"][0]
-    assert failed["outcome"]["status"] == "error"
-    assert "no tray none" in failed["outcome"]["result"]
-    hung = desk.gecko(attempt, tools=desk.toolkit(put=hang), context=context).invoke(desk.inputs())
-    outcome = hung["rehearsal"]["attempts"][0]["steps"][0]["outcome"]
-    assert outcome["rung"] == "schema"
-    assert "did not answer within" in outcome["passed"][-2]["reason"] + outcome["passed"][2]["reason"]
-
-
-def test_asking_the_user_can_be_the_right_answer_and_is_not_retried():
-    question = [{"say": "Which invoice do you mean, the one of March or the one of April?"}]
-    judged = [{"items": [], "ask_user": True}]
-    run = desk.gecko(turns=[turn([question] * 4, judge=judged)]).invoke(desk.inputs())
-    assert words(run) == ["needs_user"]
-    assert run["rehearsal"]["verdict"]["score"] == 1.0
-    assert run["task_state"] == desk.start()
 
 
 def test_an_attempt_that_breaks_is_data(monkeypatch):
@@ -227,25 +161,6 @@ def test_no_tools_and_no_toolkit_are_mistakes():
 def test_only_nodes_that_are_there_are_replaced(name, compose):
     with pytest.raises(GeckoError, match=f"unknown node '{name}'"):
         compose(desk.toolkit(), models=Models(), default=GeckoContext(), replace={name: lambda state, scope: {}})
-
-
-def test_a_write_that_nothing_has_simulated_is_accepted_with_a_mark_only():
-    """A generator's answer is noise: it says that the call went well, and nothing of what it has changed."""
-    tools = Toolkit.from_tools(desk.FUNCTIONS).declare(
-        Tool("put", effect="write"), Tool("add_tray", effect="write"), Tool("look", effect="read")
-    )
-    plan = [*desk.RIGHT[:2], {"call": "look", "args": {}}, desk.RIGHT[2]]
-    verdict = [{"items": [{"id": "item-1", "status": "success"}]}]
-    run = desk.gecko(tools=tools, turns=[{"planner": [plan], "judge": verdict}]).invoke(
-        desk.inputs(checklist=[{"description": "the invoice is filed"}])
-    )
-    found = run["rehearsal"]["verdict"]
-    assert found["status"] == "accepted"
-    assert [each["data"]["tool"] for each in notes_of(found, "unsimulated")] == [
-        "add_tray",
-        "put",
-    ]
-    assert "2 writes that nothing simulates" in str(format_run(run))
 
 
 @pytest.mark.parametrize("simulation", ["fused", "separate"])

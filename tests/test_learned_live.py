@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
 from evals.reality.killing import Fate, KillingSaver
-from gecko_graph import GeckoContext, Models, Refused, Tool, Toolkit, World, create_gecko_agent
+from gecko_graph import GeckoContext, Models, Refused, Tool, Toolkit, World
 from gecko_graph.learning.learn import learn_contracts
-from gecko_graph.learning.readers import read_file
 from gecko_graph.real.learned import exchange, teach
 from gecko_graph.testing import recorded
-from gecko_graph.values.notes import warning
-from gecko_graph.values.observation import BadRows, Observation
+from gecko_graph.values.observation import Observation
 from gecko_graph.world.rung import Answer
 from tests.doubts import texts
-from tests.learning.shop import write_rows
 
-from .test_agent import APPROVE, Shop, thread
-from .test_agent_killed import DEAD, Service, answer_from, embedded
+from .agents import APPROVE, embed, make_agent, thread
+from .test_agent import Shop
+from .test_agent_killed import DEAD, Service, answer_from
 
 EVIDENCE = {"kind": "membership", "for": 12, "against": [], "status": "established"}
 FULL, INK = "args.quantity <= 5", "args.item != 'ink'"
@@ -36,9 +33,8 @@ SOME = {"call": "order", "args": {"item": "ink", "quantity": 3}}
 
 
 def start(shop: Shop, *attempts: list, interrupt_on="writes", **more):
-    models = Models(planner=recorded(*({"planner": [attempt]} for attempt in attempts)))
-    given = {"interrupt_on": interrupt_on, "checkpointer": InMemorySaver(), "learned": LEARNED}
-    return create_gecko_agent(shop.toolkit(), model=models, **given | more)
+    given = {"interrupt_on": interrupt_on, "learned": LEARNED}
+    return make_agent(shop.toolkit(), turns=attempts, **given | more)
 
 
 def text_of(out: dict) -> str:
@@ -74,10 +70,8 @@ def test_a_person_has_it_made_and_the_rule_refuses_no_more(caplog):
 
 def test_where_nobody_is_asked_it_stays_refused():
     shop = Shop()
-    again = [MANY, MANY, {"say": "Ordered."}]
-    out = start(shop, again, interrupt_on="none").invoke(TASK, thread())
-    assert not shop.calls
-    assert out["execution"]["status"] == "nothing"
+    out = start(shop, [MANY, MANY, {"say": "Ordered."}], interrupt_on="none").invoke(TASK, thread())
+    assert (shop.calls, out["execution"]["status"]) == ([], "nothing")
 
 
 def test_what_is_proposed_warns_in_record_and_approval_and_refuses_nothing():
@@ -137,31 +131,13 @@ def test_a_written_requirement_refuses_as_written_beside_what_was_learned():
     assert "evidence" not in refused["violations"][0]
     assert (unknown["rung"], known["rung"]) == ("python", "contract")
     assert "perhaps refused" in str(unknown["passed"])
-
-
-def test_what_cannot_be_said_of_a_learned_condition_is_no_doubt_about_a_written_one():
-    written = {"order": {"requires": [{"check": "args.item != 'ink'", "error": "no ink here"}]}}
-    forms = [{"check": "state.shelf.pens > 1", "pass": "outside of what was seen"}]
-    answer = {"requires": forms, "effects": [], "returns": {"id": 1}, "evidence": {"effects": {}, "returns": {}}}
-    tools = teach(Shop().toolkit().with_contracts({"contracts": written}), {"contracts": {"order": answer}})
+    forms = [{"check": "state.shelf.pens > 1", "pass": "outside of what was seen"}]  # no doubt about a written one
+    tools = teach(
+        Shop().toolkit().with_contracts({"contracts": written}), {"contracts": {"order": {**answer, "requires": forms}}}
+    )
     world = World(tools, state={"orders": {}}, context=GeckoContext(unclear="refuse"))
     outcome = world.call({"name": "order", "args": {"item": "pen", "quantity": 1}})["outcome"]
     assert (outcome["rung"], outcome["status"]) == ("python", "ok")
-
-
-@pytest.mark.parametrize("is_written", [True, False])
-def test_a_change_that_a_person_wrote_is_none_that_is_only_supposed(is_written):
-    effects = [{"op": "add", "path": ["orders", "{{ args.item }}"], "value": 1}]
-    answer = {"effects": effects, "returns": {"id": 1}}
-    written = {"order": answer} if is_written else {}
-    learned = {"requires": RULES, **answer, "evidence": {"effects": {}, "returns": {}}}
-    rows: list[dict] = []
-    tools = teach(Shop().toolkit().with_contracts({"contracts": written}), {"contracts": {"order": learned}})
-    world = World(tools, state={"orders": {}}, observe=rows.append)
-    world.record({"id": "1", "name": "order", "args": {"item": "pen", "quantity": 1}}, Answer("ok", {"id": 1}))
-    assert world.state == {"orders": {"pen": 1}}
-    assert ("supposed" in world.log[-1]["outcome"]) is not is_written
-    assert ("change" in rows[0]) is is_written
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -182,64 +158,6 @@ def test_a_refuted_rule_refuses_no_more_in_other_processes_by_the_store():
     shop = Shop()
     start(shop, again[1:], store=store, interrupt_on="none").invoke(TASK, thread("2"))
     assert shop.calls == ["order pen"]
-
-
-def test_a_rule_that_may_refuse_is_proposed_where_it_did_and_closed_where_it_did_not():
-    tools = teach(Shop().toolkit())
-    lessons = tools["order"].lessons
-    predicted = {"status": "ok", "result": {}, "patch": [], "rung": "model", "simulated": True, "passed": []}
-    call = {"name": "order", "args": SOME["args"]}
-    for number, status in enumerate(["error", "ok"]):
-        world = World(tools, state={"orders": {}})
-        answer = Answer(status, "no more than 2")
-        world.record({"id": str(number), **call}, answer, {**predicted, "notes": [warning("is there a limit?")]})
-        found = {(item["part"], item["status"]): item for item in lessons.items.values() if item["part"] != "returns"}
-        if status == "error":
-            assert found["requires", "proposed"]["rule"] == "is there a limit?"
-            assert lessons.warnings({"item": "pad", "quantity": 1}) == [found["requires", "proposed"]["says"]]
-        else:
-            assert found["may_refuse", "closed"]["says"] == "is there a limit?"
-            assert lessons.leave_open([*map(warning, ("is there a limit?", "other"))]) == [warning("other")]
-    assert any(item["part"] == "effects" or item["part"] == "requires" for item in lessons.items.values())
-
-
-def test_what_later_reads_of_the_thread_showed_stands_beside_each_row(tmp_path):
-    """A row is written when its call ends: the file's later rows fill it, until the thread wrote, and never others."""
-
-    def look(item: str) -> dict:
-        """Look."""
-
-    known = Toolkit.from_tools([Tool(look, effect="read")]).merge(Shop().toolkit())
-    made = [("order", "1"), ("look", "1"), ("order", "2"), ("look", "2"), ("look", "1"), ("order", "1"), ("look", "1")]
-    rows = [
-        Observation(tool, {"item": str(at)}, "ok", {"at": at}, source=f"thread {mark}")
-        for at, (tool, mark) in enumerate(made)
-    ]
-    write_rows(tmp_path / "rows.jsonl", rows)
-    read = {row.result["at"]: row for row in read_file(tmp_path / "rows.jsonl", BadRows(), known)}
-    later = {at: [each["result"]["at"] for each in row.later] for at, row in read.items()}
-    assert later == {0: [1, 4], 1: [4], 2: [3], 3: [], 4: [], 5: [6], 6: []}
-
-
-def test_an_agents_later_reads_are_there_when_its_rows_are_read(tmp_path):
-    shop, file = Shop(), tmp_path / "rows.jsonl"
-
-    def stock(item: str) -> dict:
-        """Count what is left."""
-        return {"left": 6}
-
-    known = shop.toolkit().merge(Toolkit.from_tools([Tool(stock, effect="read")]))
-    plans = [
-        [MANY, {"say": "Ordered."}],
-        [{"call": "stock", "args": {"item": "pen"}}, {"say": "Six are left."}],
-    ]
-    models = Models(planner=recorded(*({"planner": [plan]} for plan in plans)))
-    agent = create_gecko_agent(known, model=models, interrupt_on="none", checkpointer=InMemorySaver(), observe=file)
-    agent.invoke(TASK, thread())
-    agent.invoke({"messages": [("user", "How many are left?")], "checklist": DONE}, thread())
-    assert "later" not in file.read_text(encoding="utf-8")  # written when the call ended
-    order, _ = read_file(file, BadRows(), known)
-    assert (order.tool, order.later) == ("order", [{"name": "stock", "args": {"item": "pen"}, "result": {"left": 6}}])
 
 
 @pytest.mark.parametrize(
@@ -284,18 +202,10 @@ def test_without_a_store_what_real_calls_taught_stands_in_their_rows():
 def test_the_same_call_is_proposed_again_once_a_write_succeeded_or_the_user_insists():
     shop = Shop()
     shop.failing = [Refused("no pens")]
-    agent = create_gecko_agent(
-        shop.toolkit(),
-        model=Models(
-            planner=recorded(
-                {"planner": [[MANY, {"say": "Ordered."}], [MANY, {"say": "It was refused."}]]},
-                {"planner": [[MANY, {"say": "It was refused."}]]},
-                {"planner": [[MANY, MANY, {"say": "Ordered."}]]},
-            )
-        ),
-        interrupt_on="none",
-        checkpointer=InMemorySaver(),
-    )
+    refused = [MANY, {"say": "It was refused."}]
+    plans = [[[MANY, {"say": "Ordered."}], refused], [refused], [[MANY, MANY, {"say": "Ordered."}]]]
+    planner = recorded(*({"planner": each} for each in plans))
+    agent = make_agent(shop.toolkit(), model=Models(planner=planner))
     agent.invoke(TASK, thread())
     assert shop.calls == ["order pen"]
     out = agent.invoke({"messages": [("user", "And 9 pens now?")], "checklist": DONE}, thread())
@@ -306,16 +216,15 @@ def test_the_same_call_is_proposed_again_once_a_write_succeeded_or_the_user_insi
     assert shop.calls == ["order pen"] * 2
 
 
-@pytest.mark.parametrize("as_node", [False, True])
 @pytest.mark.parametrize("after", [False, True])
-def test_killed_in_a_call_that_was_overruled_it_is_a_doubt_and_made_once(after, as_node):
-    fate, rows = Fate(), []
+def test_killed_in_a_call_that_was_overruled_it_is_a_doubt_and_made_once(after):
+    fate, rows, as_node = Fate(), [], after
     service, saver = Service(fate, 1, after=after), KillingSaver(fate)
 
     def process():
         plan = [MANY, MANY, {"say": "Ordered."}]
         agent = start(service, plan, checkpointer=None if as_node else saver, observe=rows.append)
-        return embedded(agent, saver) if as_node else agent
+        return embed(agent, saver) if as_node else agent
 
     process().invoke(TASK, thread())
     with pytest.raises(DEAD):

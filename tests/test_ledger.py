@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import Models, Tool, Toolkit, World, blame, create_gecko
-from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.contracts.contract import Contract
-from gecko_graph.errors import EvaluationFailed, StateError
+from gecko_graph.errors import StateError
 from gecko_graph.testing import recorded
 from gecko_graph.tools.spec import ToolSpec
-from gecko_graph.values.difference import make_patch
-from gecko_graph.values.origins import NOT_KNOWN, find_untrusted, is_doubtful, trusted_part
-from gecko_graph.values.patch import apply_patch
+from gecko_graph.values.origins import NOT_KNOWN, find_untrusted, trusted_part
+from tests.agents import call, make_agent, thread
 
 PARAMETERS = {"type": "object", "properties": {"item": {"type": "string"}, "to": {"type": "string"}}}
 TOOLS = {
@@ -46,10 +42,8 @@ def world(*calls, **more):
 def test_a_world_says_which_call_each_value_comes_from():
     made = world(("add", {"item": "new"}), ("take", {"item": "a"}), ("take", {"item": "b"}), ("drop", {"item": "b"}))
     assert made.state == {"queue": [], "done": {"a": "new"}}
-    assert made.blame("/done/a") == {
-        **{"kind": "stated", "from": "state", "path": "/done/a"},
-        **{"step": 1, "call": "call_1", "tool": "add", "rung": "contract"},
-    }
+    found = {"step": 1, "call": "call_1", "tool": "add", "rung": "contract"}
+    assert made.blame("/done/a") == {"kind": "stated", "from": "state", "path": "/done/a", **found}
     assert made.blame("/done/b")["tool"] == "drop"
     assert made.blame("/queue")["step"] == 3
     assert made.blame("/done").get("step") is None
@@ -94,45 +88,6 @@ def test_what_is_trusted_is_asked_below_the_key_of_a_mounted_contract():
     assert ready.admissible(state, now=None).word == "yes"
 
 
-STEP = st.tuples(
-    st.recursive(
-        st.integers(0, 3),
-        lambda child: st.lists(child, max_size=3) | st.dictionaries(st.sampled_from("abc"), child),
-        max_leaves=6,
-    ),
-    st.sampled_from(["contract", "model"]),
-)
-
-
-@given(st.lists(STEP, min_size=1, max_size=5))
-def test_what_no_model_has_written_is_trusted_and_the_places_are_minimal(targets):
-    """An oracle of one bit: of a value that was written by its last change only, its rung decides."""
-    state, steps = {"x": 0}, []
-    for number, (value, rung) in enumerate(targets):
-        after = {"x": value}
-        outcome = {
-            "status": "ok",
-            "result": 0,
-            "patch": (patch := make_patch(state, after)),
-            "rung": rung,
-            "simulated": True,
-            "passed": [],
-            "invented": rung == "model",
-        }
-        steps.append({"v": 1, "call": {"id": str(number), "name": "t", "args": {}}, "outcome": outcome})
-        state = apply_patch(state, patch)
-    places = find_untrusted({"x": 0}, [], steps)
-    if all(rung == "contract" for _, rung in targets):
-        assert places == []
-    if all(rung == "model" for _, rung in targets) and all(step["outcome"]["patch"] for step in steps[:1]):
-        assert is_doubtful(["x"], places)
-    assert not any(one != other and is_under(one, other) for one in places for other in places)
-
-
-def is_under(one, other):
-    return one.startswith(f"{other}/")
-
-
 def test_what_a_real_read_has_shown_is_trusted_from_then_on():
     outcome = {"status": "ok", "result": 0, "patch": [], "rung": "real", "simulated": False, "passed": []}
     shown = {**outcome, "observed": [{"op": "replace", "path": "/orders/7", "value": {}}]}
@@ -143,28 +98,19 @@ def test_what_a_real_read_has_shown_is_trusted_from_then_on():
     assert find_untrusted({}, ["/orders"], [step]) == [""]  # edited in between: nothing is known
 
 
-def call(name, **args):
-    return {"call": name, "args": args}
-
-
-DONE = {"say": "Done."}
+DONE, ITEMS = {"say": "Done."}, [{"description": "anything", "check": "True"}]
 PLAN = [call("guess"), call("ship", item="x"), call("add", item="n"), DONE]
 NEXT = [call("take", item="y"), call("ship", item="x"), DONE]
 
 
 def test_a_rehearsal_s_record_says_it_too_also_over_turns():
-    planner = recorded({"planner": [PLAN]}, {"planner": [NEXT]})
-    gecko = create_gecko(
-        toolkit(),
-        model=Models(planner=planner, simulator=recorded({"simulator": [GUESS]}, {})),
-        checkpointer=InMemorySaver(),
-    )
-    thread = {"configurable": {"thread_id": "1"}}
-    items = [{"description": "two", "check": "True"}]
+    model = recorded({"planner": [PLAN], "simulator": [GUESS]}, {"planner": [NEXT]})
+    models = Models(**dict.fromkeys(("planner", "simulator"), model))
+    gecko = create_gecko(toolkit(), model=models, checkpointer=InMemorySaver())
     start = {**START, "runtime_state": {}}
-    first = gecko.invoke({"messages": [("user", "Go")], "task_state": start, "checklist": items}, thread)
+    first = gecko.invoke({"messages": [("user", "Go")], "task_state": start, "checklist": ITEMS}, thread())
     assert first["rehearsal"]["verdict"]["status"] == "accepted"
-    second = gecko.invoke({"messages": [("user", "And on")], "checklist": items}, thread)
+    second = gecko.invoke({"messages": [("user", "And on")], "checklist": ITEMS}, thread())
     (attempt,) = second["rehearsal"]["attempts"]
     assert [step["outcome"]["status"] for step in attempt["steps"]] == ["ok", "error"]  # still only supposed
     both = [first["rehearsal"], second["rehearsal"]]
@@ -190,20 +136,12 @@ def test_no_real_call_is_made_on_what_is_only_supposed():
     tools = Toolkit.from_tools([Tool(ship, contract=TOOLS["ship"], effect="write")])
     plan = {"planner": [[call("ship", item="x"), DONE]]}
     made = recorded({"bootstrapper": [{"domain": {"done": {"x": 1}}, "runtime_state": {"user": "ann"}}]}, {})
-    agent = create_gecko_agent(
-        tools,
-        model=Models(planner=recorded(plan, plan), bootstrapper=made),
-        interrupt_on="none",
-        checkpointer=InMemorySaver(),
-    )
-    items = [{"description": "x", "check": "True"}]
-    given = {"configurable": {"thread_id": "1"}}
-    agent.invoke({"messages": [("user", "Go")], "task_state": {"done": {"x": 1}}, "checklist": items}, given)
+    agent = make_agent(tools, model=Models(planner=recorded(plan, plan), bootstrapper=made))
+    agent.invoke({"messages": [("user", "Go")], "task_state": {"done": {"x": 1}}, "checklist": ITEMS}, thread())
     assert shipped == ["x"]
-    supposed = {"configurable": {"thread_id": "2"}}
     for turn in ("Go", "Again"):  # what it supposed in one turn it does not believe in the next
-        agent.invoke({"messages": [("user", turn)], "checklist": items}, supposed)
-        assert agent.get_state(supposed).values["bookkeeping"]["supposed"] == ["/done", "/runtime_state"]
+        agent.invoke({"messages": [("user", turn)], "checklist": ITEMS}, thread("2"))
+        assert agent.get_state(thread("2")).values["bookkeeping"]["supposed"] == ["/done", "/runtime_state"]
     assert shipped == ["x"]
 
 
@@ -213,9 +151,3 @@ def test_the_trusted_part_leaves_places_of_lists_behind():
     assert trusted_part(state, ["/a/-", "/d/-", "/d/e"]) == {"a": [1, {"b": 2, "c": 3}], "d": {}}
     assert trusted_part(state, [""]) == {}
     assert trusted_part(state, []) == state
-
-
-def test_an_invariant_knows_nothing_of_trust():
-    typed = toolkit(invariants=[{"check": "trusted(['done'])", "error": "no"}])
-    with pytest.raises(EvaluationFailed, match="known only in a contract"):
-        typed.invariants[0].violation(START, START)

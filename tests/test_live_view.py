@@ -9,15 +9,11 @@ from threading import Thread
 import pytest
 from rich.console import Console
 
-from gecko_graph import Models, Tool, Toolkit, create_gecko
 from gecko_graph import events as made
 from gecko_graph.display.live import LiveTree, PlainLines, progress, show
 from gecko_graph.display.records import Drafts
 from gecko_graph.display.rows import ViewRow, build_attempt
 from gecko_graph.display.text import as_text
-from gecko_graph.events import Reader, stream_options
-from gecko_graph.testing import recorded
-from gecko_graph.values.notes import note
 from tests.runs_to_show import FIRST, RUN, SECOND, events_of, nasty_run, printable
 
 
@@ -40,27 +36,10 @@ def follow(view, *records, events=slice(None)):
 @pytest.mark.parametrize("record", [FIRST, SECOND, nasty_run()["attempts"][0]])
 def test_events_rebuild_what_the_record_shows(record):
     drafts = Drafts()
+    assert drafts.add({"type": "gecko.new", "attempt": 3}) == []
     for event in events_of(record):
         drafts.add(event)
     assert text_of(drafts.attempts[record["number"]]) == text_of(record)
-
-
-def test_what_was_streamed_of_a_discarded_result_is_taken_back():
-    look = {"name": "look", "description": "Look.", "parameters": {"type": "object", "properties": {}}}
-    contract = {"ensures": [{"check": "result.balance < 100", "error": "too rich"}]}
-    toolkit = Toolkit.from_tools([Tool(look, contract=contract, effect="read")])
-    done = {"items": [{"id": "item-1", "status": "success", "reason": "ok"}], "feedback": ""}
-    answer = {"status": "ok", "result": {"balance": 987_123}}
-    model = recorded(planner=[[{"call": "look"}, {"say": "Done."}]], simulator=[answer], judge=[done])
-    graph = create_gecko(toolkit, model=Models(**dict.fromkeys(("planner", "simulator", "judge"), model)))
-    drafts = Drafts()
-    reader = Reader(drafts.add)
-    given = {"messages": [("user", "Look")], "task_state": {"runtime_state": {}}, "checklist": ["looked"]}
-    for part in graph.stream(given, **stream_options(graph)):
-        reader.read(part)
-    shown = text_of(drafts.attempts[1])
-    assert "error refused: too rich" in shown
-    assert shown == text_of(reader.rehearsal["attempts"][0])
 
 
 def test_plain_lines_one_a_row():
@@ -99,14 +78,6 @@ def test_the_live_tree_leaves_each_attempt_once():
     assert left.rstrip().endswith("$0.0021")
 
 
-def test_the_live_tree_keeps_what_was_interrupted():
-    shown = console(force_terminal=True)
-    follow(LiveTree(shown), FIRST, events=slice(4))
-    left = screen(shown.file.getvalue())
-    assert "mkdir" in left
-    assert "stopped here" in left
-
-
 @pytest.mark.parametrize("terminal", [True, False])
 def test_show_draws_trees_on_a_terminal_and_lines_in_a_pipe(terminal):
     shown = console(force_terminal=terminal, color_system=None)
@@ -124,20 +95,6 @@ def test_show_draws_trees_on_a_terminal_and_lines_in_a_pipe(terminal):
     assert "state" not in told.partition("result ")[2].split(), "a run without changes shows none"
 
 
-@pytest.mark.parametrize("view", [PlainLines, LiveTree])
-def test_what_is_of_the_whole_turn_is_shown_before_its_attempts(view):
-    shown = console(force_terminal=view is LiveTree, color_system=None)
-    items = [{"id": "i", "description": "it is paid"}]
-    with view(shown) as running:
-        running.on_event({"type": "gecko.state", "attempt": 0, "state": {"a": [1]}, "notes": [note("unclear", "why")]})
-        running.on_event({"type": "gecko.checklist", "attempt": 0, "items": items, "failure": "no checklist"})
-    told = screen(shown.file.getvalue())
-    start = "[-] " if view is PlainLines else ""
-    for line in ("supposed a: [1]", "not checked why", "expected it is paid", "expected no checklist"):
-        assert f"{start}{line}" in told
-    assert "stopped here" not in told, "it is of no attempt"
-
-
 def screen(output: str) -> str:
     """What is left on a terminal after this output: only what rich's live display uses."""
     lines, row = [""], 0
@@ -152,25 +109,6 @@ def screen(output: str) -> str:
         elif part[0] not in "\x1b\r":
             lines[row] += part
     return "\n".join(lines)
-
-
-def test_a_stream_may_be_joined_in_the_middle_and_unknown_events_are_ignored():
-    drafts = Drafts()
-    assert drafts.add({"type": "gecko.new", "attempt": 3}) == []
-    for event in list(events_of(SECOND))[2:]:
-        drafts.add(event)
-    assert [each["call"]["name"] for each in drafts.attempts[2]["steps"]] == ["cd", "pay", "look", "guess"]
-    assert "start_digest" not in drafts.attempts[2]
-
-
-def test_an_attempt_seen_only_in_part_is_shown_from_the_record():
-    shown = console(force_terminal=True)
-    tree = LiveTree(shown)
-    follow(tree, SECOND, events=slice(3, None))
-    tree.on_result(RUN)
-    left = screen(shown.file.getvalue())
-    assert left.count("Attempt 1") == left.count("Attempt 2") == 1
-    assert 'ok {"cwd": "docs"}' in left
 
 
 def test_the_picture_may_be_asked_for_while_a_line_is_printed():

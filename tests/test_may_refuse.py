@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import GeckoContext, Models, Tool, Toolkit, create_gecko, create_gecko_agent, format_run
+from gecko_graph import GeckoContext, Models, Tool, Toolkit, create_gecko, format_run
 from gecko_graph.models.memory import open_rules
 from gecko_graph.testing import recorded
 from gecko_graph.values.notes import notes_of
+from tests.agents import APPROVE, make_agent, thread
 from tests.doubts import texts
 from tests.test_prompts_in_runs import Listener
 
@@ -107,7 +107,6 @@ ONE_RULE = [{"check": "True", "error": "e"}]
     ("effect", "contract", "patch"),
     [
         (None, None, []),  # of unknown effect, and it changes nothing
-        ("write", None, []),
         ("write", NOTHING_KNOWN, None),
         ("write", {"requires": [*ONE_RULE, {"check": "False", "pass": "who knows"}]}, None),
         ("write", {"ensures": ONE_RULE}, None),
@@ -128,15 +127,13 @@ def test_it_stays_with_the_thread_until_a_real_call_settles_it():
     again, _ = run(starts(""), messages=[*first["messages"], ("user", "Start the engine again")])
     assert texts(again["rehearsal"]["verdict"], "may_refuse") == [RULE]
     assert open_rules(again["messages"]) == {"start_engine": [RULE]}
-    model = recorded(planner=[[{"call": "start_engine", "args": {}}, {"say": "It runs."}, {"say": "It runs."}]],
-                     simulator=[starts()], judge=[DONE])  # fmt: skip
-    agent = create_gecko_agent(CAR, model=model, context=QUIET, interrupt_on="writes", checkpointer=InMemorySaver())
-    config = {"configurable": {"thread_id": "car"}}
+    plan = [{"call": "start_engine", "args": {}}, {"say": "It runs."}, {"say": "It runs."}]
+    model = recorded(planner=[plan], simulator=[starts()], judge=[DONE])
+    agent = make_agent(CAR, model=model, context=QUIET, interrupt_on="writes")
     given = {"messages": [("user", "Start the engine")], "task_state": {"engine": "off", "runtime_state": {}}, **ITEM}
-    asked = agent.invoke(given, config)["__interrupt__"][0].value
+    asked = agent.invoke(given, thread())["__interrupt__"][0].value
     assert f"- may be refused: {RULE}" in asked["action_requests"][0]["description"]
-
-    done = agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+    done = agent.invoke(Command(resume={"decisions": [APPROVE]}), thread())
     assert open_rules(done["messages"]) == {}
 
 

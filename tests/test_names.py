@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from langgraph.graph import START, StateGraph
-from typing_extensions import TypedDict
 
 from gecko_graph import Models, Tool, Toolkit, create_conversation, create_gecko, create_gecko_agent, create_toolgate
 from gecko_graph.errors import TaskError
@@ -36,12 +34,3 @@ async def test_a_misspelt_input_key_is_refused_at_the_root(graph):
         graph.invoke(given)
     with pytest.raises(TaskError, match=r"'task_stat'.*task_state"):
         await graph.ainvoke(given)
-
-
-def test_an_embedded_graph_is_given_the_keys_of_its_parent():
-    gecko = next(graphs())
-    keys = {"messages": list, "task_state": dict, "mood": str}
-    builder = StateGraph(TypedDict("Parent", keys))
-    builder.add_node("rehearse", gecko)
-    builder.add_edge(START, "rehearse")
-    builder.compile().invoke({"messages": [("user", "hello")], "task_state": {}, "mood": "good"})

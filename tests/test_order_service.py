@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import httpx
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 
-from gecko_graph import Toolkit, World
 from gecko_graph.errors import InDoubt
 from gecko_graph.scenario.examples import service_module
-from gecko_graph.schemas.complaints import find_faults as schema_faults
 from gecko_graph.tools.real import as_answer
 
 OrderService, START, FAULTS, plan_faults = map(service_module().get, ("OrderService", "START", "FAULTS", "plan_faults"))
@@ -21,65 +15,6 @@ OrderService, START, FAULTS, plan_faults = map(service_module().get, ("OrderServ
 def real(toolkit, name, **args):
     answer = as_answer(toolkit[name].real(**args))
     return answer.status, answer.result
-
-
-CALLS = st.lists(
-    st.one_of(
-        st.tuples(st.just("findItems"), st.sampled_from([{}, {"text": "te"}, {"text": "tea", "max_price": 8.9}])),
-        st.tuples(st.just("showAccount"), st.just({})),
-        st.tuples(st.just("listOrders"), st.sampled_from([{}, {"status": "placed"}, {"status": "cancelled"}])),
-        st.tuples(st.just("showOrder"), st.fixed_dictionaries({"order_id": st.sampled_from([0, 1, "none"])})),
-        st.tuples(st.just("cancelOrder"), st.fixed_dictionaries({"order_id": st.sampled_from([0, 1, "none"])})),
-        st.tuples(
-            st.just("placeOrder"),
-            st.fixed_dictionaries(
-                {"sku": st.sampled_from(["MUG", "TEA", "POT", "TIN", "NO"]), "quantity": st.integers(1, 7)}
-            ),
-        ),
-        st.tuples(
-            st.just("refundOrder"),
-            st.fixed_dictionaries(
-                {"order_id": st.sampled_from([0, 1, "none"]), "amount": st.sampled_from([0.01, 3.3, 14.5, 100])}
-            ),
-        ),
-    ),
-    max_size=12,
-)
-
-
-def at(state, args):
-    """The arguments with the identifier of the order that was placed so many orders ago."""
-    ids = [*state["orders"]]
-    if isinstance(args.get("order_id"), int):
-        return {**args, "order_id": ids[args["order_id"]] if args["order_id"] < len(ids) else "none"}
-    return args
-
-
-def without_ids(value, ids):
-    text = json.dumps(value)
-    for number, name in enumerate(ids):
-        text = text.replace(json.dumps(name)[1:-1], f"#{number}")
-    return json.loads(text)
-
-
-@settings(max_examples=15, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
-@given(CALLS)
-def test_service_and_contracts_agree(calls):
-    """The rehearsal's state mirrors the service's, call by call; only the orders' identifiers are made up."""
-    with OrderService() as service:
-        toolkit = service.toolkit()
-        world = World(toolkit, state=START)
-        for name, args in calls:
-            predicted = world.call({"name": name, "args": at(world.state, args)})["outcome"]
-            status, result = real(toolkit, name, **at(service.state(), args))
-            ids = [[*world.state["orders"]], [*service.state()["orders"]]]
-            assert (predicted["status"], without_ids(predicted["result"], ids[0])) == (
-                status,
-                without_ids(result, ids[1]),
-            )
-            if status == "ok":
-                assert schema_faults(toolkit[name].result, result) == []
-            assert without_ids(world.state, ids[0]) == without_ids(service.state(), ids[1])
 
 
 def test_a_key_is_honoured_once_and_only_for_its_call():
@@ -121,40 +56,3 @@ def test_each_fault_is_what_it_is_called(fault):
         assert len(service.state()["orders"]) == DONE.get(fault, False)
         assert real(toolkit, "placeOrder", **order)[1]["order_id"] == "A-1001"
         assert len(service.log()) == 1
-
-
-@settings(max_examples=5, deadline=None)
-@given(st.integers(0, 1000))
-def test_with_keys_faults_change_nothing_of_the_end(seed):
-    """Every call is made again with its key until it is answered: the end is that of the undisturbed run."""
-    calls = [
-        ("placeOrder", {"sku": "MUG", "quantity": 2}),
-        ("refundOrder", {"order_id": "A-1001", "amount": 5}),
-        ("placeOrder", {"sku": "TEA", "quantity": 3}),
-        ("cancelOrder", {"order_id": "A-1002"}),
-    ]
-    kinds = [one for one in FAULTS if "timeout" not in one and one != "slow"]
-    ends = []
-    for faults in ([], plan_faults(seed=seed, rate=0.5, kinds=kinds)):
-        with OrderService(faults) as service:
-            toolkit = service.toolkit()
-            for number, (name, args) in enumerate(calls):
-                for _ in range(40):
-                    try:
-                        if real(toolkit, name, **args, idempotency_key=f"k{number}")[0] == "ok":
-                            break
-                    except InDoubt:
-                        continue
-            ends.append((service.state(), service.log()))
-    assert ends[0] == ends[1]
-
-
-def test_its_document_leaves_nothing_unsaid(request):
-    toolkit = Toolkit.from_openapi(request.config.rootpath / "examples" / "order" / "order.openapi.yaml")
-    assert toolkit.problems == []
-    assert {tool.name: tool.effect for tool in toolkit if not tool.reads} == dict.fromkeys(
-        ("placeOrder", "cancelOrder", "refundOrder"), "write"
-    )
-    assert all(tool.stated and tool.contract for tool in toolkit)
-    assert [tool.name for tool in toolkit if tool.idempotency] == ["placeOrder", "cancelOrder", "refundOrder"]
-    assert toolkit.state_keys <= START.keys()

@@ -61,7 +61,7 @@ def test_a_world_begins_with_the_data_beneath_what_is_given(toolkit, data):
     assert free(world) == ["tue-11"]
 
 
-@pytest.mark.parametrize("given", [{}, {"task_state": {}}, {"task_state": {"now": "2026-01-01"}}])
+@pytest.mark.parametrize("given", [{}, {"task_state": {"now": "2026-01-01"}}])
 def test_a_rehearsal_begins_with_the_data(toolkit, given):
     model = Models(planner=recorded({"planner": [[LOOK, BOOK, SAY]]}, {"planner": [[LOOK, SAY]]}))
     gecko = create_gecko(toolkit, model=model, checkpointer=InMemorySaver())
@@ -78,7 +78,7 @@ def test_an_agent_that_carries_out_begins_with_the_data(toolkit, data):
     assert done["task_state"] == data == {"free": ["tue-11"], "bookings": ["mon-10"]}
 
 
-@pytest.mark.parametrize("state", [None, {}, lambda runtime: {}, lambda runtime: None, {"now": "2026-01-01"}])
+@pytest.mark.parametrize("state", [None, lambda runtime: {"now": "2026-01-01"}])
 def test_an_agent_behind_the_middleware_begins_with_the_data(toolkit, data, state):
     middleware = GeckoMiddleware(toolkit, state=state)
     agent = create_agent(

@@ -9,12 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import Models, Tool, Toolkit, create_gecko
 from gecko_graph.cli import main
 from gecko_graph.display import html_page
 from gecko_graph.display.page import PageTurn, html_part
 from gecko_graph.scenario import play, shipped
-from gecko_graph.testing import recorded
 from gecko_graph.values.notes import note
 from tests.runs_to_show import RUN, nasty_run, printable
 
@@ -81,25 +79,6 @@ def test_a_page_shows_the_whole_run():
     assert page.text.index("Start state") < page.text.index("Attempt 1")
 
 
-def test_made_up_values_are_marked_where_they_stand():
-    properties = {"number": {"type": "string"}, "password": {"type": "string"}}
-    spec = {"name": "pay", "description": "Pay.", "parameters": {"type": "object", "properties": properties}}
-    bills = Toolkit.from_tools([Tool(spec, effect="write")])
-    pay = {"call": "pay", "args": {"number": "INV-77", "password": "hunter2"}}
-    paid = {"status": "ok", "result": "paid", "patch": [{"op": "add", "path": "/password", "value": "hunter2"}]}
-    model = recorded(planner=[[pay, {"say": "Paid."}]], simulator=[paid])
-    gecko = create_gecko(bills, model=Models(planner=model, simulator=model))
-    state = {"balance": 5, "password": "hunter3"}
-    item = {"description": "paid", "check": "state.password == 'hunter2'"}
-    given_ = {"messages": [("user", "Pay it")], "task_state": state, "checklist": [item]}
-    text = html_page(gecko.invoke(given_), start_state=state)
-    page = Page(text)
-    assert page.has("verdict warn", "made-up value", "number")
-    assert page.has("origin warn", "made up by the planner")
-    assert page.has("badge warn", "simulated by model, made up")
-    assert '"…" → "…"' in " ".join(page.text.split()), "an argument and a change are masked by their name"
-
-
 # data is never markup --------------------------------------------------------------------------------
 
 TEMPLATES = [html_page, lambda run, **_: html_part(run)]
@@ -140,7 +119,13 @@ def test_a_page_loads_nothing():
     assert "://" not in drawn
 
 
-# command line ----------------------------------------------------------------------------------------
+def test_turns_follow_each_other_and_an_unfinished_one_is_shown():
+    open_turn = PageTurn(
+        {"attempts": [{"number": 1, "steps": [{"call": {"id": "c", "name": "look", "args": {}}}]}]}, "Look"
+    )
+    page = Page(html_page(RUN, PageTurn(RUN, "Second task", note="at noon"), open_turn))
+    assert page.has("turn", "Turn 1", "Turn 2: task", "Second task", "at noon", "Turn 3", "waiting for look …")
+    assert "not finished" in page.text
 
 
 def test_run_and_history_write_the_same_page(tmp_path, capsys):
@@ -154,12 +139,3 @@ def test_run_and_history_write_the_same_page(tmp_path, capsys):
     assert Page(page).has("plain changes", "tree:"), "the start state stands in the checkpoints"
     assert main(["demo", "--html", first]) == 0
     capsys.readouterr()
-
-
-def test_turns_follow_each_other_and_an_unfinished_one_is_shown():
-    open_turn = PageTurn(
-        {"attempts": [{"number": 1, "steps": [{"call": {"id": "c", "name": "look", "args": {}}}]}]}, "Look"
-    )
-    page = Page(html_page(RUN, PageTurn(RUN, "Second task", note="at noon"), open_turn))
-    assert page.has("turn", "Turn 1", "Turn 2: task", "Second task", "at noon", "Turn 3", "waiting for look …")
-    assert "not finished" in page.text

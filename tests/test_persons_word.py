@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from evals.reality.killing import Fate, Killed, KillingSaver
-from gecko_graph import GeckoError, Models, create_gecko, create_gecko_agent
+from gecko_graph import GeckoError, Models, create_gecko
 from gecko_graph.testing import recorded
-from tests.test_agent import APPROVE, PLAN, TASK, Shop, agent_of, answer, shop, thread
-from tests.test_agent_answers import Parent
+from tests.agents import APPROVE, embed, make_agent, thread
+from tests.test_agent import PLAN, TASK, Shop, agent_of, answer, shop
+from tests.test_prompts_in_runs import Listener
 from tests.test_review import INK, REJECT, ask, decide, words
 
 __all__ = ["shop"]
@@ -26,7 +25,7 @@ ALL_THREE = {"description": "all three", "check": "len(state.orders) == 3"}
 def test_a_rejected_call_is_not_asked_about_again_in_its_turn_but_in_the_next_where_the_user_wants_it(shop):
     pen, insists = PLAN[0], [PLAN[0], PLAN[0], *INK]  # it is refused, and made again
     model = Models(planner=recorded({"planner": [[pen, *INK], insists]}, {"planner": [insists]}))
-    agent = create_gecko_agent(shop.toolkit(), model=model, checkpointer=InMemorySaver())
+    agent = make_agent(shop.toolkit(), model=model, interrupt_on="writes")
     ask(agent, {**TASK, "checklist": [{"description": "ordered", "check": "state.orders"}]})
     again = ask(agent, Command(resume={"decisions": [REJECT, APPROVE]}))
     assert [each["args"]["item"] for each in again["action_requests"]] == ["ink"]
@@ -42,21 +41,15 @@ def test_a_rejected_call_is_not_asked_about_again_in_its_turn_but_in_the_next_wh
 
 
 def test_the_reason_of_a_reject_is_shown_to_planner_and_judge_on_every_retry(shop):
-    class Watch(BaseCallbackHandler):
-        seen: ClassVar[list[tuple[bool, bool]]] = []
-
-        def on_chat_model_start(self, _: Any, messages: Any, **more: Any) -> None:
-            text = "\n".join(str(each.content) for each in messages[0])
-            self.seen.append((text.startswith("You judge"), "no pens" in text))
-
     judged = [{"items": [{"id": "item-1", "status": word}]} for word in ("success", "failed", "success")]
-    models = Models(planner=recorded(planner=[PLAN, INK, INK]), judge=recorded(judge=judged))
-    agent = create_gecko_agent(shop.toolkit(), model=models, checkpointer=InMemorySaver())
+    model = Listener(turns=[{"planner": [PLAN, INK, INK], "judge": judged}])
+    models = Models(**dict.fromkeys(("planner", "judge"), model))
+    agent = make_agent(shop.toolkit(), model=models, interrupt_on="writes")
     ask(agent, {**TASK, "checklist": ["the user is content"]})
-    Watch.seen.clear()
-    agent.invoke(answer(agent, REJECT, APPROVE, APPROVE), {**thread(), "callbacks": [Watch()]})
-    assert [is_judge for is_judge, _ in Watch.seen].count(True) == 2
-    assert all(told for _, told in Watch.seen)
+    model.heard.clear()
+    agent.invoke(answer(agent, REJECT, APPROVE, APPROVE), thread())
+    assert len(model.told("judge")) == 2
+    assert all("no pens" in str([each.content for each in messages]) for _, messages in model.heard)
 
 
 ASKS = [*INK[:1], {"say": "Ink is ordered. Which pens shall I order?"}]
@@ -67,20 +60,15 @@ HALF |= {"stopping_was_right": True}
 BOTH = ["ink is ordered", "pens are ordered"]
 
 
-def half_of(shop: Shop, judged: dict, *plans: list, **more: Any) -> Any:
+def half_of(shop: Shop, saver: Any = None, *plans: list) -> Any:
     """Return an agent whose plan orders ink, and asks about the pens."""
-    models = Models(planner=recorded(planner=[ASKS, *plans]), judge=recorded(judge=[judged] * 2))
-    return create_gecko_agent(shop.toolkit(), model=models, **more)
+    models = Models(planner=recorded(planner=[ASKS, *plans]), judge=recorded(judge=[HALF] * 2))
+    return make_agent(shop.toolkit(), model=models, interrupt_on="writes", checkpointer=saver)
 
 
 @pytest.mark.parametrize("as_node", [False, True])
 def test_a_plan_that_asks_about_the_rest_is_asked_about_and_its_question_reaches_the_user(shop, as_node):
-    agent = half_of(shop, HALF, **({} if as_node else {"checkpointer": InMemorySaver()}))
-    if as_node:
-        builder = StateGraph(Parent)
-        builder.add_node("agent", agent)
-        builder.add_edge(START, "agent")
-        agent = builder.compile(checkpointer=InMemorySaver())
+    agent = embed(half_of(shop), InMemorySaver()) if as_node else half_of(shop, InMemorySaver())
     asked = ask(agent, {**TASK, "checklist": BOTH})
     assert [each["args"]["item"] for each in asked["action_requests"]] == ["ink"]
     approve = Command(resume={"id": asked["id"], "decisions": [APPROVE]})
@@ -95,33 +83,25 @@ def test_what_asks_about_the_rest_is_made_once_wherever_the_process_ends():
     def run(fate: Fate) -> Shop:
         shop, saver = Shop(), KillingSaver(fate)
         with contextlib.suppress(Killed, GeckoError):
-            asked = ask(half_of(shop, HALF, checkpointer=saver), {**TASK, "checklist": BOTH})
-            half_of(shop, HALF, checkpointer=saver).invoke(
-                Command(resume={"id": asked["id"], "decisions": [APPROVE]}), thread()
-            )
-        fate.kill_at = 0
-        for _ in range(4):
-            out = half_of(shop, HALF, checkpointer=saver).invoke(
-                None if list(saver.list(thread())) else {**TASK, "checklist": BOTH}, thread()
-            )
-            if not (asked := out.get("__interrupt__")):
-                break
+            asked = ask(half_of(shop, saver), {**TASK, "checklist": BOTH})
+            decided = Command(resume={"id": asked["id"], "decisions": [APPROVE]})
+            half_of(shop, saver).invoke(decided, thread())
+        fate.kill_at, given = 0, None if list(saver.list(thread())) else {**TASK, "checklist": BOTH}
+        while asked := (out := half_of(shop, saver).invoke(given, thread())).get("__interrupt__"):
             words = asked[0].value["review_configs"][0]["allowed_decisions"]
             made = [{"type": "happened", "message": '{"id": "real-1001"}'}] if shop.calls else [{"type": "make_now"}]
             decided = {"id": asked[0].value["id"], "decisions": made if "happened" in words else [APPROVE]}
-            out = half_of(shop, HALF, checkpointer=saver).invoke(Command(resume=decided), thread())
-            if "__interrupt__" not in out:
-                break
+            given = Command(resume=decided)
         assert out["execution"]["status"] == "partial"
         return shop
 
     run(whole := Fate())
-    for number in range(1, whole.count, 5):
-        assert run(Fate(number)).calls == ["order ink"], number
+    for number in range(2, whole.count, 7):
+        assert run(Fate(number, after=number % 2 == 1)).calls == ["order ink"], number
 
 
 def test_what_was_only_rehearsed_is_not_told_as_done(shop):
-    agent = half_of(shop, HALF, *[[{"say": "Which pens?"}]] * 3, checkpointer=InMemorySaver())
+    agent = half_of(shop, InMemorySaver(), *[[{"say": "Which pens?"}]] * 3)
     ask(agent, {**TASK, "checklist": BOTH})
     out = decide(agent, {"type": "reject"})
     assert not shop.calls

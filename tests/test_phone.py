@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from gecko_graph import Scenario, Toolkit, World
+from gecko_graph import Toolkit
 from gecko_graph.testing import scripted
 from tests.phone import CASES, FOLDER, agents, converse, load, lost, played, stepped_on
 
 pytest.importorskip("scipy")
 pytest.importorskip("rouge_score")
 
-BAD = [(name, number) for name in CASES for number in range(len(agents(name)["bad"]))]
+BAD = [(name, number) for name in CASES for number in range(len(agents(name)["bad"]))][::3]
 DECLINED = {"say": "I am sorry, I cannot help with that."}
 
 
 # the cases ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", CASES[::2])
 def test_a_good_agent_scores_one_by_more_than_one_route(name):
     """What another route ends with is in words of its own, which no rule may be sure of."""
     plain, other = (played(name, route)["score"] for route in ("good", "also"))
@@ -46,70 +44,13 @@ def test_each_milestone_is_lost_and_each_minefield_stepped_on_by_a_bad_agent(nam
     assert {id_ for each in bad for id_ in each.get("steps_on", [])} == {each.id for each in goal.minefields}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", CASES[::6])
 def test_doing_nothing_is_worth_nothing(name):
     assert converse(scripted(), load(name))["score"]["similarity"] == 0.0
     assert converse(scripted(*[DECLINED] * 5), load(name))["score"]["similarity"] < 0.5
 
 
-@pytest.mark.parametrize("name", CASES[::6])
-def test_a_conversation_repeats_exactly(name):
-    """Whatever the seed: only identifiers are made of it, and answers to questions that have no example."""
-    again = [played(name, "good"), converse(scripted(*agents(name)["good"]), Scenario.load(load(name).where))]
-    texts = [[(each.type, each.text) for each in output["messages"]] for output in again]
-    assert (texts[0], again[0]["score"], again[0]["world"]) == (texts[1], again[1]["score"], again[1]["world"])
-    limits = load(name).limits.model_copy(update={"seed": 7})
-    other = converse(scripted(*agents(name)["good"]), replace(load(name), limits=limits))
-    assert other["score"] == again[0]["score"]
-
-
 # the world ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def world():
-    def make(**settings):
-        state = load("wifi-off").state
-        known = {"wifi": True, "cellular": True, "location": True, "low_battery": False}
-        return World(load("wifi-off").tools, state={**state, "settings": known | settings})
-
-    return make
-
-
-def call(world, name, /, **args):
-    step = world.call({"name": name, "args": args})
-    return step["outcome"]["status"], step["outcome"]["result"]
-
-
-OFF = {"wifi": False, "cellular": False, "location": False, "low_battery": True}
-POINT = {"latitude": 1.0, "longitude": 2.0}
-
-
-@pytest.mark.parametrize(
-    ("setting", "tool", "args"),
-    [
-        ("cellular", "send_message", {"phone": "+32470550123", "text": "Hi"}),
-        ("wifi", "find_places", {"query": "bakery", **POINT}),
-        ("wifi", "get_weather", {**POINT, "date": "2027-05-13"}),
-        ("wifi", "get_stock", {"symbol": "MSFT"}),
-        ("wifi", "find_holiday", {"name": "Easter Monday", "year": 2030}),
-        ("wifi", "convert_currency", {"amount": 1, "from": "EUR", "to": "SEK"}),
-        ("location", "get_position", {}),
-        ("location", "find_places", {"query": "bakery"}),
-    ],
-)
-def test_dependencies_are_nested(world, setting, tool, args):
-    """A tool needs a setting, the setting cannot be turned on in low battery mode."""
-    here = world(**OFF)
-    assert call(here, tool, **args)[0] == "error"
-    status, error = call(here, f"set_{setting}", on=True)
-    assert (status, "low battery" in error) == ("error", True)
-    assert call(here, "set_low_battery", on=False)[0] == "ok"
-    if (setting, tool) == ("location", "find_places"):
-        assert call(here, "set_wifi", on=True)[0] == "ok"
-        assert call(here, tool, **args) == ("error", "the current place is not known: location is off")
-    assert call(here, f"set_{setting}", on=True)[0] == "ok"
-    assert call(here, tool, **args)[0] == "ok"
 
 
 def test_the_toolkit_is_whole():

@@ -14,15 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph import GeckoContext, GeckoError, Models, Toolkit, create_gecko, create_gecko_agent, create_toolgate
+from gecko_graph import GeckoError, Models, Toolkit, create_gecko, create_gecko_agent, create_toolgate
 from gecko_graph.models import prompts
-from gecko_graph.models.prompts import MARKER, Prompt, Prompts, fence, folder, required_of, variables_of
+from gecko_graph.models.prompts import MARKER, Prompt, Prompts, fence, required_of, variables_of
 from gecko_graph.models.roles import REPLIES
 from gecko_graph.models.view import view
 from gecko_graph.state import ROLES
 from gecko_graph.testing import recorded
 from tests import desk
-from tests.test_prompts_in_runs import Listener
 
 SNAPSHOTS = Path(__file__).parent / "snapshots" / "prompts"
 
@@ -225,9 +224,7 @@ FINE = "Complete it.\n<!-- user -->\n{{ tool | fence('tool') }}"
         ("converter.md", "x\n<!-- user -->\ny", "converter.md: the variable 'tool' is missing, but the converter"),
         ("converter.md", "x\n<!-- user -->\n{{ tool }}{{ tools }}", "unknown variable 'tools'; the converter has tool"),
         ("converter.md", "x\n<!-- user -->\n{{ tool", "converter.md: unexpected end"),
-        ("converter.md", "x\n<!-- user -->\n{{ tool.a.b }}", "converter.md: 'str object' has no attribute 'a'"),
         ("converter.md", "x\n<!-- user -->\n{{ tool.__class__.__mro__ }}", "converter.md: .* is unsafe"),
-        ("converter.md", "x\n<!-- user -->\n{{ 1 // (tool | length) }}", "converter.md: .*zero"),
         ("converter.md", "x\n<!-- user -->\n{{ tool }}\udcff", "converter.md: 'utf-8' codec"),
         ("converter.md", f"{FINE}\n<!-- questions -->\na\n{{{{ tool }}}}", "converter.md: 'tool' is undefined"),
         ("converters.md", FINE, "converters.md is not the prompt of a role; expected planner.md, "),
@@ -260,31 +257,8 @@ def test_a_planner_s_prompt_shows_what_its_graph_needs(tmp_path, create, name):
             create(tools, model=Models(recorded(planner=[[]]), prompts=tmp_path))
 
 
-def test_a_run_uses_the_prompts_of_ones_own(tmp_path):
-    for role in ROLES:
-        shown = " ".join(f"{{{{ {name} }}}}" for name in sorted(required_of(role)))
-        (tmp_path / f"{role}.md").write_text(f"OWN {role}\n<!-- user -->\n{shown}", encoding="utf-8")
-    model = Listener(turns=[{"planner": [[{"say": "done"}]], "checklist": [{"items": ["it is done"]}]}])
-    create_gecko(desk.toolkit(), model=Models(model, prompts=tmp_path)).invoke(
-        {"messages": [("user", "File it")]}, context=GeckoContext(max_retries=0)
-    )
-    heard = {role for role, messages in model.heard if messages[0].text.startswith(f"OWN {role}")}
-    assert heard == {role for role, _ in model.heard} >= {"planner", "checklist", "judge", "bootstrapper"}
-
-
 @pytest.mark.parametrize("role", ROLES)
 def test_what_a_role_cannot_do_without_is_in_its_prompt(role):
     assert required_of(role) <= variables_of(role)
     assert required_of(role)
     assert role in REPLIES
-
-
-def test_a_folder_of_prompts_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(GeckoError, match="is not a folder that can be read"):
-        create_gecko(desk.toolkit(), model=Models(prompts=str(tmp_path / "nowhere")))
-
-
-def test_a_broken_installation_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr(prompts, "__file__", str(tmp_path / "gecko_graph" / "models" / "prompts.py"))
-    with pytest.raises(FileNotFoundError, match="install gecko-graph again"):
-        folder()

@@ -85,16 +85,3 @@ def test_no_role_is_ever_told_two_human_messages_in_a_row():
         assert retry[-1][3].text.startswith("Well then\n\nFile it\n\n(A note from the rehearsal")
         for _, told in model.heard:
             assert not [two for two in pairwise(told) if two[0].type == two[1].type == "human"]
-
-
-def test_a_loop_of_refused_calls_is_ended_and_told_once():
-    wrong = {"call": "put", "args": {"tray": 3, "paper": "invoice"}}
-    model, run = listen(desk.inputs(), planner=[[wrong] * 9, desk.RIGHT])
-    first, second = run["rehearsal"]["attempts"]
-    assert len(first["steps"]) == 3
-    assert first["stop_reason"].startswith("repeated_calls: ")
-    assert second["verdict"]["status"] == "accepted"
-    told = model.told("planner")
-    assert "made 2 times in a row" in told[2][-1].text
-    assert len(told[2]) == len(told[1])
-    assert "(the same up to call 3)" in told[3][-1].text

@@ -12,12 +12,9 @@ from jsonschema import Draft202012Validator
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import Models, Tool, Toolkit
+from gecko_graph import Tool, Toolkit
 from gecko_graph.agent import review as review_module
 from gecko_graph.agent.channels import calls_left
-from gecko_graph.real.bindings import resolve
-from gecko_graph.real.preview import preview_digest
-from gecko_graph.testing import recorded
 from tests.agents import APPROVE, call, embed, make_agent, thread
 from tests.test_agent import INK, PLAN, TASK, agent_of, answer, shop
 
@@ -60,17 +57,6 @@ def test_the_question_has_langchains_shape(shop):
     assert "id: its value is the real id in the result of step 1 (order)" in texts[1]
 
 
-def test_langchains_dict_says_what_is_asked_and_what_may_be_decided(shop):
-    named = {"cancel": {"allowed_decisions": ["approve", "reject"], "description": "Is it really cancelled?"}}
-    agent = agent_of(shop, PLAN, interrupt_on={**named, "order": False})
-    asked = ask(agent)
-    assert asked["review_configs"] == [{"action_name": "cancel", "allowed_decisions": ["approve", "reject"]}]
-    assert "Step 2 of 3, cancel: Is it really cancelled?" in asked["action_requests"][0]["description"]
-    again = ask(agent, Command(resume={"decisions": [{"type": "respond", "message": "yes"}]}))
-    assert "could not be used" in again["action_requests"][0]["description"]
-    assert decide(agent, APPROVE)["execution"]["status"] == "done"
-
-
 def test_a_question_has_the_schema_of_its_answer(shop):
     (asked,) = agent_of(shop, PLAN).invoke(TASK, thread())["__interrupt__"]
     takes = Draft202012Validator(asked.response_schema).is_valid
@@ -83,49 +69,12 @@ def test_a_question_has_the_schema_of_its_answer(shop):
     assert not takes({"decisions": [APPROVE, REJECT, {"type": "edit", "edited_action": {"name": "order"}}]})
 
 
-@pytest.mark.parametrize("is_parent", [False, True])
-def test_a_front_end_that_reads_values_with_subgraphs_is_told_nothing_before_the_approval(shop, is_parent):
-    agent = agent_of(shop, PLAN, checkpointer=None if is_parent else InMemorySaver())
-    agent = embed(agent, InMemorySaver()) if is_parent else agent
+def test_a_front_end_that_reads_values_with_subgraphs_is_told_nothing_before_the_approval(shop):
+    agent = embed(agent_of(shop, PLAN, checkpointer=None), InMemorySaver())
     parts = [*agent.stream(TASK, thread(), stream_mode="values", subgraphs=True)]
     said = [each.text for _, values in parts for each in values.get("messages", ()) if each.type == "ai"]
-    assert any(len(namespace) > is_parent for namespace, _ in parts), "the rehearsal is among them"
+    assert any(len(namespace) > 1 for namespace, _ in parts), "the rehearsal is among them"
     assert said == []
-
-
-def test_what_was_previewed_is_what_runs(shop):
-    agent = agent_of(shop, PLAN)
-    ask(agent)
-    preview = agent.get_state(thread()).values["preview"]
-    made = decide(agent, APPROVE, APPROVE, APPROVE)["execution"]
-    results = {each["call"]["id"]: each["result"] for each in made["calls"]}
-    with_real = [resolve(each, results)[0] for each in preview["calls"]]
-    assert [each["call"] for each in with_real] == [each["call"] for each in made["calls"]]
-    assert preview_digest(with_real, preview["start_digest"]) == preview["digest"] == made["digest"]
-
-
-def test_an_edited_plan_is_predicted_anew_and_asked_about_again(shop):
-    agent = agent_of(shop, PLAN)
-    ask(agent)
-    again = ask(agent, Command(resume={"decisions": [edit("order", item="quill", quantity=2), APPROVE, APPROVE]}))
-    assert [each["args"].get("item") for each in again["action_requests"]] == ["quill", None, "ink"]
-    assert 'orders > sim-5000: new "quill"' in again["action_requests"][0]["description"]
-    assert not shop.calls
-    out = decide(agent, APPROVE, APPROVE, APPROVE)
-    assert shop.calls == ["order quill", "cancel real-1001", "order ink"]
-    assert out["execution"]["status"] == "done"
-
-
-def test_what_is_rejected_is_a_lesson_and_the_new_plan_is_asked_about(shop):
-    agent = agent_of(shop, PLAN, INK)
-    ask(agent)
-    again = ask(agent, Command(resume={"decisions": [REJECT, APPROVE, APPROVE]}))
-    assert [each["args"] for each in again["action_requests"]] == [{"item": "ink", "quantity": 1}]
-    out = decide(agent, APPROVE)
-    assert shop.calls == ["order ink"]
-    assert out["execution"]["rehearsals"] == 2
-    feedback = [each for each in agent.get_state_history(thread()) if each.values.get("bookkeeping", {}).get("lesson")]
-    assert "rejected by the user: no pens" in feedback[0].values["bookkeeping"]["lesson"]["feedback"]
 
 
 def test_after_two_new_rehearsals_a_reject_ends_the_turn(shop):
@@ -138,14 +87,10 @@ def test_after_two_new_rehearsals_a_reject_ends_the_turn(shop):
     assert words(out) == ["order refused"] * 3
     assert out["execution"]["status"] == "nothing"
     assert out["messages"][-1].text.count("rejected by the user: no pens") == 3
-
-
-def test_all_rejected_without_a_word_ends_the_turn_at_once(shop):
-    agent = agent_of(shop, PLAN)
-    ask(agent)
-    out = decide(agent, *[{"type": "reject"}] * 3)
+    other = agent_of(shop, PLAN)
+    ask(other)
+    out = decide(other, *[{"type": "reject"}] * 3)  # without a word it ends at once
     assert words(out) == ["order refused", "cancel refused", "order refused"]
-    assert not shop.calls
 
 
 def test_the_persons_words_are_the_result_of_a_call_that_is_not_made(shop):
@@ -177,8 +122,6 @@ def test_words_without_what_later_calls_need_have_the_rest_rehearsed_again(shop)
         ({"decisions": [{"type": "respond"}, APPROVE, APPROVE]}, "message"),
         ({"decisions": [{"type": "edit"}, APPROVE, APPROVE]}, "edited_action"),
         ({"decisions": [edit("ordr", item="x", quantity=1), APPROVE, APPROVE]}, "did you mean order"),
-        ({"decisions": [edit("order", item="x"), APPROVE, APPROVE]}, "quantity"),
-        ({"decisions": [edit("order", item="x", quantity="many"), APPROVE, APPROVE]}, "quantity"),
         ({"decisions": [edit("order", item="x", quantity=float("nan")), APPROVE, APPROVE]}, "quantity"),
     ],
 )
@@ -217,6 +160,9 @@ def test_an_approval_that_is_too_old_is_asked_for_again(shop, monkeypatch):
     assert decide(agent, APPROVE, APPROVE, APPROVE)["execution"]["status"] == "done"
 
 
+ROOMS = [{"id": "room-1201"}, {"id": "room-1202"}]
+
+
 def rooms(real: list[dict], *attempts: list[dict]) -> tuple[Any, list[str]]:
     """Return an agent that finds rooms and books one; the rehearsal's rooms are simulated."""
     booked: list[str] = []
@@ -228,24 +174,17 @@ def rooms(real: list[dict], *attempts: list[dict]) -> tuple[Any, list[str]]:
         booked.append(room)
         return {"booking": f"real-{len(booked)}000"}
 
-    def simulate_find(state: dict) -> list[dict]:
-        return [{"id": "room-1201"}, {"id": "room-1202"}]
-
     def simulate_book(state: dict, room: str) -> dict:
         state["booked"] = [*state["booked"], room]
         return {"booking": "sim-1000"}
 
-    tools = Toolkit.from_tools(
-        [Tool(find_rooms, effect="read", simulate=simulate_find), Tool(book, effect="write", simulate=simulate_book)]
-    )
+    reads = Tool(find_rooms, effect="read", simulate=lambda state: ROOMS)
+    tools = Toolkit.from_tools([reads, Tool(book, effect="write", simulate=simulate_book)])
     return make_agent(tools, *attempts, interrupt_on="writes"), booked
 
 
-FIND = {
-    "messages": [("user", "Book a room")],
-    "task_state": {"booked": []},
-    "checklist": [{"description": "booked", "check": "len(state.booked) == 1"}],
-}
+BOOKED = [{"description": "booked", "check": "len(state.booked) == 1"}]
+FIND = {"messages": [("user", "Book a room")], "task_state": {"booked": []}, "checklist": BOOKED}
 
 
 def book(room: str) -> list[dict]:
@@ -259,45 +198,24 @@ def test_a_read_that_confirms_the_plan_is_not_asked_about_again():
     assert booked == ["room-1202"]
 
 
-def test_a_read_with_another_result_has_what_follows_rehearsed_and_asked_about_again():
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_a_read_with_another_result_has_what_follows_rehearsed_and_asked_about_again(is_edited):
+    """Also from a state that is edited behind a real call."""
     plan = [{"call": "find_rooms"}, *book("room-1202")]
-    agent, booked = rooms([{"id": "room-77"}], plan, book("room-77"))
+    agent, booked = rooms([{"id": "room-77"}], plan, book("room-77"), book("room-77"))
     ask(agent, FIND)
     (asked,) = decide(agent, APPROVE)["__interrupt__"]
     assert not booked
     assert [each["args"] for each in asked.value["action_requests"]] == [{"room": "room-77"}]
     assert "made up" not in asked.value["action_requests"][0]["description"]
+    if is_edited:
+        agent.update_state(thread(), {"task_state": {"booked": [], "by": "desk"}})
+        ask(agent, Command(resume={"decisions": [APPROVE]}))
     out = decide(agent, APPROVE)
     assert booked == ["room-77"]
     assert words(out) == ["find_rooms ok", "book ok"]
-
-
-def test_a_state_that_was_edited_after_a_real_call_is_gone_on_from():
-    plan = [{"call": "find_rooms"}, *book("room-1202")]
-    agent, booked = rooms([{"id": "room-77"}], plan, book("room-77"), book("room-77"))
-    ask(agent, FIND)
-    decide(agent, APPROVE)
-    agent.update_state(thread(), {"task_state": {"booked": [], "by": "desk"}})
-    ask(agent, Command(resume={"decisions": [APPROVE]}))
-    out = decide(agent, APPROVE)
-    assert booked == ["room-77"]
-    assert out["task_state"] == {"booked": ["room-77"], "by": "desk"}
-    assert out["execution"]["rehearsals"] == 3
-
-
-def test_an_edit_is_predicted_by_the_model_where_no_rule_can(shop):
-    reply = {"status": "ok", "result": {"id": "sim-5000"}, "patch": [{"op": "add", "path": "/orders/a", "value": 1}]}
-    tools = Toolkit.from_tools([Tool(shop.order, effect="write")])
-    model = recorded(planner=[INK], simulator=[reply] * 3, state_updater=[{"patch": reply["patch"]}] * 3)
-    models = Models(**dict.fromkeys(("planner", "simulator", "state_updater"), model))
-    agent = make_agent(tools, model=models, interrupt_on="writes")
-    ask(agent)
-    before = agent.get_state(thread()).values["bookkeeping"]["ledger"]["usage"]["simulator"]["calls"]
-    again = ask(agent, Command(resume={"decisions": [edit("order", item="chalk", quantity=2)]}))
-    (action,) = again["action_requests"]
-    assert action["args"] == {"item": "chalk", "quantity": 2}
-    assert "Changes, a model supposes:" in action["description"]
-    assert agent.get_state(thread()).values["bookkeeping"]["ledger"]["usage"]["simulator"]["calls"] == before + 1
+    assert out["task_state"] == {"booked": ["room-77"], **({"by": "desk"} if is_edited else {})}
+    assert out["execution"]["rehearsals"] == 2 + is_edited
 
 
 @pytest.mark.parametrize("is_update", [False, True])
@@ -323,16 +241,6 @@ def test_a_call_that_was_given_up_before_the_plan_may_leave_its_id_to_another(st
     assert len(calls_left({"preview": preview, "journal": journal})) == left
 
 
-def test_an_edit_to_another_tool_and_one_that_changes_nothing(shop):
-    agent = agent_of(shop, PLAN)
-    ask(agent)
-    same = edit("order", item="pen", quantity=3)
-    again = ask(agent, Command(resume={"decisions": [same, edit("order", item="cap", quantity=1), APPROVE]}))
-    assert [each["name"] for each in again["action_requests"]] == ["order"] * 3
-    assert decide(agent, same, APPROVE, APPROVE)["execution"]["status"] == "done"
-    assert shop.calls == ["order pen", "order cap", "order ink"]
-
-
 def test_a_person_may_edit_one_call_and_answer_another(shop):
     agent = agent_of(shop, PLAN)
     ask(agent)
@@ -353,7 +261,10 @@ def test_the_same_without_blocking(shop):
         wrong = await agent.ainvoke(Command(resume="yes"), thread())
         assert "could not be used" in wrong["__interrupt__"][0].value["action_requests"][0]["description"]
         edited = answer(agent, edit("order", item="quill", quantity=2), APPROVE, APPROVE)
-        await agent.ainvoke(edited, thread())
+        again = (await agent.ainvoke(edited, thread()))["__interrupt__"][0].value["action_requests"]
+        assert [each["args"].get("item") for each in again] == ["quill", None, "ink"]
+        assert 'orders > sim-5000: new "quill"' in again[0]["description"]
+        assert not shop.calls
         return await agent.ainvoke(answer(agent, *[APPROVE] * 3), thread())
 
     assert asyncio.run(run())["execution"]["status"] == "done"

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import GeckoError, Models, Refused, Tool, Toolkit, create_gecko_agent
+from gecko_graph import Models, Refused, Tool, Toolkit
 from gecko_graph.testing import recorded
-from tests import forked
-from tests.crash_run import connect
-from tests.test_agent import APPROVE, PLAN, TASK, Shop, agent_of, shop, thread
-from tests.test_review import INK, ask, decide, words
+from tests.agents import APPROVE, make_agent, thread
+from tests.test_agent import PLAN, TASK, agent_of, shop
+from tests.test_review import ask, decide, words
 
 __all__ = ["shop"]
 ALLOW = {"tool": "*", "then": "allow"}
@@ -24,15 +21,6 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def run(agent: Any, given: Any = TASK) -> dict:
     return agent.invoke(given, thread())
-
-
-def test_only_what_a_rule_asks_about_is_asked_about(shop):
-    rules = [ALLOW, {"tool": "order", "when": "args.quantity > 2", "then": "ask", "reason": "many"}]
-    agent = agent_of(shop, PLAN, interrupt_on=rules)
-    (action,) = ask(agent)["action_requests"]
-    assert action["args"] == {"item": "pen", "quantity": 3}
-    assert "Step 1 of 3, order: many" in action["description"]
-    assert decide(agent, APPROVE)["execution"]["status"] == "done"
 
 
 def test_a_planner_that_does_not_learn_ends_with_the_rules_reason(shop):
@@ -45,12 +33,13 @@ def test_a_planner_that_does_not_learn_ends_with_the_rules_reason(shop):
 
 
 def test_a_rule_about_the_state_sees_each_call_in_the_state_that_it_is_made_in(shop):
-    rules = [ALLOW, {"tool": "order", "when": "len(state.orders) > 0", "then": "ask"}]
+    rules = [ALLOW, {"tool": "order", "when": "len(state.orders) > 0", "then": "ask", "reason": "many"}]
     plan = [{"call": "order", "args": {"item": each, "quantity": 3}} for each in ("pen", "ink")]
     items = [{"description": "two orders", "check": "len(state.orders) == 2"}]
     agent = agent_of(shop, [*plan, {"say": "Ordered."}], interrupt_on=rules)
     (action,) = ask(agent, {**TASK, "checklist": items})["action_requests"]
     assert action["args"]["item"] == "ink"
+    assert "order: many" in action["description"]
 
 
 def test_a_real_value_that_a_rule_forbids_stops_the_plan(shop):
@@ -62,7 +51,7 @@ def test_a_real_value_that_a_rule_forbids_stops_the_plan(shop):
     assert out["execution"]["calls"][1]["departure"] == {"code": "policy", "message": "not yours"}
 
 
-def sender(*attempts: list[dict], interrupt_on: Any, send: Any = None, saver: Any = None) -> tuple[Any, list[str]]:
+def sender(*attempts: list[dict], interrupt_on: Any, send: Any = None) -> tuple[Any, list[str]]:
     """Return an agent that can look and send, and what it has really sent."""
     sent: list[str] = []
 
@@ -76,12 +65,7 @@ def sender(*attempts: list[dict], interrupt_on: Any, send: Any = None, saver: An
         return send or {"ok": True}
 
     tools = Toolkit.from_tools([Tool(send_text, effect="write", simulate=simulated)])
-    return create_gecko_agent(
-        tools,
-        model=Models(planner=recorded(planner=[*attempts])),
-        interrupt_on=interrupt_on,
-        checkpointer=InMemorySaver() if saver is None else saver,
-    ), sent
+    return make_agent(tools, *attempts, interrupt_on=interrupt_on), sent
 
 
 def text_to(phone: str, text: str = "hello") -> dict:
@@ -141,6 +125,27 @@ def test_an_uncertain_source_is_shown_and_resolved_or_left_to_a_new_rehearsal(an
     assert sent == ["0142-7788 hello", "0142-7788 real-1234"]
 
 
+def test_what_was_done_before_someone_says_something_else_is_in_the_next_answer(shop):
+    pen = [PLAN[0], {"call": "order", "args": {"item": "ink", "quantity": 1}}, {"say": "Ordered."}]
+    order = shop.order
+
+    def fail(item: str, quantity: int) -> dict:
+        """Order an item."""
+        shop.failing = [Refused("no ink")] if item == "ink" else []
+        return order(item, quantity)
+
+    fail.__name__, shop.order = "order", fail
+    model = Models(planner=recorded({"planner": [pen, pen]}, {"planner": [[{"say": "Fine."}]]}))
+    agent = make_agent(shop.toolkit(), model=model, interrupt_on="writes")
+    ask(agent, {**TASK, "checklist": [{"description": "ordered", "check": "state.orders"}]})
+    decide(agent, APPROVE, APPROVE)
+    nothing = [{"description": "nothing", "check": "True"}]
+    out = agent.invoke({"messages": [("user", "Leave it")], "checklist": nothing}, thread())
+    text = out["messages"][-1].text
+    assert "Done: order (item pen, quantity 3)" in text
+    assert "Not done: order (item ink, quantity 1): no ink" in text
+
+
 def test_an_amount_that_an_edit_makes_another_one_is_shown_as_uncertain():
     def order(quantity: int) -> dict:
         return {"total": 12.5 * quantity}
@@ -154,12 +159,11 @@ def test_an_amount_that_an_edit_makes_another_one_is_shown_as_uncertain():
         return {"total": state["total"]}
 
     paid: list[float] = []
-    simulate = {"order": simulate_order, "pay": lambda state, amount: state.update(paid=True) or {"ok": True}}
-    tools = Toolkit.from_tools([order, pay]).declare(
-        *(Tool(name, effect="write", simulate=function) for name, function in simulate.items())
-    )
+    simulated = [simulate_order, lambda state, amount: state.update(paid=True) or {"ok": True}]
+    both = zip((order, pay), simulated, strict=True)
+    tools = Toolkit.from_tools([Tool(each, effect="write", simulate=function) for each, function in both])
     plan = [{"call": "order", "args": {"quantity": 3}}, {"call": "pay", "args": {"amount": 37.5}}, {"say": "Paid."}]
-    agent = create_gecko_agent(tools, model=Models(planner=recorded(planner=[plan])), checkpointer=InMemorySaver())
+    agent = make_agent(tools, plan, interrupt_on="writes")
     items = [{"description": "paid", "check": "state.paid"}]
     first = ask(agent, {"messages": [("user", "Order 3 and pay")], "task_state": {"paid": False}, "checklist": items})
     assert "amount: holds only if the real total" in first["action_requests"][1]["description"]
@@ -170,60 +174,3 @@ def test_an_amount_that_an_edit_makes_another_one_is_shown_as_uncertain():
     ask(agent, Command(resume={"decisions": [APPROVE, late]}))
     decide(agent, APPROVE, APPROVE)
     assert paid == [50]
-
-
-def test_where_nobody_can_be_asked_for_want_of_a_saver_it_says_so():
-    plan = [text_to("0142-7788"), text_to("0142-7788", "sim-1234"), {"say": "Sent."}]
-    task = {**SEND, "messages": [("user", "Text hello to 0142-7788, and then what came of it")]}
-    agent, sent = sender(plan, interrupt_on="none", send={"sent": ["sim-1234"]}, saver=False)
-    with pytest.raises(GeckoError, match="checkpointer"):
-        agent.invoke(task)
-    assert not sent
-
-
-def stored(file: Path, shop: Shop) -> Any:
-    """Return the agent with a file-backed saver, as each process makes it."""
-    return agent_of(shop, PLAN, checkpointer=connect(file))
-
-
-@pytest.mark.slow
-def test_another_process_may_resume(shop, tmp_path):
-    file = tmp_path / "runs.sqlite"
-    code = (
-        "import sys; from pathlib import Path; from tests.test_review_policy import Shop, ask, stored;"
-        "print(len(ask(stored(Path(sys.argv[1]), Shop()))['action_requests']))"
-    )
-    done = forked.run([sys.executable, "-c", code, str(file)], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "3", done.stderr
-    out = decide(stored(file, shop), APPROVE, APPROVE, APPROVE)
-    assert shop.calls == ["order pen", "cancel real-1001", "order ink"]
-    assert out["execution"]["status"] == "done"
-
-
-def test_what_was_done_before_someone_says_something_else_is_in_the_next_answer(shop):
-    pen = [PLAN[0], {"call": "order", "args": {"item": "ink", "quantity": 1}}, {"say": "Ordered."}]
-    order = shop.order
-
-    def fail(item: str, quantity: int) -> dict:
-        """Order an item."""
-        if item == "pen":
-            return order(item, quantity)
-        raise Refused("no ink")
-
-    fail.__name__, shop.order = "order", fail
-    model = Models(planner=recorded({"planner": [pen, pen]}, {"planner": [[{"say": "Fine."}]]}))
-    agent = create_gecko_agent(shop.toolkit(), model=model, checkpointer=InMemorySaver())
-    ask(agent, {**TASK, "checklist": [{"description": "ordered", "check": "state.orders"}]})
-    decide(agent, APPROVE, APPROVE)
-    nothing = [{"description": "nothing", "check": "True"}]
-    out = agent.invoke({"messages": [("user", "Leave it")], "checklist": nothing}, thread())
-    text = out["messages"][-1].text
-    assert "Done: order (item pen, quantity 3)" in text
-    assert "Not done: order (item ink, quantity 1): no ink" in text
-
-
-def test_what_a_rule_refuses_is_a_lesson_for_the_planner(shop):
-    rules = [ALLOW, {"tool": "cancel", "then": "refuse", "reason": "orders are final"}]
-    out = run(agent_of(shop, PLAN, INK, interrupt_on=rules))
-    assert shop.calls == ["order ink"]
-    assert out["execution"]["status"] == "done"

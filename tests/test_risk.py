@@ -19,23 +19,20 @@ from gecko_graph import (
     Models,
     Tool,
     Toolkit,
-    create_conversation,
     create_gecko,
-    create_gecko_agent,
 )
 from gecko_graph.scenario import Scenario
 from gecko_graph.scenario.cases.run import run_case
 from gecko_graph.testing import recorded, scripted
 from gecko_graph.values.notes import notes_of, tell
+from tests.agents import APPROVE, make_agent, thread
 from tests.deciding import Decider
 from tests.milestones.test_claims_in_goals import OFF, VAGUE, scenario, write_case
-from tests.test_agent import thread
 
-APPROVE, REJECT = {"type": "approve"}, {"type": "reject", "message": "no"}
+REJECT = {"type": "reject", "message": "no"}
 ROWS = [
-    (0.19, (0.2, 0.8), "known"), (0.02, (0.05, 0.5), "unknown"), (0.3, (0.4, 0.4), "way back"),
-    (0.2, (0.2, 0.8), "unknown"), (0.8, (0.2, 0.8), "way back"), (0.4, (0.4, 0.4), "known"), (0.95, (0, 1), "known"),
-    (0.81, (0.2, 0.8), "unknown"), (0.6, (0.4, 0.4), "known"), (0.95, (0.05, 0.5), "way back"),
+    (0.19, (0.2, 0.8), "known"), (0.2, (0.2, 0.8), "unknown"), (0.8, (0.2, 0.8), "way back"),
+    (0.4, (0.4, 0.4), "known"), (0.81, (0.2, 0.8), "unknown"), (0.95, (0.05, 0.5), "way back"),
 ]  # fmt: skip
 """Probability, band, evidence: below the band, within it with its ends, above it."""
 POLICY = {"rules": "writes", "risk": True}
@@ -87,18 +84,12 @@ TASK = {
 class Process:
     """An agent over a desk and a saver; another one over the same is another process."""
 
-    def __init__(
-        self, desk: Desk, saver: Any, say: Any, band: Any = (0.2, 0.8), policy: Any = None, **more: Any
-    ) -> None:
+    def __init__(self, desk: Desk, saver: Any, say: Any, band: Any = (0.2, 0.8), **more: Any) -> None:
         self.desk, self.saver, self.band, self.risk = desk, saver, band, Decider(say=say)
-        self.agent = create_gecko_agent(
-            desk.toolkit(),
-            model=Models(planner=recorded(planner=[PLAN] * 4), risk=self.risk),
-            interrupt_on=policy or POLICY,
-            checkpointer=saver,
-            context=GeckoContext(band=band, max_retries=0),
-            **more,
-        )
+        models = Models(planner=recorded(planner=[PLAN] * 4), risk=self.risk)
+        context = GeckoContext(band=band, max_retries=0)
+        given = {"model": models, "interrupt_on": POLICY, "checkpointer": saver, "context": context}
+        self.agent = make_agent(desk.toolkit(), **given | more)
 
     def run(self, given: Any = TASK, *, is_async: bool = False) -> Any:
         out = asyncio.run(self.agent.ainvoke(given, thread())) if is_async else self.agent.invoke(given, thread())
@@ -136,10 +127,10 @@ def test_agent(p, band, evidence):
     assert ("Undone by unfile" in shown) == (evidence == "way back")
 
 
-@pytest.mark.parametrize(("p", "band", "evidence"), [row for row in ROWS if word_of(*row[:2]) == "ask"])
-@pytest.mark.parametrize("second", [0.01, 0.99, "same"])
-def test_agent_edited(p, band, evidence, second):
-    desk, second = Desk(evidence), p if second == "same" else second
+@pytest.mark.parametrize(("row", "second"), [(1, 0.01), (2, 0.99), (3, 0.4)])
+def test_agent_edited(row, second):
+    p, band, evidence = ROWS[row]
+    desk = Desk(evidence)
     one = Process(desk, InMemorySaver(), [p, second], band)
     one.run()
     one.answer({"type": "edit", "edited_action": {"name": "file", "args": {"tray": "letters"}}})
@@ -154,8 +145,7 @@ def test_agent_edited(p, band, evidence, second):
         assert len(one.risk.asked) == 2
 
 
-@pytest.mark.parametrize("decision", [APPROVE, REJECT])
-@pytest.mark.parametrize("is_async", [True, False])
+@pytest.mark.parametrize(("decision", "is_async"), [(APPROVE, True), (REJECT, False)])
 def test_agent_answered_twice(decision, is_async):
     desk = Desk()
     one = Process(desk, InMemorySaver(), [0.5])
@@ -178,14 +168,6 @@ def test_agent_s_verdict_stands_in_a_superstep_of_its_own():
     assert state["bookkeeping"]["ledger"]["usage"]["risk"]["calls"] == 1
 
 
-def test_agent_refused_above_the_band_is_not_asked_again_for_the_same_evidence():
-    one = Process(Desk(), InMemorySaver(), [0.9, 0.5, 0.1])
-    out = one.run()
-    assert len(one.risk.asked) == 1
-    assert one.desk.calls == []
-    assert "it is judged as risky: p 0.90" in str(out["execution"]["calls"])
-
-
 def test_agent_whose_model_fails_asks_the_person():
     one = Process(Desk(), InMemorySaver(), lambda *_: RuntimeError("away"))
     one.run()
@@ -195,33 +177,28 @@ def test_agent_whose_model_fails_asks_the_person():
 
 def test_agent_without_a_risk_model_or_without_a_saver_is_refused():
     with pytest.raises(ModelError, match="role 'risk'"):
-        create_gecko_agent(Desk().toolkit(), model=Models(planner=recorded(planner=[PLAN])), interrupt_on=POLICY)
+        make_agent(Desk().toolkit(), PLAN, interrupt_on=POLICY)
     with pytest.raises(GeckoError, match="checkpointer"):
         Process(Desk(), None, 0.5).agent.invoke(TASK)
 
 
-def test_agent_of_a_policy_without_risk_asks_no_model():
-    one = Process(Desk(), InMemorySaver(), lambda *_: pytest.fail("asked"), policy="writes")
-    one.run()
-    assert one.asked
-
-
-def test_agent_a_rule_that_refuses_costs_no_model():
-    rules = [{"tool": "file", "then": "refuse"}]
-    one = Process(Desk(), InMemorySaver(), lambda *_: pytest.fail("asked"), policy={"rules": rules, "risk": True})
-    assert one.run()["execution"]["status"] == "nothing"
+@pytest.mark.parametrize("policy", ["writes", {"rules": [{"tool": "file", "then": "refuse"}], "risk": True}])
+def test_agent_where_no_risk_is_to_be_judged_asks_no_model(policy):
+    one = Process(Desk(), InMemorySaver(), lambda *_: pytest.fail("asked"), interrupt_on=policy)
+    assert one.run().get("execution", {}).get("status") == (None if policy == "writes" else "nothing")
+    assert bool(one.asked) == (policy == "writes")
 
 
 # rehearsals: the same rows for the judge and the validator
 
 
-@pytest.mark.parametrize(("p", "band", "evidence"), ROWS)
-def test_rehearsal(p, band, evidence):
+@pytest.mark.parametrize(("p", "band"), [row[:2] for row in ROWS[:5]])
+def test_rehearsal(p, band):
     word = word_of(p, band)
     judge = Decider(say=lambda shown, question: p if "the item" in question else 0.0)
     context = GeckoContext(band=band, max_retries=0)
     models = Models(planner=recorded(planner=[PLAN]), judge=judge)
-    gecko = create_gecko(Desk(evidence).toolkit(), model=models, context=context, checkpointer=InMemorySaver())
+    gecko = create_gecko(Desk().toolkit(), model=models, context=context, checkpointer=InMemorySaver())
     made = gecko.invoke(TASK | {"checklist": ["it is filed"]}, thread())["rehearsal"]
     assert made["verdict"]["status"] == {"ask": "needs_user", "refuse": "accepted", "allow": "failed"}[word]
     assert made["verdict"]["items"][0]["p"] == p
@@ -230,13 +207,12 @@ def test_rehearsal(p, band, evidence):
     assert gecko.invoke(None, thread())["rehearsal"] == made
 
 
-@pytest.mark.parametrize(("p", "band", "evidence"), ROWS)
-def test_validator(p, band, evidence):
-    word = word_of(p, band)
-    validator = Decider(say=p)
+@pytest.mark.parametrize(("p", "band"), [row[:2] for row in ROWS[:5]])
+def test_validator(p, band):
+    word, validator = word_of(p, band), Decider(say=p)
     plan = [{"call": "file", "args": {"tray": "taxes"}}, {"say": "Filed."}]
     models = Models(planner=recorded(planner=[plan]), validator=validator)
-    gecko = create_gecko(Desk(evidence).toolkit(), model=models, context=GeckoContext(band=band, max_retries=0))
+    gecko = create_gecko(Desk().toolkit(), model=models, context=GeckoContext(band=band, max_retries=0))
     made = gecko.invoke(TASK | {"checklist": [{"description": "it is filed", "check": "len(calls) <= 1"}]})["rehearsal"]
     (step,) = made["attempts"][0]["steps"]
     assert len(validator.asked) == 1
@@ -248,13 +224,7 @@ def test_validator(p, band, evidence):
 def test_an_argument_that_may_not_fit_is_asked_about_where_a_person_is():
     plan = [{"call": "file", "args": {"tray": "taxes"}}, {"say": "Filed."}]
     models = Models(planner=recorded(planner=[plan]), validator=Decider(say=0.5))
-    desk = Desk()
-    agent = create_gecko_agent(
-        desk.toolkit(),
-        model=models,
-        interrupt_on={"rules": {"file": False}, "max_age": 60.0},
-        checkpointer=InMemorySaver(),
-    )
+    agent = make_agent(Desk().toolkit(), model=models, interrupt_on={"rules": {"file": False}, "max_age": 60.0})
     (one,) = agent.invoke(TASK, thread())["__interrupt__"]
     assert "it is not sure that its value fits, p 0.50" in one.value["action_requests"][0]["description"]
 
@@ -291,7 +261,7 @@ def killed_at_each_write(open_, given, read):
     """Kill the process at each of its writes and go on in another one, which asks nothing that a checkpoint holds."""
     fate, kept = Fate(), 0
     open_(whole := Decider(say=0.5), KillingSaver(fate)).invoke(given, thread())
-    for number in range(1, fate.count + 1):
+    for number in range(fate.count, 0, -3):
         saver = KillingSaver(Fate(number, after=True))
         with contextlib.suppress(Killed):
             open_(Decider(say=0.5), saver).invoke(given, thread())
@@ -317,36 +287,19 @@ def test_rehearsal_killed_at_each_write():
     killed_at_each_write(open_, TASK | {"checklist": ["it is filed"]}, read)
 
 
-def test_conversation_killed_at_each_write():
-    def open_(judge, saver):
-        models = Models(claim_judge=judge)
-        return create_conversation(scripted({"say": VAGUE}), scenario=scenario(OFF), model=models, checkpointer=saver)
-
-    def read(values):
-        return (values.get("score") or {}).get("claims", [{}])[0].get("p")
-
-    killed_at_each_write(open_, {}, read)
-
-
-@pytest.mark.parametrize(
-    ("p", "after"),
-    [(0.1, True), (0.1, False), (0.5, True), (0.5, False), (0.9, False)],  # at 0.9 there is no real call
-)
-def test_agent_killed_at_each_write(p, after):
-    whole = Fate()
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+def test_agent_killed_at_each_write(p):
+    whole, kept = Fate(), 0
     Process(Desk(), KillingSaver(whole), p).run()
-    for number in range(1, whole.count + 1, 4 if p == 0.9 else 1):
-        desk, saver = Desk(), KillingSaver(Fate(number, after=after))
+    for number in range(1, whole.count + 1, 9 if p == 0.9 else 3):  # at 0.9 there is no real call
+        desk, saver = Desk(), KillingSaver(Fate(number, after=number % 2 == 1))
         one = Process(desk, saver, p)
         with contextlib.suppress(Killed, GeckoError):
             one.run()
         saver.fate.kill_at = 0
         seen = [*saver.list(thread())]
-        judged = any(
-            "risks" in (each.checkpoint["channel_values"].get("bookkeeping") or {})
-            and each.checkpoint["channel_values"]["bookkeeping"]["risks"]
-            for each in seen
-        )
+        judged = one.agent.get_state(thread()).values.get("bookkeeping", {}).get("risks")
+        kept += bool(judged)
         other = Process(desk, saver, (lambda *_: pytest.fail("asked again")) if judged else p)
         other.run(None if seen else TASK)
         for _ in range(3):
@@ -356,3 +309,4 @@ def test_agent_killed_at_each_write(p, after):
             happened = {"type": "happened"} if desk.calls else {"type": "make_now"}
             other.answer(APPROVE if "approve" in allowed else happened)
         assert desk.calls == ([] if p == 0.9 else ["file bills"]), number
+    assert kept

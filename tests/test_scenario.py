@@ -67,6 +67,7 @@ BAD_PLANS = [
     ("[0][0].args", "expected an object", [{"call": "put", "args": "pen"}]),
     ("[0][0].calls[0]", "expected an object", [{"calls": ["put"]}]),
 ]
+BY_ATTEMPT = {"by_attempt": {"1": {}}}
 WRONG = [
     ("version", "should be 1", {"version": 2}),
     ("name", "expected text; put it in quotes", {"name": 7}),
@@ -93,6 +94,7 @@ WRONG = [
         {"turns": turn(replies={"state_updater": [{"patch": [{"op": "add", "path": "/x"}]}]})},
     ),
     ("milestones and solution", "only a conversation", {"solution": [{"name": "put", "args": {}}]}),
+    ("turns[0].replies.judge[0].by_attempt.1", "items: is missing", {"turns": turn(replies={"judge": [BY_ATTEMPT]})}),
     ("limits.max_retry", "did you mean max_retries?", {"limits": {"max_retry": 1}}),
     ("limits.max_retries", "greater than or equal to 0", {"limits": {"max_retries": -1}}),
 ]

@@ -43,10 +43,6 @@ def test_the_python_client(studio, here):
         thread.run.start(input=inputs())
         told = [[name, without_times(item["payload"])] for name, item in thread.interleave_projections([*NAMES])]
     assert told == here
-
-
-def test_forward_execution(studio):
-    client = sdk.get_sync_client(url=studio)
     with client.threads.stream(assistant_id="toolgate") as thread:
         thread.run.start(input={"messages": [{"role": "user", "content": "go on"}]})
         assert [item["payload"]["call"]["name"] for item in thread.extensions["steps"]] == ["cd", "mkdir", "mv", "ls"]

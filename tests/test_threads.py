@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import operator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import suppress
 from threading import Barrier, BrokenBarrierError, Thread
-from typing import Annotated
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.graph import START, StateGraph
-from langgraph.types import Command, Send, interrupt
+from langgraph.types import Command, interrupt
 
-from gecko_graph import RehearsalState
 from gecko_graph.errors import StateError
 from tests import desk
-from tests.agents import embed
+from tests.agents import call, embed, thread
 
-PAIRS = 2  # in each of five ways
-THREAD = {"configurable": {"thread_id": "t"}}
-PAPERS = [[{"call": "put", "args": {"tray": "letters", "paper": f"paper {n}"}}, {"say": "Put."}] for n in range(6)]
+THREAD = thread()
+PAPERS = [[call("put", tray="letters", paper=f"paper {n}"), {"say": "Put."}] for n in range(6)]
 
 
 def inputs(turn=0):
@@ -39,20 +34,13 @@ def make(saver, *, inside, put=desk.put):
     return embed(gecko(put), saver) if inside else gecko(put, checkpointer=saver)
 
 
-@contextmanager
-def saver_of(kind, folder):
-    if kind == "memory":
+@pytest.fixture(params=["memory", "sqlite"])
+def saver(request, tmp_path):
+    if request.param == "memory":
         yield InMemorySaver()
     else:
-        with SqliteSaver.from_conn_string(str(folder / "threads.sqlite")) as saver:
+        with SqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
             yield saver
-
-
-@asynccontextmanager
-async def async_saver(folder):
-    module = pytest.importorskip("langgraph.checkpoint.sqlite.aio")
-    async with module.AsyncSqliteSaver.from_conn_string(str(folder / "async.sqlite")) as saver:
-        yield saver
 
 
 def meeting():
@@ -76,38 +64,33 @@ def judge_pair(ends, state):
     assert all(run["task_state"] == state["task_state"] for run in accepted)
 
 
-@pytest.mark.parametrize("inside", [False, True], ids=["alone", "embedded"])
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_of_two_runs_at_once_one_is_refused(tmp_path, kind, inside):
-    with saver_of(kind, tmp_path) as saver:
-        for pair in range(PAIRS):
-            thread = {"configurable": {"thread_id": f"pair {pair}"}}
-            make(saver, inside=inside).invoke(inputs(), thread)
-            graph, ends = make(saver, inside=inside, put=meeting()), []
+def test_of_two_runs_at_once_one_is_refused(saver):
+    for pair in range(2):
+        make(saver, inside=pair).invoke(inputs(), thread(str(pair)))
+        graph, ends = make(saver, inside=pair, put=meeting()), []
 
-            def run(graph=graph, ends=ends, thread=thread):
-                try:
-                    ends.append(graph.invoke(inputs(1), thread))
-                except StateError as error:
-                    ends.append(error)
+        def run(pair=pair, graph=graph, ends=ends):
+            try:
+                ends.append(graph.invoke(inputs(1), thread(str(pair))))
+            except StateError as error:
+                ends.append(error)
 
-            pair = [Thread(target=run) for _ in range(2)]
-            for each in pair:
-                each.start()
-            for each in pair:
-                each.join()
-            judge_pair(ends, graph.get_state(thread).values)
+        both = [Thread(target=run) for _ in range(2)]
+        for each in both:
+            each.start()
+        for each in both:
+            each.join()
+        judge_pair(ends, graph.get_state(thread(str(pair))).values)
 
 
 async def test_of_two_async_runs_at_once_one_is_refused(tmp_path):
-    async with async_saver(tmp_path) as saver:
-        for pair in range(PAIRS):
-            thread = {"configurable": {"thread_id": f"pair {pair}"}}
-            await make(saver, inside=False).ainvoke(inputs(), thread)
-            graph = make(saver, inside=False, put=meeting())
-            runs = [graph.ainvoke(inputs(1), thread) for _ in range(2)]
-            ends = await asyncio.gather(*runs, return_exceptions=True)
-            judge_pair(ends, (await graph.aget_state(thread)).values)
+    module = pytest.importorskip("langgraph.checkpoint.sqlite.aio")
+    async with module.AsyncSqliteSaver.from_conn_string(str(tmp_path / "async.sqlite")) as saver:
+        await make(saver, inside=False).ainvoke(inputs(), THREAD)
+        graph = make(saver, inside=False, put=meeting())
+        runs = [graph.ainvoke(inputs(1), THREAD) for _ in range(2)]
+        ends = await asyncio.gather(*runs, return_exceptions=True)
+        judge_pair(ends, (await graph.aget_state(THREAD)).values)
 
 
 def accepted(run, *papers):
@@ -115,14 +98,11 @@ def accepted(run, *papers):
     assert run["task_state"]["trays"]["letters"][1:] == [f"paper {number}" for number in papers]
 
 
-@pytest.mark.parametrize("inside", [False, True], ids=["alone", "embedded"])
-@pytest.mark.parametrize("durability", ["exit", "async", "sync"])
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_turn_after_turn_is_no_race(tmp_path, kind, durability, inside):
-    with saver_of(kind, tmp_path) as saver:
-        graph = make(saver, inside=inside)
-        for turn in range(3):
-            accepted(graph.invoke(inputs(turn), THREAD, durability=durability), *range(turn + 1))
+@pytest.mark.parametrize(("durability", "inside"), [("exit", True), ("async", True), ("sync", False)])
+def test_turn_after_turn_is_no_race(saver, durability, inside):
+    graph = make(saver, inside=inside)
+    for turn in range(3):
+        accepted(graph.invoke(inputs(turn), THREAD, durability=durability), *range(turn + 1))
 
 
 def ask_first(state, tray, paper):
@@ -130,40 +110,21 @@ def ask_first(state, tray, paper):
 
 
 @pytest.mark.parametrize("durability", ["exit", "async"])
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_pauses_edits_forks_and_replays_are_no_race(tmp_path, kind, durability):
-    with saver_of(kind, tmp_path) as saver:
-        graph = make(saver, inside=False, put=ask_first)
-        for turn in range(2):
-            assert "__interrupt__" in graph.invoke(inputs(turn), THREAD, durability=durability)
-            graph.update_state(THREAD, {"items": inputs(turn)["checklist"]}, as_node="start_round")
-            graph.invoke(None, THREAD, durability=durability)
-            accepted(graph.invoke(Command(resume="yes"), THREAD, durability=durability), *range(turn + 1))
-        free = make(saver, inside=False)
-        history = list(free.get_state_history(THREAD))
-        for old in (each for each in history if each.next):
-            run = free.invoke(None, old.config, durability=durability)
-            assert run["rehearsal"]["verdict"]["status"] == "accepted", old.next
-        ended = next(each for each in history if not each.next and each.values["bookkeeping"]["ledger"]["turn"] == 1)
-        accepted(free.invoke(inputs(1), ended.config, durability=durability), 0, 1)
-        starts = [each for each in free.get_state_history(THREAD) if each.next == ("start_round",)]
-        for start in starts[-1:]:  # there are none with "exit"
-            fork = free.update_state(start.config, {"task_state": desk.start()}, as_node="bootstrapper")
-            accepted(free.invoke(None, fork, durability=durability), 0)
-
-
-def test_several_rehearsals_of_one_parent_are_no_race():
-    class Fan(RehearsalState):
-        verdicts: Annotated[list[str], operator.add]
-
-    def rehearse(state):
-        run = gecko().invoke(inputs(), durability="sync")
-        return {"verdicts": [run["rehearsal"]["verdict"]["status"]]}
-
-    builder = StateGraph(Fan)
-    builder.add_node("rehearse", rehearse)
-    builder.add_conditional_edges(START, lambda state: [Send("rehearse", {}) for _ in range(4)])
-    graph = builder.compile(checkpointer=InMemorySaver())
+def test_pauses_edits_forks_and_replays_are_no_race(saver, durability):
+    graph = make(saver, inside=False, put=ask_first)
     for turn in range(2):
-        run = graph.invoke({"messages": [("user", "all")]}, THREAD)
-        assert run["verdicts"] == ["accepted"] * 4 * (turn + 1)
+        assert "__interrupt__" in graph.invoke(inputs(turn), THREAD, durability=durability)
+        graph.update_state(THREAD, {"items": inputs(turn)["checklist"]}, as_node="start_round")
+        graph.invoke(None, THREAD, durability=durability)
+        accepted(graph.invoke(Command(resume="yes"), THREAD, durability=durability), *range(turn + 1))
+    free = make(saver, inside=False)
+    history = list(free.get_state_history(THREAD))
+    for old in (each for each in history if each.next):
+        run = free.invoke(None, old.config, durability=durability)
+        assert run["rehearsal"]["verdict"]["status"] == "accepted", old.next
+    ended = next(each for each in history if not each.next and each.values["bookkeeping"]["ledger"]["turn"] == 1)
+    accepted(free.invoke(inputs(1), ended.config, durability=durability), 0, 1)
+    starts = [each for each in free.get_state_history(THREAD) if each.next == ("start_round",)]
+    for start in starts[-1:]:  # there are none with "exit"
+        fork = free.update_state(start.config, {"task_state": desk.start()}, as_node="bootstrapper")
+        accepted(free.invoke(None, fork, durability=durability), 0)

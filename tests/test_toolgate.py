@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from gecko_graph import GeckoContext, Tool, Toolkit, create_toolgate
-from gecko_graph.errors import ModelError, ToolkitError
+from gecko_graph import GeckoContext, Tool, Toolkit
+from gecko_graph.errors import ModelError
 from tests import shop
 from tests.doubts import texts
 from tests.shop import SELL, act, by_rank, one, one_need
 
 
 def test_a_need_is_met_by_the_best_tool_that_the_state_admits():
-    out, model = act(
-        shop.toolkit(),
-        reasoner=[{"need": "Sell a pen for 2"}, {"answer": "Sold."}],
-        reranker=by_rank("sell", "gift"),
-        planner=[SELL],
-    )
+    out, model = one("sell", "gift", reasoner=[{"need": "Sell a pen for 2"}, {"answer": "Sold."}], planner=[SELL])
     record = out["record"]
     assert (record["status"], record["reason"], record["answer"]) == ("answered", "answered", "Sold.")
     assert [(call["name"], call["args"]) for call in record["plan"]] == [("sell", {"item": "pen", "price": 2})]
@@ -33,12 +28,8 @@ def test_a_need_is_met_by_the_best_tool_that_the_state_admits():
 
 
 def test_a_tool_whose_precondition_does_not_hold_is_filtered_before_its_arguments():
-    out, model = one(
-        "sell",
-        "gift",
-        state=shop.start(open=False),
-        planner=lambda number, text, tool: {"call": tool, "args": {"item": "pen"}},
-    )
+    planner = lambda number, text, tool: {"call": tool, "args": {"item": "pen"}}  # noqa: E731
+    out, model = one("sell", "gift", state=shop.start(open=False), planner=planner)
     (need,) = out["record"]["needs"]
     assert need["candidates"] == [
         {"tool": "sell", "p": 0.0, "admissible": "no", "reason": "the shop is closed"},
@@ -103,74 +94,25 @@ def test_a_result_that_is_not_well_formed_is_not_committed_though_a_user_wrote_i
         state["till"] = 99
         return {"left": "many"}
 
-    tools = Toolkit.from_tools(
-        [
-            Tool(
-                shop.function("look", "Look."),
-                simulate=look,
-                result={"type": "object", "properties": {"left": {"type": "integer"}}},
-            )
-        ]
-    )
-    planner = [{"call": "look", "args": {}}]
-    out, _ = act(tools, reasoner=one_need("Look"), planner=planner)
+    result = {"type": "object", "properties": {"left": {"type": "integer"}}}
+    tools = Toolkit.from_tools([Tool(shop.function("look", "Look."), simulate=look, result=result)])
+    out, _ = act(tools, reasoner=one_need("Look"), planner=[{"call": "look", "args": {}}])
     assert texts(out["record"]["steps"][0]["outcome"], "refused")[0].startswith("the result breaks its schema: /left")
     assert out["task_state"]["till"] == 0
 
 
-def test_an_error_leaves_nothing_not_even_what_its_contract_declares():
-    log = {"op": "replace", "path": ["till"], "value": -5}
-    fined = {"requires": [{"check": "args.item == 'ink'", "error": "a fine is due", "effects": [log]}]}
-    sell = shop.CONTRACTS["sell"] | fined
-    out, _ = one("sell", tools=shop.toolkit(sell=sell), planner=[SELL] * 3)
-    assert out["record"]["status"] == "failed"
-    assert out["task_state"] == shop.start()
-
-
-def test_a_model_that_declines_goes_on_with_the_next_tool():
-    planner = [{"say": "One cannot sell what is free."}, {"call": "gift", "args": {"item": "pen"}}]
-    out, _ = one("sell", "gift", planner=planner)
-    assert [call["name"] for call in out["record"]["plan"]] == ["gift"]
-    (rejection,) = out["record"]["needs"][0]["rejections"]
-    assert "category" not in rejection
-    assert "One cannot sell what is free." in rejection["reason"]
-
-
 def test_a_failure_keeps_what_was_committed_and_says_so():
-    out, _ = act(
-        shop.toolkit(),
-        reasoner=[{"need": "Sell a pen"}, {"need": "Fly"}],
-        reranker=lambda number, text, tool: {"tools": ["sell"]} if number == 0 else {"tools": []},
-        planner=[SELL],
-    )
+    needs, ranks = [{"need": "Sell a pen"}, {"need": "Fly"}], [{"tools": ["sell"]}, {"tools": []}]
+    out, _ = act(shop.toolkit(), reasoner=needs, reranker=ranks, planner=[SELL])
     assert out["record"]["status"] == "failed"
     assert out["record"]["stop"]["code"] == "no_candidate"
     assert out["task_state"]["till"] == 2
-    assert out["messages"][-1].content == (
-        'The request was not finished: no tool can meet the need: Fly\nDone until then:\n- sell({"item": "pen", '
-        '"price": 2})'
-    )
+    assert out["messages"][-1].content.endswith('Fly\nDone until then:\n- sell({"item": "pen", "price": 2})')
 
 
-@pytest.mark.parametrize("limit", [1, 3])
-def test_the_bound_on_steps_ends_it(limit):
-    ink = {"call": "gift", "args": {"item": "ink"}}
+@pytest.mark.parametrize("knob", [{"max_steps": 3}, {"token_budget": 40}, {"time_budget_s": 1e-9}])
+def test_bounds_and_budgets_end_it(knob):
     out, model = act(
-        shop.toolkit(),
-        reasoner=lambda number, text, tool: {"need": "Give ink away"},
-        reranker=by_rank("gift"),
-        planner=lambda number, text, tool: ink,
-        context=GeckoContext(max_steps=limit),
-    )
-    assert out["record"]["status"] == "ended"
-    assert len(out["record"]["steps"]) == limit
-    assert len(model.texts("reasoner")) == limit + 1
-    assert out["task_state"]["stock"]["ink"] == 4 - limit
-
-
-@pytest.mark.parametrize("knob", [{"token_budget": 40}, {"time_budget_s": 1e-9}])
-def test_budgets_end_it(knob):
-    out, _ = act(
         shop.toolkit(),
         reasoner=lambda number, text, tool: {"need": "Give ink away"},
         reranker=by_rank("gift"),
@@ -179,9 +121,12 @@ def test_budgets_end_it(knob):
     )
     assert out["record"]["status"] == "ended"
     assert next(iter(knob)) in out["record"]["reason"]
+    if "max_steps" in knob:
+        assert (len(out["record"]["steps"]), len(model.texts("reasoner"))) == (3, 4)
+        assert out["task_state"]["stock"]["ink"] == 1
 
 
-@pytest.mark.parametrize("garbage", ["", "{", '{"need": 7', {"need": "", "answer": ""}, [], RuntimeError("down")])
+@pytest.mark.parametrize("garbage", ["", '{"need": 7', {"need": "", "answer": ""}, [], RuntimeError("down")])
 @pytest.mark.parametrize("role", ["reasoner", "reranker", "planner"])
 def test_bad_model_output_is_data(role, garbage):
     roles = {
@@ -197,23 +142,11 @@ def test_bad_model_output_is_data(role, garbage):
     assert "expected a call" not in out["messages"][-1].content
 
 
-def test_without_a_reranker_tools_are_ordered_by_words():
-    out, _ = act(shop.toolkit(), reasoner=one_need("Sell an item to the customer"), planner=[SELL])
-    assert out["record"]["needs"][0]["candidates"][0]["tool"] == "sell"
-
-
 def test_roles_that_must_have_a_model_are_named():
     with pytest.raises(ModelError, match="role 'reasoner'"):
         act(shop.toolkit(), planner=[SELL])
     with pytest.raises(ModelError, match="role 'planner'"):
         act(shop.toolkit(), reasoner=one_need())
-
-
-def test_wrong_input_is_refused_at_creation():
-    with pytest.raises(ToolkitError):
-        create_toolgate([])
-    with pytest.raises(ToolkitError, match="no tools"):
-        create_toolgate(Toolkit([]))
 
 
 def test_a_run_cannot_make_the_gate_lenient():
@@ -222,9 +155,3 @@ def test_a_run_cannot_make_the_gate_lenient():
         "sell", state=state, planner=[SELL], context=GeckoContext(gate="note", unclear="pass", parallel_attempts=3)
     )
     assert out["record"]["steps"] == []
-
-
-def test_a_call_of_another_tool_is_none():
-    planner = [{"call": "open_shop", "args": {}}, {"call": "gift", "args": {"item": "pen"}}]
-    out, _ = act(shop.toolkit(), reasoner=one_need(), reranker=by_rank("sell", "gift"), planner=planner)
-    assert [call["name"] for call in out["record"]["plan"]] == ["gift"]

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import copy
-from typing import Any
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from gecko_graph import GeckoContext, Tool, Toolkit
+from gecko_graph import Tool, Toolkit
 from gecko_graph.toolgate.channels import tell_undone
 from gecko_graph.toolgate.gates import category_of_refusal
 from tests import shop
+from tests.agents import call
 from tests.shop import SELL, act, by_rank, one
 
 
 def test_where_no_model_makes_the_call_the_reasoner_goes_on_with_its_words():
-    out, model = act(
-        shop.toolkit(),
-        reasoner=[{"need": "Sell a pan"}, {"need": "Sell a pen for 2"}, {"answer": "Sold."}],
-        reranker=by_rank("sell"),
-        planner=[{"say": "A pan needs\nits price."}, SELL],
-    )
+    needs = [{"need": "Sell a pan"}, {"need": "Sell a pen for 2"}, {"answer": "Sold."}]
+    out, model = one("sell", reasoner=needs, planner=[{"say": "A pan needs\nits price."}, SELL])
     assert (out["record"]["status"], out["record"]["rejected"]) == ("answered", {})
     first, second = out["record"]["needs"]
     assert "call" not in first
@@ -30,11 +22,6 @@ def test_where_no_model_makes_the_call_the_reasoner_goes_on_with_its_words():
     assert second["call"] == out["record"]["plan"][0]["id"]
     assert "Sell a pan: A pan needs its price." in model.texts("reasoner")[1]
     assert "expected a call" not in str([text for _, text in model.seen])
-
-
-def test_a_planner_that_is_down_ends_it():
-    out, _ = one("sell", planner=[RuntimeError("down")])
-    assert (out["record"]["status"], out["record"]["stop"]["code"]) == ("failed", "planner_failed")
 
 
 def test_a_clause_of_a_policy_is_booked_as_one_before_and_with_arguments():
@@ -47,15 +34,6 @@ def test_a_clause_of_a_policy_is_booked_as_one_before_and_with_arguments():
     gift = {"call": "gift", "args": {"item": "pen"}}
     out, _ = one("sell", "gift", tools=shop.toolkit(sell=closed), state=shop.start(open=False), planner=[gift])
     assert out["record"]["rejected"] == {"policy": 1}
-
-
-def test_no_model_ranks_tools_of_which_the_state_admits_none():
-    closed = {"requires": [shop.OPEN], "returns": {}}
-    tools = shop.toolkit(open_shop=closed, sell=closed, gift=closed, stock=closed)
-    out, model = one("sell", tools=tools, state=shop.start(open=False), planner=[])
-    assert out["record"]["stop"]["code"] == "no_candidate"
-    assert out["record"]["rejected"] == {"state_dependency": 4}
-    assert model.texts("reranker") == []
 
 
 def test_no_model_is_asked_about_arguments_that_the_contract_refuses():
@@ -115,66 +93,27 @@ def test_to_the_letter_a_read_that_finds_nothing_fails_and_its_tool_is_out_for_t
         reads(), ("show_a", "none"), ("show_b", "many"), ("show_b", "zero"), state={}, needs=2, strict=True
     )
     assert [call["args"]["of"] for call in out["record"]["plan"]] == ["many", "zero"]
-    assert [(each["tool"], each["admissible"]) for each in out["record"]["needs"][1]["candidates"]] == [
-        ("show_a", "no"),
-        ("show_b", "yes"),
-    ]
-    assert [(each["tool"], each["phase"]) for each in out["record"]["needs"][1]["rejections"]] == [("show_a", "Q")]
+    need = out["record"]["needs"][1]
+    assert [(each["tool"], each["admissible"]) for each in need["candidates"]] == [("show_a", "no"), ("show_b", "yes")]
+    assert [(each["tool"], each["phase"]) for each in need["rejections"]] == [("show_a", "Q")]
 
 
 def test_by_default_only_the_very_call_is_out_until_the_state_changes():
     found = ("show_a", "none"), ("show_b", "many"), ("show_a", "none"), ("show_a", "many")
     out, model = look(reads(), *found, state={}, needs=2)
-    assert [(call["name"], call["args"]["of"]) for call in out["record"]["plan"]] == [
-        ("show_b", "many"),
-        ("show_a", "many"),
-    ]
+    made = [(call["name"], call["args"]["of"]) for call in out["record"]["plan"]]
+    assert made == [("show_b", "many"), ("show_a", "many")]
     assert "the result of this very call was refused" in model.texts("planner")[3]
-    fill = Tool(
-        shop.function("fill", "Fill."),
-        effect="write",
-        contract={"effects": [{"op": "add", "path": ["none", "-"], "value": 1}], "returns": 1},
-    )
-    tools = Toolkit.from_tools([show("show_a", "Show a."), fill])
+    filled = {"effects": [{"op": "add", "path": ["none", "-"], "value": 1}], "returns": 1}
+    fill, look_up = Tool(shop.function("fill", "Fill."), effect="write", contract=filled), call("show_a", of="none")
     out, _ = act(
-        tools,
+        Toolkit.from_tools([show("show_a", "Show a."), fill]),
         state={"none": []},
-        reasoner=[{"need": "Show"}, {"need": "Fill"}, {"need": "Show"}, {"answer": "Done."}],
-        reranker=[{"tools": ["show_a"]}, {"tools": ["fill"]}, {"tools": ["show_a"]}],
-        planner=[
-            {"call": "show_a", "args": {"of": "none"}},
-            {"call": "fill", "args": {}},
-            {"call": "show_a", "args": {"of": "none"}},
-        ],
+        reasoner=[*[{"need": need} for need in ("Show", "Fill", "Show")], {"answer": "Done."}],
+        reranker=[{"tools": [name]} for name in ("show_a", "fill", "show_a")],
+        planner=[look_up, call("fill"), look_up],
     )
     assert [call["name"] for call in out["record"]["plan"]] == ["fill", "show_a"]
-
-
-def test_to_the_letter_a_tool_s_own_error_is_a_result_that_q_refuses():
-    def fail(state, of):
-        raise ValueError("down")
-
-    tools = Toolkit.from_tools(
-        [Tool(shop.function("show_a", "Show.", of=shop.TEXT), simulate=fail, effect="read"), show("show_b", "Show b.")]
-    )
-    out, _ = look(tools, ("show_a", "many"), ("show_b", "many"), state={}, strict=True)
-    assert [step["call"]["name"] for step in out["record"]["steps"]] == ["show_a", "show_b"]
-    out, _ = look(tools, ("show_a", "many"), ("show_a", "none"), ("show_a", "zero"), ("show_b", "many"), state={})
-    assert [step["call"]["name"] for step in out["record"]["steps"]] == ["show_a"] * 3 + ["show_b"]
-
-
-def test_by_default_an_error_of_the_tool_s_own_does_not_bar_the_call():
-    answers = iter([ValueError("busy"), [1]])
-
-    def look_up(state, of):
-        answer = next(answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    tools = Toolkit.from_tools([Tool(shop.function("show_a", "Show.", of=shop.TEXT), simulate=look_up, effect="read")])
-    out, _ = look(tools, ("show_a", "many"), ("show_a", "many"), state={})
-    assert [step["outcome"]["status"] for step in out["record"]["steps"]] == ["error", "ok"]
 
 
 def test_verified_results_are_typed_facts_that_a_precondition_asks_for():
@@ -211,142 +150,6 @@ def test_verified_results_are_typed_facts_that_a_precondition_asks_for():
         "last_found": {"value": [2, 3], "type": numbers, "call": record["plan"][1]["id"]},
         "use": {"value": {"used": 2}, "type": {}, "call": record["plan"][2]["id"]},
     }
-    out, _ = act(
-        tools,
-        state={"none": []},
-        reasoner=[*[{"need": "Find and use"}] * 2, {"answer": "Done."}],
-        reranker=[{"tools": ["find"]}, {"tools": ["use"]}],
-        planner=[{"call": "find", "args": {"of": "none"}}],
-    )
-    assert out["record"]["stop"]["code"] == "no_candidate", "what Q refused is no fact"
-    assert out["record"]["facts"] == {}
-
-
-# whatever tools, contracts and replies there are
-
-CHECKS: dict[str, tuple[str, Any]] = {
-    "free": ("True", lambda n, state: True),
-    "level": ("state.level >= 1", lambda n, state: state["level"] >= 1),
-    "argument": ("args.n <= state.level", lambda n, state: n <= state["level"]),
-    "fact": ("defined(facts.t0)", lambda n, state: "t0" in [each["tool"] for each in state["log"]]),
-    "unclear": ("state.nowhere > args.n", lambda n, state: False),
-}
-"""Preconditions, and what they say of the state that a tool is called in."""
-
-NUMBER = {"type": "integer", "minimum": 0, "maximum": 9}
-FINE = {"op": "add", "path": ["log", "-"], "value": {"tool": "fine", "token": "a fine"}}
-
-
-def random_tool(name, needs, answers, *, reads, made):
-    """A tool that answers by its argument, logs each call with the state, and gives every result its own token."""
-
-    def simulate(state, n):
-        token = f"token-{len(made)}-"
-        kind = answers[n % len(answers)]
-        made.append({"tool": name, "n": n, "state": copy.deepcopy(state), "token": token, "kind": kind})
-        state["log"].append({"tool": name, "token": token})
-        state["level"] = state["level"] - 5 if kind == "broken state" else state["level"] + n % 2
-        if kind == "error":
-            raise ValueError(token)
-        results = {"bad": {"ok": False, "token": token}, "empty": {"ok": ""}, "form": token}
-        return results.get(kind, {"ok": True, "token": token})
-
-    ensures = [{"check": "isinstance(result.ok, str) or result.ok", "error": "it is not ok"}]
-    requires = [{"check": CHECKS[each][0], "error": f"{each} does not hold", "effects": [FINE]} for each in needs]
-    return Tool(
-        shop.function(name, f"Do {name}.", n=NUMBER),
-        simulate=simulate,
-        effect="read" if reads else "write",
-        result={"type": "object"},
-        contract={"requires": requires, "ensures": ensures},
-    )
-
-
-KINDS = ["good", "good", "bad", "empty", "form", "error", "broken state"]
-TOOLS = st.lists(
-    st.tuples(
-        st.lists(st.sampled_from([*CHECKS]), max_size=2),
-        st.lists(st.sampled_from(KINDS), min_size=1, max_size=3),
-        st.booleans(),
-    ),
-    min_size=1,
-    max_size=4,
-)
-REPLIES = st.lists(st.one_of(st.integers(-1, 10), st.sampled_from(["words", ""])), min_size=1, max_size=8)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    tools=TOOLS,
-    replies=REPLIES,
-    orders=st.lists(st.permutations(range(4)), min_size=1, max_size=4),
-    strict=st.booleans(),
-)
-def test_nothing_that_q_refused_is_in_the_state_and_nothing_that_p_refuses_is_called(tools, replies, orders, strict):
-    made: list[dict[str, Any]] = []
-    given = [
-        random_tool(f"t{at}", needs, answers, reads=reads, made=made)
-        for at, (needs, answers, reads) in enumerate(tools)
-    ]
-    rules = [{"check": "state.level >= 0", "error": "the level is below nothing"}]
-    toolkit = Toolkit.from_tools(given, invariants=rules)
-    reply = lambda number: replies[number % len(replies)]  # noqa: E731
-
-    def call(number, text, tool):
-        wanted = reply(number)
-        return {"say": wanted} if isinstance(wanted, str) else {"call": tool, "args": {"n": wanted}}
-
-    out, model = act(
-        toolkit,
-        state={"level": 0, "log": []},
-        request="Do 0 1 2 3 4 5 6 7 8 9",
-        strict=strict,
-        context=GeckoContext(max_steps=12),
-        reasoner=lambda number, text, tool: {"need": "Do"} if number < 6 else {"answer": "Done."},
-        reranker=lambda number, text, tool: {"tools": [f"t{at}" for at in orders[number % len(orders)]]},
-        planner=call,
-    )
-    record = out["record"]
-    for each in made:
-        needs = tools[int(each["tool"][1:])][0]
-        facts = {**each["state"], "log": [{"tool": "t0"}] if was_met(record, made, each) else []}
-        assert all(CHECKS[need][1](each["n"], facts if need == "fact" else each["state"]) for need in needs)
-    good = good_tokens(record, made)
-    assert {each["kind"] for each in made if each["token"] in good} <= {"good", "empty", "broken state"}
-    assert not [
-        each for each in made if each["token"] in good and each["kind"] == "empty" and tools[int(each["tool"][1:])][2]
-    ]
-    assert out["task_state"]["level"] >= 0
-    refused = {each["token"] for each in made} - good
-    seen = [out["task_state"], record["facts"], record["plan"], *model.texts("reasoner")]
-    assert not [token for token in refused if token in str(seen)]
-    assert all(each["token"] in good for each in out["task_state"]["log"])
-    assert [call["id"] for call in record["plan"]] == [step["call"]["id"] for step in record["steps"] if is_ok(step)]
-    if strict:
-        for at, step in enumerate(record["steps"]):
-            before = [each for each in record["steps"][:at] if each["call"]["name"] == step["call"]["name"]]
-            assert not [each for each in before if is_refused(each)]
-
-
-def is_ok(step):
-    return step.get("outcome", {}).get("status") == "ok"
-
-
-def is_refused(step):
-    outcome = step.get("outcome")
-    return outcome is not None and outcome["status"] == "error" and outcome["rung"] != "contract"
-
-
-def good_tokens(record, made):
-    """The tokens of the calls whose results were committed: every call that ran is a step."""
-    ran = [step for step in record["steps"] if "outcome" in step and step["outcome"]["rung"] == "python"]
-    return {each["token"] for each, step in zip(made, ran, strict=True) if is_ok(step)}
-
-
-def was_met(record, made, this):
-    """Whether t0 has a committed result before this call."""
-    good = good_tokens(record, made)
-    return any(each["tool"] == "t0" and each["token"] in good for each in made[: made.index(this)])
 
 
 def test_a_write_that_says_it_is_done_and_changed_nothing_is_an_inconsistent_update():
@@ -366,10 +169,7 @@ OPEN_BILLS = {"check": "state.open <= 100 or args.pet == 'x'", "error": "open bi
     ("said", "start", "category"),
     [
         ("tomorrow at 14:00", "2026-12-02T14:00", "state_dependency"),
-        ("on Friday at 2 pm", "2026-12-04T14:00", "state_dependency"),
-        ("on the 4th of December at 9:30", "2026-12-04T09:30", "state_dependency"),
         ("in three days, at noon", "2026-12-04T12:00", "state_dependency"),
-        ("on 2026-12-02T14:00", "2026-12-02T14:00", "state_dependency"),
         ("tomorrow at 14:00", "2026-12-03T14:00", "hallucinated_value"),
         ("tomorrow at 14:00", "2026-12-02T15:30", "hallucinated_value"),
         ("soon", "2026-12-02T14:00", "hallucinated_value"),
@@ -386,10 +186,3 @@ def test_a_value_that_is_said_in_other_words_is_no_hallucinated_one(said, start,
     }
     state = {"task": f"Book Rex {said}.", "conversation": [], "task_state": {"open": 132.5, "now": "2026-12-01T09:00"}}
     assert category_of_refusal(proposal, state, tools) == category
-
-
-def test_what_the_state_refuses_whatever_is_given_is_no_fault_of_the_values():
-    closed = {**shop.CONTRACTS["gift"], "requires": [shop.OPEN]}
-    gift = {"call": "gift", "args": {"item": "a golden harp"}}
-    out, _ = one("gift", tools=shop.toolkit(gift=closed), state=shop.start(open=False), planner=[gift])
-    assert "hallucinated_value" not in out["record"]["rejected"]

@@ -8,7 +8,6 @@ import json
 import pytest
 
 from gecko_graph import Models, Tool, Toolkit, World
-from gecko_graph.contracts.invariant import Invariant
 from gecko_graph.errors import ContractError, StateError
 from gecko_graph.testing import recorded
 from gecko_graph.tools.spec import ToolSpec
@@ -88,11 +87,6 @@ def test_a_restored_world_fulfils_its_rules():
     snapshot = world.snapshot()
     assert World.restore(shop(), snapshot).state == world.state
     edited = copy.deepcopy(snapshot)
-    edited["start"]["cash"] = "much"
-    edited["state"]["cash"] = "much"
-    with pytest.raises(StateError, match="cash"):
-        World.restore(shop(), edited)
-    edited = copy.deepcopy(snapshot)
     edited["log"][0]["outcome"]["patch"][0]["value"] = {"amount": "none"}
     edited["state"]["orders"]["8"] = {"amount": "none"}
     with pytest.raises(StateError, match="snapshot"):
@@ -134,11 +128,7 @@ DOCUMENT = {
     "openapi": "3.1.0",
     "info": {"title": "Shop", "version": "1"},
     "paths": {"/orders": {"get": {"operationId": "listOrders", "responses": {"200": {"description": "all"}}}}},
-    "components": {
-        "schemas": {
-            "Order": {**ORDER, "properties": {**ORDER["properties"], "next": {"$ref": "#/components/schemas/Order"}}}
-        }
-    },
+    "components": {"schemas": {"Order": {**ORDER, "properties": {**ORDER["properties"], "next": NEXT}}}},
     "x-state": {"type": "object", "properties": {"orders": {"additionalProperties": NEXT}}},
 }
 
@@ -146,12 +136,7 @@ DOCUMENT = {
 @pytest.mark.parametrize(
     ("schema", "fault", "line"),
     [
-        ('{"type": "nothing"}', "/type: expected one of the 7", 2),
-        (
-            '{"$ref": "#/$defs/a",\n "$defs": {"a": {"$ref": "#/$defs/b"},\n "b": {"$ref": "#/$defs/a"}}}',
-            "to itself",
-            2,
-        ),
+        ('{"$ref": "#/$defs/a",\n "$defs": {"a": {"$ref": "#/$defs/a"}}}', "to itself", 2),
         ('{"properties": {"a": {},\n "b": {"minimum": "x"}}}', "/properties/b/minimum: expected a number", 3),
     ],
 )
@@ -163,10 +148,9 @@ def test_a_broken_schema_in_a_file_is_refused_with_the_line(tmp_path, schema, fa
     assert str(error.value).startswith(f"{file}: state/")
     assert fault in str(error.value)
     assert str(error.value).endswith(f"(line {line})")
-    document = tmp_path / "api.json"
-    document.write_text(json.dumps({**DOCUMENT, "x-state": json.loads(schema)}, indent=1))
-    with pytest.raises(ContractError, match=r"api.json#/x-state/.* \(line \d+\)$"):
-        Toolkit.from_openapi(document)
+    file.write_text(json.dumps({**DOCUMENT, "x-state": json.loads(schema)}, indent=1))
+    with pytest.raises(ContractError, match=r"rules.json#/x-state/.* \(line \d+\)$"):
+        Toolkit.from_openapi(file)
 
 
 def test_mounted_and_merged_toolkits_have_one_schema():
@@ -181,6 +165,18 @@ def test_mounted_and_merged_toolkits_have_one_schema():
     assert "files/cwd: expected an array" in fault
     (fault,) = rules.faults({"shop": {**START, "cash": "x"}, "a/b": {"files": {}}})
     assert "/shop/cash: expected a number" in fault
+
+
+def test_a_document_s_schema_is_read_with_its_components_and_written_back():
+    toolkit = Toolkit.from_openapi(DOCUMENT)
+    rules = StateRules.of(toolkit)
+    assert rules.faults({"orders": {"1": {"amount": 1, "next": {"amount": 2}}}}) == []
+    assert rules.faults({"orders": {"1": {"amount": 1, "next": {"amount": "2"}}}})
+    document = toolkit.to_openapi()
+    assert document["x-state"] == toolkit.state_schema
+    assert Toolkit.from_openapi(document).state_schema == toolkit.state_schema
+    assert toolkit.select(names="listOrders").state_schema is toolkit.state_schema
+    assert shop().to_openapi()["x-state"] == SCHEMA
 
 
 def test_the_agent_keeps_what_reality_breaks_and_goes_on_from_it():
@@ -207,33 +203,3 @@ def test_the_agent_keeps_what_reality_breaks_and_goes_on_from_it():
     assert out["messages"][-1].text == "Ink."
     with pytest.raises(StateError, match=r"task_state: /sold"):  # a state of the caller's own is refused
         agent.invoke({"messages": [("user", "And?")], "task_state": {"sold": {"by hand": "ink"}}}, thread())
-
-
-LESS = {"check": "state.cash <= before.cash", "error": "cash never grows"}
-
-
-def test_an_invariant_that_a_change_does_not_touch_is_not_evaluated(monkeypatch):
-    seen = []
-    toolkit = shop(invariants=[POOR, LESS])
-    violation = Invariant.violation
-    monkeypatch.setattr(
-        Invariant, "violation", lambda self, *states: seen.append(self.data["error"]) or violation(self, *states)
-    )
-    world = World(toolkit, state=START)
-    seen.clear()
-    put(world, ["orders", "8"], {"amount": 1})
-    assert seen == [LESS["error"]]  # it compares with the state before
-    assert texts(put(world, ["cash"], -1), "refused")[0] == POOR["error"]
-    assert seen[1:] == [POOR["error"], POOR["error"], LESS["error"]]  # whether it was broken before as well
-
-
-def test_a_document_s_schema_is_read_with_its_components_and_written_back():
-    toolkit = Toolkit.from_openapi(DOCUMENT)
-    rules = StateRules.of(toolkit)
-    assert rules.faults({"orders": {"1": {"amount": 1, "next": {"amount": 2}}}}) == []
-    assert rules.faults({"orders": {"1": {"amount": 1, "next": {"amount": "2"}}}})
-    document = toolkit.to_openapi()
-    assert document["x-state"] == toolkit.state_schema
-    assert Toolkit.from_openapi(document).state_schema == toolkit.state_schema
-    assert toolkit.select(names="listOrders").state_schema is toolkit.state_schema
-    assert shop().to_openapi()["x-state"] == SCHEMA

@@ -8,32 +8,24 @@ from functools import cache
 from random import Random
 
 import pytest
-from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START as START_NODE
-from langgraph.graph import StateGraph
 from langgraph.types import Command
 
 from evals.reality.killing import Fate, Killed, KillingSaver
 from gecko_graph import (
     GeckoContext,
     GeckoError,
-    Models,
     Tool,
     Toolkit,
-    create_gecko_agent,
     undo_message,
 )
 from gecko_graph.agent.undo import find_way_back, invert
 from gecko_graph.errors import NotMade
-from gecko_graph.middleware import GeckoMiddleware
-from gecko_graph.testing import recorded, scripted
 from gecko_graph.undo import UndoFinder
-from tests.test_agent_answers import Parent
+from tests.agents import APPROVE, embed, make_agent, thread
 
-APPROVE = {"type": "approve"}
-THREAD = {"configurable": {"thread_id": "1"}}
+THREAD = thread()
 START = {"notes": {"n1": "milk"}, "sent": []}
 
 
@@ -74,30 +66,20 @@ class Desk:
 
     def toolkit(self) -> Toolkit:
         note, known = ["notes", "{{ args.id }}"], {"check": "args.id in state.notes", "error": "no such note"}
+        text = "{{ args.text }}"
+        add = {"op": "add", "path": ["notes", "{{ id }}"], "value": text}
         contracts = {
-            "write": {
-                "let": {"id": "{{ new_id('n-') }}"},
-                "effects": [{"op": "add", "path": ["notes", "{{ id }}"], "value": "{{ args.text }}"}],
-                "returns": {"id": "{{ id }}"},
-            },
-            "delete": {
-                "requires": [known],
-                "effects": [{"op": "remove", "path": note}],
-                "returns": {"deleted": "{{ args.id }}"},
-            },
-            "change": {
-                "requires": [known],
-                "effects": [{"op": "replace", "path": note, "value": "{{ args.text }}"}],
+            self.write: {"let": {"id": "{{ new_id('n-') }}"}, "effects": [add], "returns": {"id": "{{ id }}"}},
+            self.delete: {"effects": [{"op": "remove", "path": note}], "returns": {"deleted": "{{ args.id }}"}},
+            self.change: {
+                "effects": [{"op": "replace", "path": note, "value": text}],
                 "returns": {"id": "{{ args.id }}"},
             },
-            "send": {
-                "effects": [{"op": "add", "path": ["sent", "-"], "value": "{{ args.text }}"}],
-                "returns": {"sent": "{{ args.text }}"},
-            },
+            self.send: {"effects": [{"op": "add", "path": ["sent", "-"], "value": text}], "returns": {"sent": text}},
         }
-        functions = [self.write, self.delete, self.change, self.send]
-        tools = [Tool(each, effect="write", contract=contracts[each.__name__]) for each in functions]
-        return Toolkit.from_tools(tools)
+        for each in (self.delete, self.change):
+            contracts[each]["requires"] = [known]
+        return Toolkit.from_tools([Tool(each, effect="write", contract=one) for each, one in contracts.items()])
 
 
 @pytest.fixture
@@ -106,16 +88,14 @@ def desk() -> Desk:
 
 
 def agent_of(desk: Desk, *plans: list[dict], **more):
-    model = Models(planner=recorded(*({"planner": [plan]} for plan in plans)))
-    given = {"checkpointer": InMemorySaver(), "context": GeckoContext(undo_s=5), **more}
-    return create_gecko_agent(desk.toolkit(), model=model, **given)
+    return make_agent(
+        desk.toolkit(), turns=plans, **{"context": GeckoContext(undo_s=5), "interrupt_on": "writes"} | more
+    )
 
 
 def run(agent, *calls: dict) -> tuple[dict, list[str]]:
     """Have a plan approved; return what came of it, and what the approval said of each call."""
-    checks = [{"description": "anything", "check": "True"}]
-    given = {"messages": [("user", "do it")], "task_state": START, "checklist": checks}
-    return approve(agent, agent.invoke(given, THREAD))
+    return approve(agent, agent.invoke(DO_IT, THREAD))
 
 
 def approve(agent, out: dict) -> tuple[dict, list[str]]:
@@ -175,15 +155,18 @@ def undo(agent, id_: str | None = None, *decisions: dict) -> dict:
     return out
 
 
+CHECKS = [{"description": "anything", "check": "True"}]
+DO_IT = {"messages": [("user", "do it")], "task_state": START, "checklist": CHECKS}
+
+
 @pytest.mark.parametrize("asks", ["none", "writes"])
 def test_each_turn_is_undone_once_however_often_it_is_asked_for(desk, asks):
     plans = [[PLAN[0], PLAN[-1]], *[[PLAN[-1]]] * 3, [PLAN[1], PLAN[-1]]]
     agent = agent_of(desk, *plans, interrupt_on=asks)
     approved = [APPROVE] if asks == "writes" else []
-    checks = [{"description": "anything", "check": "True"}]
 
     def turn(text: str, **more) -> dict:
-        out = agent.invoke({"messages": [("user", text)], "checklist": checks, **more}, THREAD)
+        out = agent.invoke({"messages": [("user", text)], "checklist": CHECKS, **more}, THREAD)
         return approve(agent, out)[0] if "__interrupt__" in out else out
 
     turn("note tea", task_state=START)
@@ -204,7 +187,8 @@ def test_each_turn_is_undone_once_however_often_it_is_asked_for(desk, asks):
 def test_a_rejected_undo_can_be_asked_for_again(desk):
     agent = agent_of(desk, [*PLAN[:2], PLAN[-1]])
     run(agent)
-    undo(agent, "u1", {"type": "reject", "message": "not yet"})
+    assert undo(agent, "u1", {"type": "reject", "message": "not yet"})["execution"]["status"] == "nothing"
+    assert desk.notes == {"n1": "oat milk", "real-1": "tea"}
     undo(agent, "u2", APPROVE)
     assert desk.notes == START["notes"]
     undo(agent, "u3")
@@ -214,8 +198,7 @@ def test_a_rejected_undo_can_be_asked_for_again(desk):
 @pytest.mark.parametrize("fault", [NotMade("no connection"), TimeoutError("no answer")])
 def test_of_an_undo_that_failed_half_way_the_rest_can_be_undone(desk, fault):
     agent = agent_of(desk, [*PLAN[:2], PLAN[-1]], interrupt_on="none")
-    checks = [{"description": "anything", "check": "True"}]
-    agent.invoke({"messages": [("user", "do it")], "task_state": START, "checklist": checks}, THREAD)
+    agent.invoke(DO_IT, THREAD)
     desk.fault, is_known = fault, isinstance(fault, NotMade)
     out = undo(agent, "u1", *([] if is_known else [{"type": "skip"}]))
     assert desk.notes == {"n1": "milk", "real-1": "tea"}
@@ -254,51 +237,12 @@ def test_what_reality_did_otherwise_is_not_searched_for(desk):
     assert out["execution"]["undo"][0]["reason"] == "the real result differed from the prediction"
 
 
-def test_a_rejected_undo_is_not_asked_again(desk):
-    agent = agent_of(desk, [PLAN[0], PLAN[-1]])
-    run(agent)
-    out = agent.invoke({"messages": [undo_message()]}, THREAD)
-    (asked,) = out["__interrupt__"]
-    decided = {"id": asked.value["id"], "decisions": [{"type": "reject", "message": "leave it"}]}
-    out = agent.invoke(Command(resume=decided), THREAD)
-    assert "__interrupt__" not in out
-    assert out["execution"]["status"] == "nothing"
-    assert "tea" in desk.notes.values()
-
-
-def test_without_anything_done_there_is_nothing_to_undo(desk):
-    agent = agent_of(desk)
-    out = agent.invoke({"messages": [undo_message()], "task_state": START}, THREAD)
-    assert "nothing to undo" in out["messages"][-1].text
-    assert desk.notes == START["notes"]
-
-
 def test_other_messages_ask_for_no_undo(desk):
-    agent = agent_of(desk, [PLAN[0], PLAN[-1]], [{"say": "I cannot."}])
-    run(agent)
-    items = [{"description": "anything", "check": "True"}]
-    out = agent.invoke({"messages": [HumanMessage("Undo what was done.")], "checklist": items}, THREAD)
-    assert "__interrupt__" not in out  # the planner is asked
-    assert "tea" in desk.notes.values()
-
-
-def test_the_search_can_be_switched_off(desk):
-    agent = agent_of(desk, [PLAN[0], PLAN[-1]], context=GeckoContext(undo_s=0))
+    agent = agent_of(desk, [PLAN[0], PLAN[-1]], [{"say": "I cannot."}], context=GeckoContext(undo_s=0))
     out, texts = run(agent)
-    assert "Undone" not in texts[0]
-    assert "No way back" not in texts[0]
-    assert "undo" not in out["execution"]
-
-
-def test_the_middlewares_preview_says_it_too_and_the_question_stays_the_same(desk):
-    kit = desk.toolkit()
-    guarded = GeckoMiddleware(kit, state=START, mode="preview")
-    model = scripted({"call": "write", "args": {"text": "tea"}}, {"say": "Done."})
-    agent = create_agent(model, kit.as_tools(), middleware=[guarded], checkpointer=InMemorySaver())
-    out = agent.invoke({"messages": [("user", "note tea")]}, THREAD)
-    (asked,) = out["__interrupt__"]
-    assert "Undone by delete(id=<the real id of its result>)." in asked.value["action_requests"][0]["description"]
-    agent.invoke(Command(resume={"id": asked.value["id"], "decisions": [APPROVE]}), THREAD)
+    assert ("Undone" in texts[0], "No way back" in texts[0], "undo" in out["execution"]) == (False,) * 3  # switched off
+    out = agent.invoke({"messages": [HumanMessage("Undo what was done.")], "checklist": CHECKS}, THREAD)
+    assert "__interrupt__" not in out  # the planner is asked
     assert "tea" in desk.notes.values()
 
 
@@ -319,9 +263,7 @@ def finish(desk: Desk, saver: KillingSaver, given: dict | None) -> dict:
 def begin(saver: KillingSaver) -> tuple[Desk, dict]:
     """Carry out a plan; return the service, and the input that undoes it."""
     desk = Desk()
-    agent = agent_of(desk, [*PLAN[:2], PLAN[-1]], interrupt_on="none", checkpointer=saver)
-    checks = [{"description": "anything", "check": "True"}]
-    agent.invoke({"messages": [("user", "do it")], "task_state": START, "checklist": checks}, THREAD)
+    agent_of(desk, [*PLAN[:2], PLAN[-1]], interrupt_on="none", checkpointer=saver).invoke(DO_IT, THREAD)
     desk.log.clear()
     return desk, {"messages": [HumanMessage(**undo_message().model_dump() | {"id": "the-undo"})]}
 
@@ -334,12 +276,13 @@ def count_writes_of_an_undo() -> int:
     return whole.count - first
 
 
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("is_sent_again", [False, True])
-def test_an_undo_that_is_killed_at_any_write_makes_each_call_once(seed, after, is_sent_again):
+@pytest.mark.parametrize("seed", range(8))
+def test_an_undo_that_is_killed_at_any_write_makes_each_call_once(seed, is_sent_again):
+    """At a write of each eighth of the undo."""
     desk, asked = begin(saver := KillingSaver(fate := Fate()))
-    fate.kill_at, fate.after = fate.count + Random(seed).randint(2, count_writes_of_an_undo()), after
+    number = 2 + int((seed + Random(seed + 8 * is_sent_again).random()) * (count_writes_of_an_undo() - 1) / 8)
+    fate.kill_at, fate.after = fate.count + number, seed // 2 % 2 == is_sent_again
     with suppress(Killed, GeckoError):
         agent_of(desk, interrupt_on="none", checkpointer=saver).invoke(asked, THREAD)
     fate.kill_at = 0
@@ -384,13 +327,9 @@ def test_a_way_back_that_the_calls_before_forbid_is_not_told_as_one(desk):
 
 
 def test_an_embedded_agent_undoes_nothing_that_it_does_not_know(desk):
-    builder = StateGraph(Parent)
-    plan = [PLAN[0], {"say": "Done."}]
-    builder.add_node("agent", agent_of(desk, plan, interrupt_on="none", checkpointer=None))
-    builder.add_edge(START_NODE, "agent")
-    parent = builder.compile(checkpointer=InMemorySaver())
-    checks = [{"description": "anything", "check": "True"}]
-    parent.invoke({"messages": [("user", "do it")], "task_state": START, "checklist": checks}, THREAD)
+    agent = agent_of(desk, [PLAN[0], {"say": "Done."}], interrupt_on="none", checkpointer=None)
+    parent = embed(agent, InMemorySaver())
+    parent.invoke(DO_IT, THREAD)
     for _ in range(2):
         out = parent.invoke({"messages": [undo_message()]}, THREAD)
         assert "nothing to undo" in out["messages"][-1].text

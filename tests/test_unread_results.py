@@ -46,8 +46,7 @@ def test_the_agent_asks_what_came_of_the_call_and_does_not_make_it_again(value):
     assert out["task_state"]["balance"] == 97
 
 
-@pytest.mark.parametrize("mode", ["guard", "shadow", "preview"])
-@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+@pytest.mark.parametrize(("mode", "value"), [*zip(["guard", "shadow", "preview"] * 2, VALUES.values(), strict=False)])
 def test_middleware_asks_what_came_of_the_call_and_does_not_make_it_again(value, mode):
     pytest.importorskip("langchain")
     from langchain.agents import create_agent

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+import pytest
 
-from evals.costing import case
 from gecko_graph import GeckoContext, Models, Tool, Toolkit, World, create_gecko
 from gecko_graph.testing import recorded
 from gecko_graph.values.patch import apply_patch
@@ -57,77 +55,49 @@ START = {"stock": {"tea": 3, "milk": 0}, "runtime_state": {}}
 WRITES = [
     {"status": "ok", "result": {"back": True}, "patch": [{"op": "add", "path": "/sent", "value": "tea"}]},
     {"status": "ok", "result": {"back": True}, "patch": [{"op": "remove", "path": "/nowhere"}]},
-    {"status": "ok", "result": {"back": False}, "patch": []},
     {"status": "error", "result": "closed", "patch": []},
     "unreadable",
 ]
-TEXT = st.sampled_from(["tea", "milk", "gold", "", 5])
-NUMBER = st.sampled_from([1, 2, 9, 0, "1", None])
-ARGS = st.fixed_dictionaries({}, optional={"name": TEXT, "amount": NUMBER, "more": st.none()}) | st.just('{"name": ')
-FITTING = st.one_of(
-    st.builds(lambda tool, name, n: (tool, {"name": name, "amount": n}), st.sampled_from(["stock_up", "sell"]),
-              st.sampled_from(["tea", "milk"]), st.integers(1, 5)),
-    st.builds(lambda tool, name: (tool, {"name": name}), st.sampled_from(["ask_supplier", "send_back", "shelf_of"]),
-              st.sampled_from(["tea", "m"])),
-    st.just(("opening_hours", {})),
-)  # fmt: skip
-ANY = st.tuples(st.sampled_from([*(each["name"] for each in FUNCTIONS), "nope"]), ARGS)
-MESSAGES = st.lists(st.lists(FITTING | FITTING | ANY, min_size=1, max_size=3), max_size=6)
+TEA, HOURS = {"name": "tea"}, [("opening_hours", {})]
+REFUSED = [("sell", '{"name": ')]
+EVERY_RUNG = [
+    [("stock_up", TEA | {"amount": 1})], [("sell", TEA | {"amount": 2})], HOURS, [("ask_supplier", TEA)],
+    [("ask_supplier", TEA)], [("shelf_of", {"name": "m"})],
+]  # fmt: skip
+ERRORS = [
+    [("stock_up", {"name": "gold", "amount": 1}), ("sell", TEA | {"amount": 9})],
+    [("stock_up", TEA | {"amount": 9}), ("nope", {}), ("stock_up", {"name": "milk", "amount": 8})],
+    [("sell", {"name": "", "amount": "1"}), ("sell", TEA | {"amount": 1, "more": None})],
+    *[[("send_back", TEA)]] * 6,
+    [("ask_supplier", TEA), ("ask_supplier", TEA | {"more": None})],
+]
 
 
-def rehearsed(toolkit: Toolkit, messages: list, state: dict, models: dict, context: GeckoContext) -> dict:
-    """The attempt in which a planner makes these calls, so many in each message."""
+@pytest.mark.parametrize("simulation", ["fused", "separate"])
+@pytest.mark.parametrize("messages", [EVERY_RUNG, ERRORS, [*[REFUSED] * 3, HOURS]])
+def test_a_planner_and_a_world_come_to_the_same(messages, simulation):
+    """The calls of each message, by a planner's attempt and one by one; a planner that repeats refusals is stopped."""
+    replies = [{"status": "ok", "result": {"price": 3}}] if messages is EVERY_RUNG else WRITES * 5
+    model = recorded(simulator=replies, validator=[{"problems": []}] * 40, state_updater=WRITES * 5)
+    models = dict.fromkeys(("simulator", "validator", "state_updater"), model)
+    context = GeckoContext(max_steps=500, max_retries=0, simulation=simulation)
     told = [{"calls": [{"call": name, "args": args} for name, args in calls]} for calls in messages]
     planner = recorded(planner=[[*told, {"say": "done"}]])
-    gecko = create_gecko(toolkit, model=Models(**models, planner=planner), context=context)
+    gecko = create_gecko(SHELF, model=Models(**models, planner=planner), context=context)
     checks = [{"id": "any", "description": "anything", "check": "True"}]
-    run = gecko.invoke({"messages": [("user", "do it")], "task_state": state, "checklist": checks})
-    return run["rehearsal"]["attempts"][0]
-
-
-def assert_agreement(toolkit: Toolkit, messages: list, state: dict, models: dict, **knobs: Any) -> World:
-    context = GeckoContext(max_steps=500, max_retries=0, **knobs)
-    attempt = rehearsed(toolkit, messages, state, models, context)
-    world = World(toolkit, state=state, model=Models(**models), context=context)
-    made = [(name, args) for calls in messages for name, args in calls]
-    ids = [f"call_1_1_{number}_{index}" for number, calls in enumerate(messages) for index in range(len(calls))]
-    told = [{"name": name, "args": args, "id": each} for (name, args), each in zip(made, ids, strict=True)]
-    # the graph refuses a message's bad calls before it answers the others
+    run = gecko.invoke({"messages": [("user", "do it")], "task_state": START, "checklist": checks})
+    attempt = run["rehearsal"]["attempts"][0]
     by_id = {step["call"]["id"]: step for step in attempt["steps"]}
-    if attempt["stop"]["code"] == "repeated_calls":  # a planner that repeats refused calls is stopped; World has none
-        told = [call for call in told if call["id"] in by_id]
-    assert [world.call(call) for call in told] == [by_id[call["id"]] for call in told]
-    assert world.state == apply_patch(state, attempt["change"])
-    return world
-
-
-REFUSED = [("sell", '{"name": ')]
-
-
-@example([REFUSED, REFUSED, REFUSED, [("opening_hours", {})]], [], "fused")  # stopped before the last
-@given(MESSAGES, st.lists(st.sampled_from(WRITES), min_size=40, max_size=40), st.sampled_from(["fused", "separate"]))
-@settings(max_examples=60)
-def test_random_calls_come_to_the_same(messages, writes, simulation):
-    model = recorded(simulator=writes, validator=[{"problems": []}] * 40, state_updater=writes)
-    models = {"simulator": model, "validator": model, "state_updater": model}
-    assert_agreement(SHELF, messages, START, models, simulation=simulation)
-
-
-def test_every_rung_is_among_them():
-    calls = [
-        ("stock_up", {"name": "tea", "amount": 1}), ("sell", {"name": "tea", "amount": 2}), ("opening_hours", {}),
-        ("ask_supplier", {"name": "tea"}), ("ask_supplier", {"name": "tea"}), ("shelf_of", {"name": "m"}),
-    ]  # fmt: skip
-    models = {"simulator": recorded(simulator=[{"status": "ok", "result": {"price": 3}}])}
-    world = assert_agreement(SHELF, [[each] for each in calls], START, models)
-    rungs = [step["outcome"]["rung"] for step in world.log]
-    assert rungs == ["contract", "python", "example", "model", "model", "schema"]
-
-
-def test_recorded_calls_on_the_file_system_come_to_the_same(read_jsonl):
-    toolkit = case.files_toolkit(contracts=True)
-    tasks = [one for one in read_jsonl("bfcl_multiturn_calls.jsonl.gz") if "GorillaFileSystem" in one["initial_state"]]
-    for task in tasks[:40]:
-        made = [step for turn in task["turns"] for step in turn if step["class"] == "GorillaFileSystem"]
-        calls = [(step["call"]["name"], step["call"]["args"]) for step in made]
-        assert_agreement(toolkit, [[each] for each in calls], task["initial_state"]["GorillaFileSystem"], {})
+    world = World(SHELF, state=START, model=Models(**models), context=context)
+    made = [
+        {"name": name, "args": args, "id": f"call_1_1_{number}_{index}"}
+        for number, calls in enumerate(messages)
+        for index, (name, args) in enumerate(calls)
+    ]
+    assert attempt["stop"]["code"] == ("repeated_calls" if messages[0] is REFUSED else "answered")
+    made = [call for call in made if call["id"] in by_id or messages[0] is not REFUSED]
+    assert [world.call(call) for call in made] == [by_id[call["id"]] for call in made]
+    assert world.state == apply_patch(START, attempt["change"])
+    if messages is EVERY_RUNG:
+        rungs = [step["outcome"]["rung"] for step in world.log]
+        assert rungs == ["contract", "python", "example", "model", "model", "schema"]

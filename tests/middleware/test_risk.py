@@ -23,6 +23,10 @@ from tests.middleware.test_agent import THREAD, answers, task
 from tests.test_risk import ROWS, word_of
 
 
+def run(agent: Any, given: Any, config: Any = None) -> Any:
+    return agent.invoke(given, config)
+
+
 def edit(**args: Any) -> dict:
     return {"type": "edit", "edited_action": {"name": "transfer", "args": args}}
 
@@ -52,7 +56,7 @@ class Revocable(Bank):
 class Guarded:
     """A bank's agent under `guard` with a risk model, and the person who is asked."""
 
-    def __init__(self, run, say, *made, mode="guard", saver=True, others=(), first=True, bank=None, **more):
+    def __init__(self, say, *made, run=run, mode="guard", saver=True, others=(), first=True, bank=None, **more):
         self.bank, self.run, self.made, self.mode, self.more = bank or Bank(), run, made, mode, more
         self.saver = InMemorySaver() if saver is True else saver
         self.open(say, others, first=first)
@@ -88,18 +92,17 @@ class Guarded:
         return [each for each in self.bank.calls if each[0] == "transfer"]
 
 
-def guarded(run, say, band, evidence) -> Guarded:
+def guarded(say, band, evidence, **more) -> Guarded:
     """Return a guarded transfer of 10: its effect predicted, unknown, or with a way back as well."""
     bank = Revocable() if evidence == "way back" else Bank()
-    return Guarded(
-        run, say, [pay("a", 10)], bank=bank, band=band, toolkit=bank.bare() if evidence == "unknown" else None
-    )
+    toolkit = bank.bare() if evidence == "unknown" else None
+    return Guarded(say, [pay("a", 10)], bank=bank, band=band, toolkit=toolkit, **more)
 
 
 @pytest.mark.filterwarnings("ignore:guard. no tool has a contract")
 @pytest.mark.parametrize(("p", "band", "evidence"), ROWS)
 def test_guard(run, p, band, evidence):
-    word, made = word_of(p, band), guarded(run, p, band, evidence)
+    word, made = word_of(p, band), guarded(p, band, evidence, run=run)
     ((shown, _),) = made.risk.asked
     assert ("__interrupt__" in made.out) == (word == "ask")
     if word == "ask":
@@ -112,14 +115,10 @@ def test_guard(run, p, band, evidence):
 
 
 @pytest.mark.filterwarnings("ignore:guard. no tool has a contract")
-@pytest.mark.parametrize(("p", "band", "evidence"), [row for row in ROWS if word_of(*row[:2]) == "ask"])
-@pytest.mark.parametrize("second", [0.01, 0.5, 0.99, "same"])
-def test_guard_edited(p, band, evidence, second):
-    def run(agent, given, config=None):
-        return agent.invoke(given, config)
-
-    second = p if second == "same" else second
-    made, word = guarded(run, [p, second], band, evidence), word_of(second, band)
+@pytest.mark.parametrize(("row", "second"), [(1, 0.01), (2, 0.99), (2, 0.5), (3, 0.4)])
+def test_guard_edited(row, second):
+    p, band, evidence = ROWS[row]
+    made, word = guarded([p, second, RuntimeError("asked again")], band, evidence), word_of(second, band)
     made.answer(edit(to="bob", amount=20))
     assert len(made.risk.asked) == 2, "an edit is judged anew"
     assert ("__interrupt__" in made.out) == (word == "ask" and second != p), "another probability is another reason"
@@ -129,29 +128,20 @@ def test_guard_edited(p, band, evidence, second):
         assert f"p {second:.2f}" in action["description"]
         made.again().answer({"type": "approve"})
     assert made.paid == ([] if word == "refuse" else [("transfer", "bob", 20)])
+    assert len(made.risk.asked) == (0 if made.made == () else 2)
 
 
-@pytest.mark.parametrize("p", [0.0, 0.1, 0.19])
-def test_below_the_band_it_runs(run, p):
-    made = Guarded(run, p, [pay("a", 10)])
-    assert "__interrupt__" not in made.out
-    assert made.paid == [("transfer", "ann", 10)]
-    assert len(made.risk.asked) == 1
-
-
-@pytest.mark.parametrize("p", [0.81, 0.95, 1.0])
-def test_above_it_is_refused_with_the_reason_and_not_asked_again(run, p):
-    made = Guarded(run, p, [pay("a", 10)], [pay("b", 10)])
+def test_above_it_is_refused_with_the_reason_and_not_asked_again(run):
+    made = Guarded(0.95, [pay("a", 10)], [pay("b", 10)], run=run)
     assert "__interrupt__" not in made.out
     assert made.paid == []
-    assert f"it is judged as risky: p {p:.2f}" in answers(made.out)[0].text
+    assert "it is judged as risky: p 0.95" in answers(made.out)[0].text
     assert len(made.risk.asked) == 1, "the same call in the next message is answered as before"
 
 
-@pytest.mark.parametrize("p", [0.2, 0.5, 0.8, None])
-@pytest.mark.parametrize("decision", [{"type": "approve"}, {"type": "reject"}])
-def test_within_it_a_person_is_asked_and_the_model_never_again(run, p, decision):
-    made = Guarded(run, [p, RuntimeError("asked twice")], [pay("a", 10)])
+@pytest.mark.parametrize(("p", "decision"), [(0.5, {"type": "reject"}), (None, {"type": "approve"})])
+def test_within_it_a_person_is_asked_and_the_model_never_again(p, decision):
+    made = Guarded([p, RuntimeError("asked twice")], [pay("a", 10)])
     assert made.paid == []
     (action,) = made.question["action_requests"]
     assert "its risk is unsure" in action["description"]
@@ -160,55 +150,34 @@ def test_within_it_a_person_is_asked_and_the_model_never_again(run, p, decision)
     assert len(made.risk.asked) == 1
 
 
-def test_a_model_that_fails_leaves_it_to_the_person(run):
-    made = Guarded(run, lambda *_: RuntimeError("away"), [pay("a", 10)])
+def test_a_model_that_fails_leaves_it_to_the_person():
+    made = Guarded(lambda *_: RuntimeError("away"), [pay("a", 10)])
     assert "its risk was not judged: RuntimeError: away" in made.question["action_requests"][0]["description"]
     assert made.answer({"type": "approve"}).paid == [("transfer", "ann", 10)]
 
 
-def test_what_contracts_refuse_costs_no_model(run):
-    made = Guarded(run, 0.0, [pay("a", 500)], [pay("b", "many")])
+def test_what_contracts_refuse_costs_no_model():
+    made = Guarded(0.0, [pay("a", 500)], [pay("b", "many")])
     assert (made.risk.asked, made.paid) == ([], [])
     assert "only 100 left" in answers(made.out)[0].text
 
 
-def test_reads_are_not_judged(run):
-    made = Guarded(run, 1.0, [look("a")])
+def test_reads_are_not_judged():
+    made = Guarded(1.0, [look("a")])
     assert made.risk.asked == []
     assert made.bank.calls == [("balance",)]
 
 
-def test_the_question_is_put_over_effect_way_back_origins_and_words(run):
-    made = Guarded(run, 0.0, [pay("a", 10)])
+def test_the_question_is_put_over_effect_way_back_origins_and_words():
+    made = Guarded(0.0, [pay("a", 10)])
     ((shown, _),) = made.risk.asked
-    for part in (
-        "balance: 100 → 90",
-        "No way back",
-        "amount",
-        "nothing real gives it",
-        "transfer",
-        task()["messages"][0][1],
-    ):
-        assert part in shown, part
-
-
-@pytest.mark.parametrize(
-    ("second", "paid", "asked"), [(0.0, True, False), (0.9, False, False), (0.5, True, False), (0.6, True, True)]
-)
-def test_an_edit_is_judged_anew_and_not_again_on_resume(run, second, paid, asked):
-    made = Guarded(run, [0.5, second, RuntimeError("asked again")], [pay("a", 10)])
-    made.answer(edit(to="bob", amount=20))
-    assert len(made.risk.asked) == 2
-    assert ("__interrupt__" in made.out) == asked
-    if asked:
-        assert "p 0.60" in made.question["action_requests"][0]["description"]
-        made.answer({"type": "approve"})
-    assert made.paid == ([("transfer", "bob", 20)] if paid else [])
-    assert len(made.risk.asked) == 2
+    parts = ("balance: 100 → 90", "No way back", "amount", "nothing real gives it", "transfer", "Pay ann")
+    assert [part for part in parts if part not in shown] == []
+    assert made.out["gecko"]["usage"]["risk"]["calls"] == 1
 
 
 def test_of_a_message_each_call_is_judged_by_itself(run):
-    made = Guarded(run, [0.0, 0.9, 0.5], [pay("a", 1), pay("b", 2), pay("c", 3)])
+    made = Guarded([0.0, 0.9, 0.5], [pay("a", 1), pay("b", 2), pay("c", 3)], run=run)
     (action,) = made.question["action_requests"]
     assert action["args"]["amount"] == 3
     made.answer({"type": "approve"})
@@ -216,37 +185,23 @@ def test_of_a_message_each_call_is_judged_by_itself(run):
     assert len(made.risk.asked) == 3
 
 
-def test_without_a_saver_it_refuses_before_the_model_speaks(run):
+def test_without_a_saver_or_with_another_model_it_is_refused():
     with pytest.raises(GeckoError, match="needs a checkpointer"):
-        Guarded(run, 0.0, [pay("a", 10)], saver=None)
-
-
-def test_guard_takes_no_other_model():
+        Guarded(0.0, [pay("a", 10)], saver=None)
     with pytest.raises(GeckoError, match="asks no model but Models"):
         GeckoMiddleware(Bank().toolkit(), mode="guard", model=Models(risk=Decider(), judge=Decider()))
     with pytest.raises(GeckoError, match="no model configured for role 'risk'"):
         GeckoMiddleware(Bank().toolkit(), mode="preview", interrupt_on={"rules": "writes", "risk": True})
 
 
-def test_usage_is_booked_by_role(run):
-    made = Guarded(run, 0.0, [pay("a", 10)])
-    assert made.out["gecko"]["usage"]["risk"]["calls"] == 1
-
-
-def test_preview_is_judged_the_same(run):
-    made = Guarded(
-        run,
-        [0.5, RuntimeError("again")],
-        [pay("a", 10)],
-        mode="preview",
-        interrupt_on={"rules": "writes", "risk": True},
-    )
+def test_preview_is_judged_the_same():
+    policy = {"rules": "writes", "risk": True}
+    made = Guarded([0.5, RuntimeError("again")], [pay("a", 10)], mode="preview", interrupt_on=policy)
     assert made.answer({"type": "approve"}).paid == [("transfer", "ann", 10)]
     assert len(made.risk.asked) == 1
 
 
-def test_a_tool_may_be_called_risk(run):
-
+def test_a_tool_may_be_called_risk():
     def risk(amount: int) -> int:
         """Take a risk."""
         return amount
@@ -275,15 +230,17 @@ def beside(kind: str, say: float) -> tuple[Any, Any]:
 
 
 @pytest.mark.filterwarnings("ignore:The class `OpenAI")
-@pytest.mark.parametrize("kind", ["core", "openai"])
-@pytest.mark.parametrize("before", [True, False])
-@pytest.mark.parametrize(("theirs", "own"), [(0.1, 0.1), (0.9, 0.1), (0.1, 0.9), (0.9, 0.9)])
+@pytest.mark.parametrize(
+    ("kind", "before", "theirs", "own"),
+    [
+        *(("core", before, *ps) for before in (True, False) for ps in ((0.1, 0.1), (0.9, 0.1), (0.1, 0.9))),
+        ("openai", True, 0.9, 0.1),
+        ("openai", False, 0.1, 0.1),
+    ],
+)
 def test_beside_auto_mode_in_both_orders(kind, before, theirs, own):
-    def run(agent, given, config=None):
-        return agent.invoke(given, config)
-
     middleware, asked = beside(kind, theirs)
-    made = Guarded(run, own, [pay("a", 10)], others=[middleware], first=before)
+    made = Guarded(own, [pay("a", 10)], others=[middleware], first=before)
     assert made.paid == ([("transfer", "ann", 10)] if max(theirs, own) < 0.5 else [])
     assert (len(made.risk.asked), len(asked)) == (1, 0 if own > 0.5 else 1)
     if own < 0.5 < theirs and before:
@@ -299,16 +256,16 @@ def test_killed_at_each_write_it_is_made_once_and_never_above_the_band(p):
         with contextlib.suppress(Killed, GeckoError):
             return agent.invoke(given, config)
 
-    whole = Fate()
-    Guarded(run, p, [pay("a", 10)], saver=KillingSaver(whole))
-    for number in range(1, whole.count + 1, 2):
-        saver = KillingSaver(Fate(number))
-        one = Guarded(run, p, [pay("a", 10)], saver=saver)
+    whole, kept = Fate(), 0
+    Guarded(p, [pay("a", 10)], run=run, saver=KillingSaver(whole))
+    for number in range(1, whole.count + 1, 6 if p == 0.9 else 3):  # at 0.9 there is no real call
+        saver = KillingSaver(Fate(number, after=number % 2 == 1))
+        one = Guarded(p, [pay("a", 10)], run=run, saver=saver)
         saver.fate.kill_at = 0
         given: Any = None if [*saver.list(THREAD)] else task()
-        judged = any(
-            (each.checkpoint["channel_values"].get("gecko_batch") or {}).get("risks") for each in saver.list(THREAD)
-        )
+        values = [each.checkpoint["channel_values"].get("gecko_batch") for each in saver.list(THREAD)]
+        judged = any(each.get("risks") for each in values if isinstance(each, dict))
+        kept += judged
         before = len(one.risk.asked)
         for _ in range(4):
             one.out = run(one.agent, given, THREAD)
@@ -319,3 +276,4 @@ def test_killed_at_each_write_it_is_made_once_and_never_above_the_band(p):
             given = Command(resume={"id": one.question["id"], "decisions": [{"type": word}]})
         assert len(one.paid) <= (0 if p == 0.9 else 1), number
         assert not judged or len(one.risk.asked) == before, number
+    assert kept

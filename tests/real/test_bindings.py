@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
 from gecko_graph import Tool, Toolkit
-from gecko_graph.real.bindings import PlanResults, replaced, resolve, with_holes
+from gecko_graph.real.bindings import PlanResults, replaced, resolve
 from gecko_graph.values.notes import notes_of
 from gecko_graph.values.places import place_at, places, pointer, scalars, value_at
 from gecko_graph.world.given import Sources
@@ -48,7 +48,7 @@ def bound(result, args: dict, *, given: dict | None = None, tool: str = "make", 
     return found([step(1, tool, given or {}, result, rung=rung), step(2, "use", args, {})], **more)
 
 
-@pytest.mark.parametrize("rung", ["contract", "python", "model", "schema"])
+@pytest.mark.parametrize("rung", ["contract", "model"])
 def test_an_identifier_that_a_simulated_write_made_up_is_bound(rung):
     rests = bound({"order": {"id": "ord-7781"}}, {"id": "ord-7781"}, rung=rung)
     assert rests.bindings == [{"argument": "/id", "call": "c1", "path": "/order/id", "predicted": "ord-7781"}]
@@ -60,11 +60,9 @@ def test_an_identifier_that_a_simulated_write_made_up_is_bound(rung):
     [
         ({"id": 7781}, {"order": 7781}),
         ({"id": 7781}, {"order": "7781"}),
-        ({"ref": "A-100-b"}, {"refs": ["x", "A-100-b"]}),
         ({"id": "tulip"}, {"order_id": "tulip"}),  # a plain word, but an identifier by its name
         ({"odd key": {"$": "A-100-b"}}, {"a.b": {"[0]": "A-100-b"}}),
         ({"order_id": 7}, {"order_id": 7}),  # of short ones name or form says that they are identifiers
-        ({"order": {"id": 7}}, {"order_id": 7}),
         ({"ref": "abc"}, {"order_ref": "abc"}),
         ({"order": "O-1"}, {"text": "Your order O-1."}),
         ({"order": {"id": 7}}, {"text": "Order no. 7: https://shop.example/orders/7?x=1"}),
@@ -85,22 +83,18 @@ def test_booleans_and_single_digits_that_are_equal_by_chance_rest_on_nothing(res
 @pytest.mark.parametrize(
     ("result", "args"),
     [
-        ({"total": 12.5}, {"amount": 12.5}),
-        ({"total": 1250}, {"amount": 1250}),
         ({"total": "$1,250.00"}, {"amount": "$1,250.00"}),
         ({"total": 12}, {"id": 12}),
         ({"order_id": 7781}, {"quantity": 7781}),
         ({"order_id": 7}, {"customer_id": 7}),
         ({"id": "7781"}, {"id": 7781}),
         ({"word": "confirmed"}, {"note": "confirmed"}),
-        ({"total": 49.5}, {"text": "EUR 49.50"}),
         ({"total": 1250.5}, {"text": "1,250.50 euros"}),
         ({"total": 49.99}, {"text": "about 50 euros"}),
         ({"total": "1,250.00 EUR"}, {"text": "1250 euros"}),
         ({"due": "2024-05-15T15:00"}, {"text": "due May 15, 2024"}),
         ({"name": "Lena Brandt"}, {"text": "Dear lena brandt, it is done"}),
         ({"名": "東京"}, {"text": "東京に着く"}),
-        ({"status": "confirmed"}, {"text": "It is confirmed"}),
         ({"order_id": 7}, {"text": "7 pens"}),
         ({"orders": {"ord-7781": {"at": "noon"}}}, {"text": "Your order ord-7781"}),
         ({"id": "ord-7781"}, {"text": "Your order ORD 7781"}),
@@ -110,11 +104,6 @@ def test_amounts_and_what_is_spelt_otherwise_are_never_bound_but_must_be_as_pred
     rests = bound(result, args)
     assert len(rests.expects) == 1
     assert not rests.bindings + rests.ambiguous
-
-
-def test_a_value_of_the_tools_schema_is_never_bound():
-    steps = [step(1, "make", {}, {"id": "K-9000"}), step(2, "sort", {"kind": "K-9000"}, {})]
-    assert not found(steps).arguments
 
 
 @pytest.mark.parametrize(
@@ -155,16 +144,10 @@ def test_two_possible_sources_are_asked_about():
     steps = [step(n, "make", {}, {"id": "ord-7781"}) for n in (1, 2)]
     of_two = found([*steps, step(3, "use", {"id": "ord-7781"}, {})])
     assert [each["call"] for each in of_two.ambiguous[0]["sources"]] == ["c1", "c2"]
-
-
-def test_an_item_of_a_list_is_asked_about():
-    rests = bound({"orders": [{"id": "ord-7781"}]}, {"id": "ord-7781"})
-    assert not rests.bindings
-    assert rests.ambiguous[0]["sources"][0]["path"] == "/orders/0/id"
-
-
-def test_an_amount_that_a_model_made_up_is_asked_about():
-    assert bound({"total": 12.5}, {"amount": 12.5}, rung="model").ambiguous
+    of_a_list = bound({"orders": [{"id": "ord-7781"}]}, {"id": "ord-7781"})
+    assert not of_a_list.bindings
+    assert of_a_list.ambiguous[0]["sources"][0]["path"] == "/orders/0/id"
+    assert bound({"total": 12.5}, {"amount": 12.5}, rung="model").ambiguous, "an amount of a model's"
 
 
 def test_an_identifier_in_a_longer_text_is_bound_as_a_part_of_it():
@@ -186,20 +169,12 @@ def test_of_a_longer_text_only_what_a_simulated_write_made_up_is_bound(more):
     assert not bound(result, {"text": text}, **given).bindings
 
 
-def test_two_parts_of_one_text_are_replaced_at_once():
-    steps = [step(1, "make", {}, {"id": "ord-7781"}), step(2, "make", {}, {"id": "ord-7782"})]
-    rests = found([*steps, step(3, "use", {"text": "ord-7781 and ord-7782"}, {})])
-    real = {"c1": {"id": "ord-7782"}, "c2": {"id": "x-1"}}
-    sent, _ = resolve(planned({"text": "ord-7781 and ord-7782"}, rests), real)
-    assert sent["call"]["args"]["text"] == "ord-7782 and x-1"
-
-
 def planned(args: dict, rests) -> dict:
     call = {"id": "c9", "name": "use", "args": args}
     return {"call": call, "bindings": rests.bindings, "ambiguous": rests.ambiguous, "expects": rests.expects}
 
 
-@pytest.mark.parametrize("real", [None, {}, {"id": None}, {"id": ""}, "ord-1", ["ord-1"]])
+@pytest.mark.parametrize("real", [None, {"id": None}, {"id": ""}, ["ord-1"]])
 @pytest.mark.parametrize("value", ["ord-7781", "Order ord-7781"])
 def test_a_result_without_a_value_is_a_departure(real, value):
     _, problem = resolve(planned({"id": value}, bound({"id": "ord-7781"}, {"id": value})), {"c1": real})
@@ -231,20 +206,6 @@ def test_of_two_sources_none_fills_and_both_must_be_as_predicted(real, value):
     predicted = {"id": "ord-7781", "ref": "ord-7781"}
     sent, problem = resolve(planned({"id": "ord-7781"}, bound(predicted, {"id": "ord-7781"})), {"c1": real})
     assert problem["code"] == "binding" if value is None else sent["call"]["args"]["id"] == value
-
-
-def test_an_amount_that_reality_changed_is_a_departure():
-    rests = bound({"total": 12.5}, {"amount": 12.5})
-    assert resolve(planned({"amount": 12.5}, rests), {"c1": {"total": 12.5}})[1] is None
-    assert resolve(planned({"amount": 12.5}, rests), {"c1": {"total": 14}})[1]
-
-
-def test_what_is_approved_has_a_hole_in_the_place_of_a_bound_argument():
-    plans = []
-    for name in ("ord-7781", "ord-7782"):
-        args = {"id": name, "note": f"for {name}, soon"}
-        plans.append(with_holes(planned(args, bound({"id": name}, args))))
-    assert plans[0] == plans[1] != with_holes(planned({"id": "ord-7781"}, bound({}, {})))
 
 
 names = st.text(max_size=100) | st.sampled_from(["", "a.b", "[0]", '"', "\\", "$", "ü", "a" * 120, "line\nbreak"])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph.values.difference import json_equal
-from gecko_graph.world.booking import find_drift, real_values, state_drift, with_real_values
+from gecko_graph.world.booking import find_drift, real_values, with_real_values
 
 CALL = {"id": "c", "name": "order", "args": {"item": "pen", "limit": 2500}}
 PREDICTED = {"id": "ord_5000", "item": "pen", "limit": 2500, "state": "open", "at": "2026-01-01T10:00:00Z"}
@@ -59,13 +59,6 @@ def test_the_state_drifts_where_it_holds_what_the_result_contradicts_or_does_not
     assert [each for each in found if each["kind"] == "state"] == [
         {"kind": "state", "path": "/orders/ord_5000", "predicted": "ord_5000", "real": None},
         {"kind": "state", "path": "/state", "predicted": "open", "real": "waiting"},
-    ]
-
-
-def test_a_state_drifts_by_what_it_held_otherwise_not_by_what_it_did_not_hold():
-    assert state_drift({"a": 1, "b": 2}, {"a": 3, "c": 4}) == [
-        {"kind": "state", "path": "/a", "predicted": 1, "real": 3},
-        {"kind": "state", "path": "/b", "predicted": 2, "real": None},
     ]
 
 

@@ -14,10 +14,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
-from gecko_graph import GeckoError, Models, create_gecko_agent
+from gecko_graph import GeckoError
 from gecko_graph.real.ledger import TABLE, find_ledger, has_checkpoint
-from gecko_graph.testing import recorded
-from tests.test_agent import APPROVE, PLAN, TASK, Shop, shop, thread
+from tests.agents import APPROVE, make_agent, thread
+from tests.test_agent import PLAN, TASK, Shop, shop
 from tests.test_agent_postgres import address
 
 __all__ = ["address", "shop"]
@@ -114,18 +114,6 @@ async def test_a_checkpoint_is_there_once_it_is_saved(saver):
         assert not await in_thread(has_checkpoint, saver, other)
 
 
-def test_a_saver_that_reads_in_its_own_way_is_asked_itself(tmp_path):
-    class Blind(SqliteSaver):
-        def get_tuple(self, config: Any) -> Any:
-            return None
-
-    saver, saved = Blind(connect(tmp_path).conn), empty_checkpoint()
-    kept = saver.put({"configurable": {"thread_id": "t", "checkpoint_ns": ""}}, saved, {"step": -1}, {})
-    assert has_checkpoint(SqliteSaver(saver.conn), kept)
-    assert not has_checkpoint(saver, kept)
-    saver.conn.close()
-
-
 def test_a_deleted_thread_of_a_memory_saver_has_no_claims():
     saver = InMemorySaver()
     find_ledger(saver, None).claim("t", "k", "open", ROW)
@@ -158,12 +146,7 @@ class OtherSaver(BaseCheckpointSaver):
 
 @pytest.mark.parametrize("interrupt_on", ["writes", "none"])
 def test_a_saver_without_a_ledger_is_refused_before_anything_is_asked(shop, interrupt_on):
-    agent = create_gecko_agent(
-        shop.toolkit(),
-        model=Models(planner=recorded(planner=[PLAN])),
-        interrupt_on=interrupt_on,
-        checkpointer=OtherSaver(),
-    )
+    agent = make_agent(shop.toolkit(), PLAN, interrupt_on=interrupt_on, checkpointer=OtherSaver())
     with pytest.raises(GeckoError, match="OtherSaver has no ledger of real calls"):
         agent.invoke(TASK, thread())
     assert not shop.calls
@@ -171,18 +154,12 @@ def test_a_saver_without_a_ledger_is_refused_before_anything_is_asked(shop, inte
 
 
 def test_any_saver_will_do_with_a_ledger_of_its_own():
-    shop, saver = Shop(), OtherSaver()
-    ledger = find_ledger(InMemorySaver(), None)
-    agent = create_gecko_agent(
-        shop.toolkit(), model=Models(planner=recorded(planner=[PLAN])), checkpointer=saver, ledger=ledger
-    )
+    shop, ledger = Shop(), find_ledger(InMemorySaver(), None)
+    agent = make_agent(shop.toolkit(), PLAN, interrupt_on="writes", checkpointer=OtherSaver(), ledger=ledger)
+    with pytest.raises(GeckoError, match="ledger: expected a CallLedger"):
+        make_agent(shop.toolkit(), PLAN, ledger={})
     agent.invoke(TASK, thread())
     approve = Command(resume={"decisions": [APPROVE] * 3})
     assert agent.invoke(approve, thread())["execution"]["status"] == "done"
     agent.invoke(approve, thread())
     assert shop.calls == ["order pen", "cancel real-1001", "order ink"]
-
-
-def test_the_ledger_that_is_given_must_be_one(shop):
-    with pytest.raises(GeckoError, match="ledger: expected a CallLedger"):
-        create_gecko_agent(shop.toolkit(), model=Models(), ledger={})

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph import GeckoError, Tool, Toolkit
-from gecko_graph.real.decisions import DOUBT_DECISIONS, build_schema, read_decisions
+from gecko_graph.real.decisions import read_decisions
 from gecko_graph.real.policy import DECISIONS, ReviewPolicy
 from gecko_graph.real.preview import fence
 from gecko_graph.values.digest import open_json
@@ -26,10 +26,8 @@ def toolkit() -> Toolkit:
     def cancel(id: str = "") -> str: ...
     def odd() -> str: ...
 
-    tools: list[Any] = [look, order, cancel, odd]
-    return Toolkit.from_tools([*tools, {"name": "unreal", "description": "", "parameters": {}}]).declare(
-        *(Tool(name, effect=effect) for name, effect in EFFECTS.items())
-    )
+    tools: list[Any] = [look, order, cancel, odd, {"name": "unreal", "description": "", "parameters": {}}]
+    return Toolkit.from_tools(tools).declare(*(Tool(name, effect=effect) for name, effect in EFFECTS.items()))
 
 
 def word(interrupt_on: Any, name: str, *, state: dict | None = None, args: dict | None = None, **rests: Any) -> str:
@@ -91,19 +89,15 @@ def test_an_uncertain_source_is_asked_about_whatever_the_policy(interrupt_on):
     ("interrupt_on", "why"),
     [
         ("writs", "expected 'writes', 'all', 'none'"),
-        (True, "expected 'writes'"),
         ([], "rules such as"),
         ({}, "LangChain's dict such as"),
         (["writes"], "rule 1:"),
-        ([{"tool": "order"}], "rule 1: 'then'"),
         ([{"tool": "order", "then": "deny"}], "'allow', 'ask' or 'refuse', got 'deny'"),
         ([{"then": "ask"}, {"tol": "order", "then": "ask"}], "rule 2: 'tol'"),
         ([{"tool": "ordr", "then": "refuse"}], "no tool matches 'ordr'.*did you mean order"),
         ([{"tool": "order", "when": "args.x >", "then": "ask"}], "rule 1, `when`"),
         ([{"tool": "order", "when": "before.x", "then": "ask"}], "before"),
-        ([{"tool": "order", "when": True, "then": "ask"}], "'when'"),
         ({"rules": "writes", "max_age": 0}, "max_age"),
-        ({"rules": "writes", "needs_id": "yes"}, "needs_id"),
         ({"rules": "writes", "order": True}, "'order'"),
         ({"ordr": True}, "did you mean order"),
         ({"order": {"allowed_decisions": ["approve", "ignore"]}}, "allowed_decisions"),
@@ -147,17 +141,6 @@ def test_any_answer_is_read_or_refused_with_why(answer):
 )
 def test_words_that_spell_an_object_or_list_are_one(text, words):
     assert open_json(text) == words
-
-
-def test_the_schema_of_an_answer_to_a_doubt_has_its_own_words():
-    schema = build_schema("q1", [DOUBT_DECISIONS])
-    assert schema["$defs"]["Decision"]["properties"]["type"]["enum"] == ["happened", "make_now", "skip"]
-    assert schema["required"] == ["decisions"]
-
-
-def test_a_decision_that_is_not_allowed_is_refused():
-    _, problem = read_decisions({"decisions": [{"type": "edit"}]}, [CALL], TOOLS, [("approve", "reject")])
-    assert "expected a `type` of approve, reject" in problem
 
 
 @given(st.text(alphabet="`a\n", max_size=20))

@@ -61,8 +61,7 @@ def saver_of(kind: str) -> Any:
     return InMemorySaver() if kind == "memory" else SqliteSaver(sqlite3.connect(":memory:", check_same_thread=False))
 
 
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize(("kind", "depth"), [("memory", 0), ("sqlite", 1), ("memory", 2), ("sqlite", 2)])
 def test_an_answer_is_spent_at_every_parent_and_answers_no_second_question(kind, depth):
     graph = graph_of(seen := [], depth, saver_of(kind))
 
