@@ -58,7 +58,6 @@ def test_a_mistake_is_named_without_a_traceback(run, words, tmp_path, monkeypatc
     [
         ("her_tools.py", "her_tools:NAME"),
         ("./her_tools.py", "her_tools:NAME"),
-        ("her_tools", "her_tools:NAME"),
         ("her_tools.py:TOOLS", "her_tools:TOOLS"),
         ("inner/more.py", "inner.more:NAME"),
         ("inner.more", "inner.more:NAME"),

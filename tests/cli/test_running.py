@@ -56,18 +56,6 @@ def test_demo_on_a_terminal_is_a_tree(tmp_path):
 # run ---------------------------------------------------------------------------------------------
 
 
-def test_run_a_scenario_and_write_json(run, tmp_path):
-    code, out, err = run("run", SHOP, "--json", tmp_path / "out.json")
-    assert (code, err) == (0, "")
-    assert "result       accepted, 4 of 4" in out
-    written = json.loads((tmp_path / "out.json").read_text())
-    assert written["scenario"] == "order-within-credit"
-    (turn,) = written["turns"]
-    assert turn["task_state"]["customer"]["credit"] == 8.6
-    assert turn["rehearsal"]["verdict"]["status"] == "accepted"
-    assert [message["type"] for message in turn["messages"]] == ["human", "ai"]
-
-
 def test_json_to_the_standard_output_leaves_the_lines_to_stderr(run):
     code, out, err = run("run", CALENDAR, "--json", "-")
     assert code == 1
@@ -75,14 +63,21 @@ def test_json_to_the_standard_output_leaves_the_lines_to_stderr(run):
     assert "[1] verdict  needs the user" in err
 
 
-def test_the_given_state_and_the_checklist_stand_before_the_first_attempt_and_in_the_json(run, tmp_path):
-    _, out, _ = run("run", SHOP, "--json", tmp_path / "out.json", "--save", tmp_path / "runs.sqlite")
+def test_a_scenario_with_its_given_state_and_checklist_is_shown_saved_and_written_as_json(run, tmp_path):
+    code, out, err = run("run", SHOP, "--json", tmp_path / "out.json", "--save", tmp_path / "runs.sqlite")
+    assert (code, err) == (0, "")
+    assert "result       accepted, 4 of 4" in out
     before = out[: out.index("[1] attempt")]
     assert '[-] given    customer: {"name": "Lena Brandt", "credit": 40.0}' in before
     assert "[-] expected exactly one order was placed" in before
     written = json.loads((tmp_path / "out.json").read_text())
     assert written["start_state"] == shipped("shop").state
-    assert written["turns"][0]["rehearsal"]["checklist"][0]["description"] == "exactly one order was placed"
+    assert written["scenario"] == "order-within-credit"
+    (turn,) = written["turns"]
+    assert turn["task_state"]["customer"]["credit"] == 8.6
+    assert turn["rehearsal"]["verdict"]["status"] == "accepted"
+    assert turn["rehearsal"]["checklist"][0]["description"] == "exactly one order was placed"
+    assert [message["type"] for message in turn["messages"]] == ["human", "ai"]
     history = run("history", tmp_path / "runs.sqlite", "order-within-credit")[1]
     assert before.splitlines()[1:] == history.splitlines()[2 : len(before.splitlines()) + 1]
 
