@@ -76,6 +76,7 @@ def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path):
     finally:
         stop(process, signal.SIGTERM)
         client.close()
+    assert [each.name for each in tmp_path.iterdir()] == [file.name], "an orderly end leaves one file"
 
 
 def write(file):
@@ -225,13 +226,13 @@ def test_killed_between_any_two_lines_the_file_opens_with_all_that_was_acknowled
         try:
             journal = Journal(file, identity="x")
             list(journal.read())
-            for _ in range(3):
+            for _ in range(2):
                 journal.append(Row("a", "new", {"number": len(acknowledged)}))
                 acknowledged.append(1)
             journal.close()
         finally:
             sys.settrace(before)
-    assert len(places) > 60
+    assert len(places) > 50
     for place, count, line in places:
         assert numbers(place) in ([*range(count)], [*range(count + 1)]), line
         journal = Journal(place, identity="x")  # and it goes on
@@ -248,12 +249,3 @@ def test_a_file_of_the_version_before_is_refused_with_the_reason(tmp_path):
     base.close()
     with pytest.raises(GeckoError, match="another version"):
         Journal(tmp_path / "runs.sqlite", identity="x")
-
-
-def test_an_orderly_end_leaves_one_file(tmp_path):
-    process, client = start(tmp_path, "--save", "runs.sqlite")
-    with client:
-        client.post("/_gecko/sessions", json={"id": "a"})
-        assert (tmp_path / "runs.sqlite-head").exists()
-    stop(process, signal.SIGTERM)
-    assert [each.name for each in tmp_path.iterdir()] == ["runs.sqlite"]
