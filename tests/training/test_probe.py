@@ -78,7 +78,7 @@ class Policy(BaseHTTPRequestHandler):
 
 def test_a_server_is_asked_greedily_and_gone_on_with(tmp_path):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Policy)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     address, out = f"http://127.0.0.1:{server.server_port}/v1", tmp_path / "out.jsonl"
     rows = [{**sample(label_of("r1")), "id": str(at)} for at in range(20)]
     try:
