@@ -42,15 +42,9 @@ def test_probes_meet_refusals_that_were_never_seen(tmp_path):
     assert any("there is no order" in kind for kind in kinds["showOrder"])
 
 
-def test_without_rows_the_document_alone_is_probed_and_the_limit_holds():
-    with OrderService() as service:
-        toolkit = sandbox(service)
-        found = probe(toolkit, learn_contracts(toolkit, []), limit=7)
-    assert len(found) == 7
-
-
-def test_a_call_whose_effect_is_unknown_is_no_row():
+def test_without_rows_the_document_alone_is_probed_and_a_call_whose_effect_is_unknown_is_no_row():
     with OrderService(faults=["500 after"] * 50) as service:
         toolkit = sandbox(service)
         found = probe(toolkit, learn_contracts(toolkit, []), limit=20)
+    assert found
     assert all(toolkit[row.tool].reads for row in found)
