@@ -1,7 +1,5 @@
 """The command in this process, Ctrl-C at a question, and a server that speaks like OpenAI's."""
 
-from __future__ import annotations
-
 import http.server
 import json
 import threading

@@ -1,7 +1,5 @@
 """`completion`: scripts that real shells take, with every command and option."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """`learn`: rows in, a file of contracts out, and what written contracts get wrong."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`--log FILE`: every prompt and reply as JSON lines, masked, as they happen."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

@@ -1,7 +1,5 @@
 """What the command line says of mistakes, and its help."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """`new-case` and `test --play`: from tools to a case, with a person, a model, a saved run or an old case as user."""
 
-from __future__ import annotations
-
 import io
 import sqlite3
 

@@ -1,7 +1,5 @@
 """What commands write: no traceback where they cannot, no input overwritten, and a live run as a scenario."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

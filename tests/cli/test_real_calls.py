@@ -1,7 +1,5 @@
 """`run` with real calls, and `do`: refused before a model is asked, shown, asked about, carried out, each call once."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

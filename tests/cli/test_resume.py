@@ -1,7 +1,5 @@
 """`--resume` continues the same run and no other: digests of tools, start state and turns are compared."""
 
-from __future__ import annotations
-
 import copy
 import json
 

@@ -1,7 +1,5 @@
 """`learn --review`: a person accepts, edits or drops proposals; what was decided is kept."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """demo and run: what they show, their exit codes, and that nothing real is done before the yes."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

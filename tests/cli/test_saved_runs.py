@@ -1,7 +1,5 @@
 """Runs that are saved, interrupted, killed, resumed, and looked at."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """tools and convert; `tools --state` tries every contract on an example of the task state."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A newcomer's tour: a real document through every command, and mistakes with files (test_mistakes.py: with words)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tasks with a model, on a server that speaks like OpenAI's."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What a list is asked by: filters with operators, orders that a document promises, a thing twice, counts beside."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Real calls beside what a document tells: what is known afterwards, what is drift, which rules come to refuse."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import count
 

@@ -1,7 +1,5 @@
 """Conditions and templates say in the contract language what they said of the rows."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """HAR files: real traffic becomes rows, users stay apart, secrets stay out, and what is no call is counted by cause."""
 
-from __future__ import annotations
-
 import copy
 import json
 from itertools import pairwise

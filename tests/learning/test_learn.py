@@ -1,7 +1,5 @@
 """Contracts learned from calls: what they may refuse, what they warn of, and that nothing depends on the order."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from random import Random
 

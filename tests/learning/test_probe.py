@@ -1,7 +1,5 @@
 """Probing a sandbox: a bounded number of calls, which find kinds of refusal that no row had shown."""
 
-from __future__ import annotations
-
 import json
 
 from gecko_graph import Toolkit

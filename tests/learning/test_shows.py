@@ -1,7 +1,5 @@
 """What reads show is learned from their results, and which reads around writes are missing."""
 
-from __future__ import annotations
-
 import pytest
 
 from gecko_graph import Tool, Toolkit

@@ -1,7 +1,5 @@
 """A model proposes, data refutes: what of a contract writer's reply stands, and what becomes of a bad one."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

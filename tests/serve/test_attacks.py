@@ -1,7 +1,5 @@
 """What a server on loopback must refuse, and what goes on all the while."""
 
-from __future__ import annotations
-
 import pytest
 
 from gecko_graph import Toolkit

@@ -1,7 +1,5 @@
 """Each operation under its method and path: what succeeds, what fails, what is refused, what is preferred."""
 
-from __future__ import annotations
-
 import pytest
 
 from gecko_graph import Toolkit

@@ -1,7 +1,5 @@
 """`--upstream`: whose a write is, which method a request names, and what a key is; a service in this process."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

@@ -1,7 +1,5 @@
 """MCP over HTTP in both eras, with the official client (on stdio: test_shadow_mcp.py)."""
 
-from __future__ import annotations
-
 import socket
 from contextlib import asynccontextmanager
 

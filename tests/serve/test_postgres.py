@@ -1,7 +1,5 @@
 """`--save postgresql://...`: several servers answer the same sessions; nothing answered is lost or doubled."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

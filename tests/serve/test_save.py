@@ -1,7 +1,5 @@
 """`--save`: what was acknowledged is there after kill -9; a damaged file and a second process are refused."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

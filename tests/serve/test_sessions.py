@@ -1,7 +1,5 @@
 """Sessions: isolated, forked, reset, replaced, compared, kept as snapshots, scored, closed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -1,7 +1,5 @@
 """`--upstream`: a real service in a process of its own that counts, the server killed before, in and after a write."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """`/mcp` under `--upstream`: calls by MCP pass on as requests do, and no write is made twice, whenever it is killed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

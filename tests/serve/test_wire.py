@@ -1,7 +1,5 @@
 """What clients of a served document meet: its own error schema, booleans as they write them, a used port."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest

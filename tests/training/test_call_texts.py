@@ -1,7 +1,5 @@
 """Calls as data sets and model families write them: read, or an error, and never passed over."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """GeckoEnv and trl_environment: episodes of a task, what they are worth, and what the policy is shown."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

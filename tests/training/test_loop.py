@@ -1,7 +1,5 @@
 """The loop: two iterations as tables made by hand, each ablation, stopped anywhere, fed with garbage."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import get_args

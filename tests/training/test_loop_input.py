@@ -1,7 +1,5 @@
 """Bad input of the loop: rows, trainers and probes that fail, outputs that no file can hold, a full disk."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

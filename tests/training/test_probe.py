@@ -1,7 +1,5 @@
 """What a policy does with rows: read in whatever form, asked of a server, and how sure it is."""
 
-from __future__ import annotations
-
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

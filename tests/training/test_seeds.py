@@ -1,7 +1,5 @@
 """Training dialogues from nothing: trees, written tools, dialogues (LoopTool, sections 3.1 and 3.2)."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from itertools import count, islice

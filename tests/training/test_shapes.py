@@ -1,7 +1,5 @@
 """Rows of others become samples, and what is none is named with its reason."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

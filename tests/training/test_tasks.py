@@ -1,7 +1,5 @@
 """Tasks made from contracts: each is solved by its solution and by nothing that just misses it."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections import Counter

@@ -1,7 +1,5 @@
 """Verifying files: each row once whatever stops it, bad ones named, in Python and on the command line."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

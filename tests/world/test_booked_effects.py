@@ -1,7 +1,5 @@
 """A write's declared effects are booked, whatever its contract says of the result; the real one fills what is open."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

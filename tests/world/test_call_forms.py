@@ -1,7 +1,5 @@
 """A call by hand: LangChain's form and OpenAI's are read; a key that neither has never passes as no arguments."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """What may change the task state, and what may not (ToolGate, section 3.4); invariants by what a change touches."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

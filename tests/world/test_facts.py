@@ -1,7 +1,5 @@
 """Supposed facts: found again for the same read in the same state, told within a budget."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Faults: seeded, on rungs of their own, and never a change of the world by a call that failed."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Results that a contract leaves open: its change is committed, and the next rung fills the hole alone."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

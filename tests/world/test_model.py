@@ -1,7 +1,5 @@
 """The rung `model`: what is asked, how a reply is read and repaired; its patch loses nothing that was not shown."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

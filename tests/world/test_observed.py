@@ -1,7 +1,5 @@
 """Reads that run for real in a rehearsal: who may, what they show of the task state, and when they are stale."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Rungs of a user's own: where they are tried, what they may do, and that none of them breaks a run."""
 
-from __future__ import annotations
-
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt

@@ -1,7 +1,5 @@
 """Where values come from: found by rule, never guessed, and made up only where nothing real holds them."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Each rung by itself: what it answers, when it passes, and that it never touches the state it was shown."""
 
-from __future__ import annotations
-
 import copy
 import datetime
 import decimal

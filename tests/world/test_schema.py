@@ -1,7 +1,5 @@
 """The schema rung answers any call, the same call alike; the body of an error is an error, whoever gave it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

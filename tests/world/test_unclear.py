@@ -1,7 +1,5 @@
 """Conditions that cannot be evaluated: the others are still checked, and none fails open in silence."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The search for what takes a write back."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
