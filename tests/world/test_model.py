@@ -199,10 +199,9 @@ WHOLE = "the whole state cannot be replaced"
     ],
 )
 def test_a_patch_that_loses_or_can_mean_two_things_is_refused(patch, message):
+    view = StateView("", lambda path: message != LOST)
     with pytest.raises(PatchConflict, match=message):
-        read_patch(
-            StateChange(patch=patch), rung_request(state=ITEMS | USERS), StateView("", lambda path: message != LOST)
-        )
+        read_patch(StateChange(patch=patch), rung_request(state=ITEMS | USERS), view)
 
 
 @pytest.mark.parametrize(
