@@ -115,17 +115,14 @@ def test_ablations_differ_in_their_part_alone(tmp_path, ablation, expected):
     assert table(tmp_path / "out/iteration-2/data.jsonl") == expected
 
 
-def test_without_a_judge_labels_stay_as_they_came(tmp_path):
+def test_without_a_judge_labels_stay_as_they_came_and_algorithm_1_discards_what_is_right_twice(tmp_path):
     build(tmp_path / "out", iterations=2, ablation="no-judge").invoke({})
     rows = [each for each in read(tmp_path / "out/iteration-2/data.jsonl") if each["from"][-1]["as"] == "error"]
     assert len(rows) == 4
     assert {each["id"] for each in rows} <= {*D1[6:]}
     assert [each["label"] for each in rows] == [[label_of(each["id"])] for each in rows]
-
-
-def test_algorithm_1_discards_what_is_right_twice(tmp_path):
-    build(tmp_path / "out", iterations=2, keep_both_correct=False).invoke({})
-    assert D1[BOTH] not in table(tmp_path / "out/iteration-2/data.jsonl")
+    build(tmp_path / "other", iterations=2, keep_both_correct=False).invoke({})
+    assert D1[BOTH] not in table(tmp_path / "other/iteration-2/data.jsonl")
 
 
 def test_without_models_rules_alone_decide(tmp_path):

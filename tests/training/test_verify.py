@@ -120,14 +120,6 @@ def test_files_folders_and_globs_go_to_shards_with_a_manifest(tmp_path):
         verify_samples(f"{folder}/*.csv", tmp_path / "out")
 
 
-def test_other_settings_or_another_file_begin_anew(tmp_path):
-    file, out = write(tmp_path / "in.jsonl", rows(9)), tmp_path / "out.jsonl"
-    with pytest.raises(RuntimeError):
-        verify_samples(file, out, tell=stop_at(8))
-    verify_samples(file, out, toolkit=TOOLKIT)
-    assert [row["verdict"]["by"] for row in read(out)] == ["world"] * 9
-
-
 def stop_at(number):
     def tell(done):
         if done >= number:
@@ -150,19 +142,13 @@ def test_an_id_twice_and_rows_that_cannot_be_read_are_named(tmp_path):
     assert [row["id"] for row in read(tmp_path / "out.jsonl")] == ["0", "1", "4"]
     assert [each.where for each in summary.bad] == [f"{file}:3", f"{file}:4"]
     assert ["duplicate id" in summary.bad[0].reason, "unknown shape" in summary.bad[1].reason] == [True, True]
-
-
-def test_half_a_surrogate_pair_is_a_bad_row():
-    odd = {**next(rows(1)), "id": "odd", "text": "\ud800"}
+    odd = {**next(rows(1)), "id": "odd", "text": "\ud800"}  # half of a surrogate pair
     summary = verify_samples([odd, *rows(1)])
     assert (len(summary.rows), [each.where for each in summary.bad]) == (1, ["row 1"])
-
-
-def test_nothing_that_can_be_read_is_a_mistake(tmp_path):
     for given in ([], [{"x": 1}]):
         with pytest.raises(GeckoError, match="nothing could be read"):
-            verify_samples(write(tmp_path / "in.jsonl", given), tmp_path / "out.jsonl")
-    assert [each.name for each in tmp_path.iterdir()] == ["in.jsonl"]
+            verify_samples(write(tmp_path / "none.jsonl", given), tmp_path / "no.jsonl")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["in.jsonl", "none.jsonl", "out.jsonl"]
 
 
 def test_a_full_disk_keeps_what_is_done(tmp_path, monkeypatch):
@@ -180,7 +166,12 @@ def test_a_full_disk_keeps_what_is_done(tmp_path, monkeypatch):
         verify_samples(file, tmp_path / "none" / "out.jsonl")
 
 
-def test_rows_without_a_file_are_checked_anew(tmp_path):
+def test_rows_without_a_file_and_other_settings_are_checked_anew(tmp_path):
+    file, out = write(tmp_path / "in.jsonl", rows(9)), tmp_path / "settings.jsonl"
+    with pytest.raises(RuntimeError):
+        verify_samples(file, out, tell=stop_at(8))
+    verify_samples(file, out, toolkit=TOOLKIT)
+    assert [row["verdict"]["by"] for row in read(out)] == ["world"] * 9
     with pytest.raises(RuntimeError):
         verify_samples(rows(9), tmp_path / "out.jsonl", tell=stop_at(8))
     other = [{**row, "id": f"new {row['id']}"} for row in rows(9)]
@@ -210,12 +201,9 @@ def test_a_model_judges_what_rules_have_not_refused():
     ]  # fmt: skip
     assert verdicts[2]["reasons"][-1]["message"] == "the label is not right: so"
     assert verdicts[4]["reasons"][-1]["message"] == "it is not sure that the label is right: so"
-
-
-def test_what_a_goal_has_decided_is_not_asked_about():
     end = {"milestones": [{"id": "end", "last": True, "state": [{"at": "shelf", "snapshot": [{"pen": 1, "ink": 5}]}]}]}
     found = verify_samples([sample(RIGHT, state=STATE, goal=end)], toolkit=TOOLKIT, model=judge_with())
-    assert found.rows[0]["verdict"]["by"] == "world"
+    assert found.rows[0]["verdict"]["by"] == "world", "a goal has decided"
 
 
 PLAN = {
