@@ -103,10 +103,16 @@ def test_a_damaged_or_edited_file_opens_nothing(tmp_path, change):
         list(Journal(file, identity="x").read())
 
 
-def test_a_file_of_other_tools_is_refused(tmp_path):
+def test_a_file_of_other_tools_or_of_the_version_before_is_refused_with_the_reason(tmp_path):
     write(tmp_path / "runs.sqlite")
     with pytest.raises(GeckoError, match="other tools"):
         Journal(tmp_path / "runs.sqlite", identity="y")
+    base = sqlite3.connect(tmp_path / "before.sqlite", isolation_level=None)
+    base.execute("CREATE TABLE head (format TEXT, identity TEXT)")
+    base.execute("INSERT INTO head VALUES ('1', 'x')")
+    base.close()
+    with pytest.raises(GeckoError, match="another version"):
+        Journal(tmp_path / "before.sqlite", identity="x")
 
 
 async def test_a_call_is_written_before_it_is_acknowledged(tmp_path):
@@ -238,12 +244,3 @@ def test_killed_between_any_two_lines_the_file_opens_with_all_that_was_acknowled
         journal.append(Row("a", "new", {"number": held}))
         journal.close()
         assert numbers(place) == [*range(held + 1)]
-
-
-def test_a_file_of_the_version_before_is_refused_with_the_reason(tmp_path):
-    base = sqlite3.connect(tmp_path / "runs.sqlite", isolation_level=None)
-    base.execute("CREATE TABLE head (format TEXT, identity TEXT)")
-    base.execute("INSERT INTO head VALUES ('1', 'x')")
-    base.close()
-    with pytest.raises(GeckoError, match="another version"):
-        Journal(tmp_path / "runs.sqlite", identity="x")

@@ -56,15 +56,11 @@ print(server.server_address[1], flush=True)
 server.serve_forever()
 """
 NUMBER = {"type": "integer"}
+BY = ["sku", "quantity"]
+FIELDS = {"sku": {"type": "string"}, "sleep": {"type": "number"}, "drop": {"type": "boolean"}}
 ORDER = {
     "type": "object",
-    "properties": {
-        "sku": {"type": "string"},
-        "quantity": NUMBER,
-        "sleep": {"type": "number"},
-        "drop": {"type": "boolean"},
-        "answer": NUMBER,
-    },
+    "properties": FIELDS | {"quantity": NUMBER, "answer": NUMBER},
     "required": ["sku", "quantity"],
 }
 JSON = {"application/json": {"schema": {"type": "object"}}}
