@@ -1,7 +1,5 @@
 """Files with one mistake each, as a newcomer makes them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 CASE = "version: 1\nname: case\ntools: api.yaml\nstate: {}\nturns: [{user: Hi%s}]\n"

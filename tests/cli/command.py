@@ -1,7 +1,5 @@
 """The command as a process of its own, and what it says of a mistake."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

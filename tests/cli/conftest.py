@@ -1,7 +1,5 @@
 """The command in this process, Ctrl-C at a question, and a server that speaks like OpenAI's."""
 
-from __future__ import annotations
-
 import http.server
 import json
 import threading
@@ -9,6 +7,7 @@ import threading
 import pytest
 
 from gecko_graph.cli import main
+from gecko_graph.models import factory
 from gecko_graph.models.recorded import RecordedModel
 
 
@@ -86,7 +85,7 @@ class Server:
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def reply(self, body):
         role = schema_name(body)
@@ -104,7 +103,8 @@ class Server:
 
 
 @pytest.fixture
-def server():
+def server(monkeypatch):
+    monkeypatch.setattr(factory, "MAX_RETRIES", 0)
     made = Server()
     yield made
     made.over.set()

@@ -1,7 +1,5 @@
 """A run with real calls: against the order service, with its key in the environment, and on a terminal."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

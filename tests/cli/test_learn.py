@@ -1,7 +1,5 @@
 """`learn`: rows in, a file of contracts out, and what written contracts get wrong."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -20,7 +18,10 @@ def test_rows_become_a_file_that_is_loaded(run, tmp_path):
         more.write("no row\n")
     code, _, err = run("learn", spec, calls, "-o", target)
     assert code == 0
-    assert "calls.jsonl:201" in err
+    assert all(part in err for part in ("calls.jsonl:201", "200 rows", "refused: "))
+    evidence = read_document(target)["contracts"]["buy"]["evidence"]
+    assert sum(evidence["refusals"].values()) == 200 - evidence["lawful"]
+    assert "unknown" in evidence
     known = Toolkit.from_openapi(spec).with_contracts(target)
     assert known["buy"].contract is not None
     wrong = {"contracts": {"buy": {"effects": [], "returns": 1}}}
@@ -31,24 +32,8 @@ def test_rows_become_a_file_that_is_loaded(run, tmp_path):
     assert "contradicted: buy" in err
 
 
-def test_rows_may_be_a_folder_or_a_glob(run, tmp_path):
-    spec, some = spec_of(tmp_path, toolkit().to_openapi()), list(rows(200))
-    (folder := tmp_path / "rows").mkdir()
-    write_rows(tmp_path / "all.jsonl", some)
-    write_rows(folder / "a.jsonl", some[:90])
-    write_rows(folder / "b.jsonl", some[90:])
-    made = []
-    for number, source in enumerate((tmp_path / "all.jsonl", folder, f"{folder}/*.jsonl")):
-        target = tmp_path / f"{number}.contracts.yaml"
-        assert run("learn", spec, source, "-o", target)[0] == 0
-        made.append(target.read_text("utf-8"))
-    assert made[0] == made[1] == made[2]
-    code, _, err = run("learn", spec, tmp_path / "rows" / "*.har", "-o", target)
-    assert (code, "no files of rows" in err) == (2, True)
-
-
 @pytest.mark.parametrize("packed", [("before", "change", "result"), ("args", "before", "change", "result")])
-def test_rows_may_be_parquet(run, tmp_path, packed):
+def test_rows_may_be_a_folder_or_a_glob_and_parquet(run, tmp_path, packed):
     arrow = pytest.importorskip("pyarrow", reason="the extra `training` is not installed")
     parquet = pytest.importorskip("pyarrow.parquet")
     spec, some = spec_of(tmp_path, toolkit().to_openapi()), [each.to_row() for each in rows(200)]
@@ -66,10 +51,8 @@ def test_rows_may_be_parquet(run, tmp_path, packed):
         assert (code, "no usable `tool`" in err) == (0, True)
         made.append(target.read_text("utf-8"))
     assert made[0] == made[1] == made[2]
-
-
-def test_the_file_is_named_as_contracts_are(run, tmp_path):
-    assert run("learn", "api.yaml", "calls.jsonl", "-o", tmp_path / "x.txt")[0] == 2
+    code, _, err = run("learn", spec, folder / "*.har", "-o", target)
+    assert (code, "no files of rows" in err) == (2, True)
 
 
 @pytest.mark.parametrize(("text", "cause"), [("", "no rows"), ("no row\n", "calls.jsonl:1")])
@@ -85,18 +68,6 @@ def spec_of(tmp_path, document):
     file = tmp_path / "api.json"
     file.write_text(json.dumps(document), encoding="utf-8")
     return file
-
-
-def test_what_a_tool_has_not_shown_is_told(run, tmp_path):
-    calls, target = tmp_path / "calls.jsonl", tmp_path / "shop.contracts.yaml"
-    write_rows(calls, rows(60))
-    code, _, err = run("learn", spec_of(tmp_path, toolkit().to_openapi()), calls, "-o", target)
-    assert code == 0
-    assert "60 rows" in err
-    assert "refused: " in err
-    evidence = read_document(target)["contracts"]["buy"]["evidence"]
-    assert sum(evidence["refusals"].values()) == 60 - evidence["lawful"]
-    assert "unknown" in evidence
 
 
 def test_a_model_is_asked_after_its_cost_is_shown(run, tmp_path, server, monkeypatch):
@@ -126,8 +97,9 @@ def test_a_sandbox_is_probed_and_its_rows_are_kept(run, tmp_path, monkeypatch):
     assert "never called" in err or len(read_document(target)["contracts"]) == 7
 
 
-def test_without_a_named_sandbox_nothing_is_probed(run, tmp_path):
+def test_without_a_named_sandbox_nothing_is_probed_and_a_file_of_contracts_is_named_as_one(run, tmp_path):
     spec = spec_of(tmp_path, {**bare_spec(), "servers": [{"url": "http://127.0.0.1:1"}]})
+    assert run("learn", "api.yaml", "calls.jsonl", "-o", tmp_path / "x.txt")[0] == 2
     assert run("learn", spec, "-o", tmp_path / "a.yaml")[0] == 2
     assert run("learn", spec, "-o", tmp_path / "a.yaml", "--probe", "not a server", "--auth", "ApiKey=env:HOME")[0] == 2
     assert run("learn", spec, "-o", tmp_path / "a.yaml", "--probe", "http://127.0.0.1:1")[0] == 2

@@ -1,7 +1,5 @@
 """`--log FILE`: every prompt and reply as JSON lines, masked, as they happen."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 
@@ -39,9 +37,7 @@ def test_every_prompt_and_reply_is_logged_in_order(run, tmp_path):
 
 def test_a_live_models_errors_are_logged_and_secrets_are_masked(run, server, tmp_path):
     server.fails = (401, b'{"error": {"message": "Incorrect API key provided: %s"}}' % KEY.encode())
-    words = (
-        "run", SHOP_API, "--task", f"Buy tea, my token is {KEY}", "--model", "openai:any", "--base-url", server.url,
-    )  # fmt: skip
+    words = ("run", SHOP_API, "--task", f"Buy tea: {KEY}", "--model", "openai:any", "--base-url", server.url)
     log = tmp_path / "log.jsonl"
     assert run(*words, "--log", log)[0] == 3
     assert KEY not in log.read_text()

@@ -1,7 +1,5 @@
 """`--resume` continues the same run and no other: digests of tools, start state and turns are compared."""
 
-from __future__ import annotations
-
 import copy
 import json
 
@@ -56,7 +54,6 @@ DIFFERENT = [
     ("the tools", {"tools": OTHER_TOOLS}),
     ("the tools, the start state", {"tools": OTHER_CONTRACT, "state": {"box": ["cap"]}}),
     ("the start state", {"state": {"box": ["cap"]}}),
-    ("turn 1", {"turns": edited(0, user="Put the cap away.")}),
     ("turn 1", {"turns": edited(0, checklist=[{**NEVER, "check": "True"}])}),
     ("turn 2", {"turns": TURNS[:1]}),
 ]
@@ -68,9 +65,7 @@ def test_another_scenario_is_refused_with_what_differs(command, interrupt, part,
     assert command()[0] == 130
     interrupt(0)
     message = mistake(command("--resume", **changes))
-    assert "case.yaml" in message
-    assert f"sources: {part}." in message
-    assert "same files" in message
+    assert all(said in message for said in ("case.yaml", f"sources: {part}.", "same files"))
     assert command("--resume")[0] == 1, "the run itself is as it was"
 
 

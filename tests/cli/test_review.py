@@ -1,10 +1,8 @@
 """`learn --review`: a person accepts, edits or drops proposals; what was decided is kept."""
 
-from __future__ import annotations
-
 import io
-import json
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -22,9 +20,9 @@ def ann(monkeypatch):
     monkeypatch.setenv("LOGNAME", "ann")
 
 
-@pytest.fixture
-def file(tmp_path):
-    """A file with three proposals: too few refusals of each kind to establish one."""
+@cache
+def proposals():
+    """Contracts with three proposals: too few refusals of each kind to establish one."""
     every, kinds = rows(600), {}
     some = [row for row in every if row.status == "ok"]
     for row in every:
@@ -33,9 +31,13 @@ def file(tmp_path):
             kinds.setdefault(kind, []).append(row)
     for found in kinds.values():
         some += found[:6]
-    target = tmp_path / "shop.contracts.yaml"
-    learn_contracts(toolkit(), some).write(target)
-    return target
+    return learn_contracts(toolkit(), some)
+
+
+@pytest.fixture
+def file(tmp_path):
+    proposals().write(tmp_path / "shop.contracts.yaml")
+    return tmp_path / "shop.contracts.yaml"
 
 
 def clauses(file):
@@ -76,11 +78,14 @@ def test_each_proposal_is_asked_about(run, file, monkeypatch):
     Toolkit.from_openapi(toolkit().to_openapi()).with_contracts(file)
 
 
-def test_an_edit_that_cannot_be_loaded_is_asked_again(run, file, monkeypatch):
+def test_an_edit_that_cannot_be_loaded_is_asked_again_and_the_end_of_what_is_typed_ends_it(run, file, monkeypatch):
     name = next(iter(clauses(file)))
     typed(monkeypatch, "e", "args.count >", "x", "s", "q")
     assert run("learn", "--review", file)[0] == 0
     assert clauses(file)[name]["evidence"]["status"] == "proposed"
+    typed(monkeypatch, "d")
+    code, out, _ = run("learn", "--review", file)
+    assert (code, "2 proposals left" in out) == (0, True)
 
 
 def test_ctrl_c_loses_nothing_that_was_decided(run, file, monkeypatch):
@@ -98,13 +103,6 @@ def test_ctrl_c_loses_nothing_that_was_decided(run, file, monkeypatch):
     assert clauses(file)[name]["evidence"]["by"] == "ann"
 
 
-def test_the_end_of_what_is_typed_ends_the_review(run, file, monkeypatch):
-    typed(monkeypatch, "d")
-    code, out, _ = run("learn", "--review", file)
-    assert code == 0
-    assert "2 proposals left" in out
-
-
 def test_a_page_shows_proposals_with_their_evidence(run, file, tmp_path):
     page = tmp_path / "review.html"
     assert run("learn", "--review", file, "--html", page)[0] == 0
@@ -114,20 +112,15 @@ def test_a_page_shows_proposals_with_their_evidence(run, file, tmp_path):
     assert "<script" not in text
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [(["--accept", "buy/refusal-99"], "no such proposal"), (["--html", "missing/page.html"], "missing")],
-)
-def test_mistakes(run, file, words, said):
-    code, _, err = run("learn", "--review", file, *words)
-    assert code == 2
-    assert said in err
-
-
-def test_a_file_without_contracts_is_a_mistake(run, tmp_path):
-    other = tmp_path / "x.json"
-    other.write_text(json.dumps([1]))
-    assert run("learn", "--review", other)[0] == 2
+def test_mistakes(run, file, tmp_path):
+    (tmp_path / "x.json").write_text("[1]")
+    for words, said in (
+        ([file, "--accept", "buy/refusal-99"], "no such proposal"),
+        ([file, "--html", "missing/page.html"], "missing"),
+        ([tmp_path / "x.json"], "no file of contracts"),
+    ):
+        code, _, err = run("learn", "--review", *words)
+        assert (code, said in err) == (2, True)
 
 
 def test_what_agents_propose_stands_there_too(run, file, monkeypatch):

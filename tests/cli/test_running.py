@@ -1,9 +1,6 @@
 """demo and run: what they show, their exit codes, and that nothing real is done before the yes."""
 
-from __future__ import annotations
-
 import json
-import os
 import subprocess
 
 import pytest
@@ -12,60 +9,27 @@ from gecko_graph.cli import main
 from gecko_graph.scenario import examples, shipped
 from gecko_graph.scenario.examples import service_module
 from tests import forked
-from tests.cli.command import CALENDAR, COMMAND, ENVIRONMENT, SHOP, process
+from tests.cli.command import CALENDAR, COMMAND, ENVIRONMENT, SHOP
 
 
-def test_demo_in_a_pipe_is_plain_lines(tmp_path):
-    done = process("demo", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert "\x1b" not in done.stdout
-    lines = done.stdout.splitlines()
-    assert "[1] error    mv: " in done.stdout
+def test_demo_is_plain_lines_in_a_pipe_and_a_tree_on_a_terminal(run, monkeypatch):
+    code, out, err = run("demo")
+    assert (code, err, "\x1b" in out) == (0, "", False)
+    assert all(str(path) in run("demo", "--list")[1] for path in examples().values())
+    lines = out.splitlines()
+    assert "[1] error    mv: " in out
     assert "[1] verdict  failed, 0 of 3" in lines
     assert "[2] verdict  accepted, 3 of 3" in lines
     assert "result       accepted, 3 of 3 (attempt 2 of 2)" in lines
     assert [line for line in lines if line.startswith("plan")][-1] == "plan         4. ls()"
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a pseudo-terminal")
-def test_demo_on_a_terminal_is_a_tree(tmp_path):
-    import pty
-
-    leader, follower = pty.openpty()
-    environment = {**ENVIRONMENT, "TERM": "xterm-256color", "NO_COLOR": ""}
-    child = forked.Popen([*COMMAND, "demo"], stdout=follower, stderr=follower, cwd=tmp_path, env=environment)
-    os.close(follower)
-    shown = b""
-    while True:
-        try:
-            part = os.read(leader, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        shown += part
-    os.close(leader)
-    assert child.wait(timeout=60) == 0
-    text = shown.decode()
-    assert "├── " in text
-    assert "\x1b[?25h" in text, "the cursor is shown again"
-    assert text.count("accepted, 3 of 3") == 2
+    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm-256color", "NO_COLOR": ""}.items():
+        monkeypatch.setenv(name, value)
+    code, out, _ = run("demo")
+    assert (code, out.count("accepted, 3 of 3")) == (0, 2)
+    assert all(part in out for part in ("├── ", "\x1b[?25h")), "the cursor is shown again"
 
 
 # run ---------------------------------------------------------------------------------------------
-
-
-def test_run_a_scenario_and_write_json(run, tmp_path):
-    code, out, err = run("run", SHOP, "--json", tmp_path / "out.json")
-    assert (code, err) == (0, "")
-    assert "result       accepted, 4 of 4" in out
-    written = json.loads((tmp_path / "out.json").read_text())
-    assert written["scenario"] == "order-within-credit"
-    (turn,) = written["turns"]
-    assert turn["task_state"]["customer"]["credit"] == 8.6
-    assert turn["rehearsal"]["verdict"]["status"] == "accepted"
-    assert [message["type"] for message in turn["messages"]] == ["human", "ai"]
 
 
 def test_json_to_the_standard_output_leaves_the_lines_to_stderr(run):
@@ -75,14 +39,22 @@ def test_json_to_the_standard_output_leaves_the_lines_to_stderr(run):
     assert "[1] verdict  needs the user" in err
 
 
-def test_the_given_state_and_the_checklist_stand_before_the_first_attempt_and_in_the_json(run, tmp_path):
-    _, out, _ = run("run", SHOP, "--json", tmp_path / "out.json", "--save", tmp_path / "runs.sqlite")
+def test_a_scenario_with_its_given_state_and_checklist_is_shown_saved_and_written_as_json(run, tmp_path):
+    (tmp_path / "out.json").write_text("{}")  # an earlier result may be replaced
+    code, out, err = run("run", SHOP, "--json", tmp_path / "out.json", "--save", tmp_path / "runs.sqlite")
+    assert (code, err) == (0, "")
+    assert "result       accepted, 4 of 4" in out
     before = out[: out.index("[1] attempt")]
     assert '[-] given    customer: {"name": "Lena Brandt", "credit": 40.0}' in before
     assert "[-] expected exactly one order was placed" in before
     written = json.loads((tmp_path / "out.json").read_text())
     assert written["start_state"] == shipped("shop").state
-    assert written["turns"][0]["rehearsal"]["checklist"][0]["description"] == "exactly one order was placed"
+    assert written["scenario"] == "order-within-credit"
+    (turn,) = written["turns"]
+    assert turn["task_state"]["customer"]["credit"] == 8.6
+    assert turn["rehearsal"]["verdict"]["status"] == "accepted"
+    assert turn["rehearsal"]["checklist"][0]["description"] == "exactly one order was placed"
+    assert [message["type"] for message in turn["messages"]] == ["human", "ai"]
     history = run("history", tmp_path / "runs.sqlite", "order-within-credit")[1]
     assert before.splitlines()[1:] == history.splitlines()[2 : len(before.splitlines()) + 1]
 
@@ -142,9 +114,3 @@ def test_a_service_that_does_something_else_is_told_apart(capsys, services, monk
     monkeypatch.setattr(OrderService, "state", lambda self: {"balance": 0.0})
     assert main(["demo", "order", "--yes"]) == 1
     assert "differs from the service's database" in capsys.readouterr().out
-
-
-def test_demo_list(run):
-    code, out, _ = run("demo", "--list")
-    assert code == 0
-    assert all(str(path) in out for path in examples().values())

@@ -1,7 +1,5 @@
 """Runs that are saved, interrupted, killed, resumed, and looked at."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -15,8 +13,11 @@ from tests.cli.command import ENVIRONMENT, FILES, SHOP, mistake
 
 def test_save_and_history(run, tmp_path):
     file = tmp_path / "runs.sqlite"
-    assert run("run", FILES, "--save", file)[0] == 0
+    code, shown, _ = run("run", FILES, "--save", file)
+    assert code == 0
     assert run("run", SHOP, "--save", file, "--thread", "monday")[0] == 0
+    message = mistake(run("run", SHOP, "--save", file, "--thread", "monday"))
+    assert all(part in message for part in ("'monday'", "already contains a run", "--resume", "--thread"))
     assert sorted(os.listdir(tmp_path)) == ["runs.sqlite"]
     before = file.read_bytes()
     code, out, _ = run("history", file)
@@ -29,6 +30,7 @@ def test_save_and_history(run, tmp_path):
     assert code == 0
     lines = out.splitlines()
     assert lines[0].startswith("Turn 1  Move final_report.pdf")
+    assert lines[2:] == shown.splitlines()[1:], "what the run showed"
     assert "[1] verdict  failed, 0 of 3" in lines
     assert (
         '[2] change   mkdir: + /tree/workspace/contents/document/contents/temp {"type": "directory", "contents": {}}'
@@ -52,19 +54,6 @@ def test_history_says_which_call_a_value_comes_from(run, tmp_path):
     assert no_place == "--blame /no: no value was ever there"
     assert mistake(run("history", file, "file-the-report", "--blame", "tree")).startswith("blame: the path")
     assert mistake(run("history", file, "--blame", "/tree")) == "--blame needs THREAD, the run's name"
-
-
-def test_history_shows_what_the_run_showed(run, tmp_path):
-    _, shown, _ = run("run", FILES, "--save", tmp_path / "runs.sqlite")
-    _, told, _ = run("history", tmp_path / "runs.sqlite", "file-the-report")
-    assert told.splitlines()[2:] == shown.splitlines()[1:]
-
-
-def test_a_thread_is_not_overwritten(run, tmp_path):
-    words = ("run", SHOP, "--save", tmp_path / "runs.sqlite", "--thread", "monday")
-    assert run(*words)[0] == 0
-    message = mistake(run(*words))
-    assert all(part in message for part in ("'monday'", "already contains a run", "--resume", "--thread"))
 
 
 def test_another_programs_database_is_left_alone(run, tmp_path):
@@ -92,6 +81,9 @@ def test_ctrl_c_says_how_to_go_on_and_history_shows_how_far_it_came(run, tmp_pat
     words = ["--record", tmp_path / "case.yaml", "--save", file, "--thread", "u"]
     err = run("run", FILES, *words)[2]
     assert err.endswith(f"  gecko-graph run {FILES} --save '{file}' --thread u --resume\n"), "not --record"
+    interrupt(2)
+    code, _, err = run("run", FILES)
+    assert (code, "nothing was saved (--save FILE keeps a run" in err) == (130, True)
     interrupt(0)
     code, told, _ = run("history", file, "t")
     assert code == 0
@@ -103,13 +95,6 @@ def test_ctrl_c_says_how_to_go_on_and_history_shows_how_far_it_came(run, tmp_pat
     assert "[1] " not in out, "an attempt that is done is not done again"
     assert "result       accepted, 3 of 3 (attempt 2 of 2)" in out
     assert "(planner 9)" in out
-
-
-def test_ctrl_c_without_save(run, interrupt):
-    interrupt(2)
-    code, _, err = run("run", FILES)
-    assert code == 130
-    assert "nothing was saved (--save FILE keeps a run" in err
 
 
 def test_a_run_that_is_killed_is_resumed_to_the_same_end(run, tmp_path):

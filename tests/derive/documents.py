@@ -4,13 +4,8 @@ import re
 from typing import Any
 
 TEXT, WHOLE, TIME = {"type": "string"}, {"type": "integer"}, {"type": "string", "format": "date-time"}
-PET = {
-    "id": WHOLE,
-    "name": TEXT,
-    "tag": {"type": ["string", "null"]},
-    "status": {"enum": ["new", "sold"]},
-    "made_at": TIME,
-}
+TAG, STATUS, FLAG = {"type": ["string", "null"]}, {"enum": ["new", "sold"]}, {"type": "boolean"}
+PET = {"id": WHOLE, "name": TEXT, "tag": TAG, "status": STATUS, "made_at": TIME}
 
 
 def thing(required=(), **fields: Any) -> dict[str, Any]:
@@ -21,21 +16,14 @@ def many(schema) -> dict[str, Any]:
     return {"type": "array", "items": schema}
 
 
-def takes(schema, where=("path",)) -> dict[str, Any]:
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
-
-
 def op(name, *, body=None, gives=None, query=(), status="200", errors=("404",)) -> dict[str, Any]:
     content = {"application/json": {"schema": gives}} if gives is not None else None
     answer = {"description": "", **({"content": content} if content else {})}
     asked = [{"name": each, "in": "query", "schema": {"type": kind}} for each, kind in query]
     said = {"operationId": name, "parameters": asked, "responses": {status: answer}}
     said["responses"] |= {code: {"description": ""} for code in errors}
-    return said | (takes(body) if body is not None else {})
-
-
-def paths(**of: Any) -> dict[str, Any]:
-    return of
+    taken = {"required": True, "content": {"application/json": {"schema": body}}}
+    return said | ({"requestBody": taken} if body is not None else {})
 
 
 def document(of, version="3.1.0") -> dict[str, Any]:
@@ -49,7 +37,8 @@ def document(of, version="3.1.0") -> dict[str, Any]:
 
 
 PET_OUT = thing(["id", "name", "tag", "status", "made_at"], **PET)
-PET_IN = thing(["name"], name=TEXT, tag=PET["tag"], status=PET["status"])
+PET_IN = thing(["name"], name=TEXT, tag=TAG, status=STATUS)
+VISIT = thing(["id"], id=TEXT, vet=TEXT)
 PAGED = [("limit", "integer"), ("offset", "integer"), ("status", "string"), ("q", "string"), ("sort", "string")]
 
 FASTAPI = document(
@@ -63,19 +52,16 @@ FASTAPI = document(
         "/api/v1/pets/by-name/{name}": {"get": op("read_pet_by_name", gives=PET_OUT)},
         "/api/v1/pets/{pet_id}": {
             "get": op("read_pet", gives=PET_OUT, errors=("422",)),
-            "patch": op("update_pet", body=thing(name=TEXT, tag=PET["tag"], status=PET["status"]), gives=PET_OUT),
+            "patch": op("update_pet", body=thing(name=TEXT, tag=TAG, status=STATUS), gives=PET_OUT),
             "put": op("replace_pet", body=PET_IN, gives=PET_OUT),
             "delete": op("delete_pet", status="204"),
         },
         "/api/v1/pets/{pet_id}/sell": {"post": op("sell_pet", gives=PET_OUT)},
         "/api/v1/pets/{pet_id}/visits": {
-            "get": op(
-                "list_visits",
-                gives=thing(["items", "total"], items=many(thing(["id"], id=TEXT, vet=TEXT)), total=WHOLE),
-            ),
+            "get": op("list_visits", gives=thing(["items", "total"], items=many(VISIT), total=WHOLE)),
             "post": op("add_visit", body=thing(["vet"], vet=TEXT), gives=thing(["id", "vet"], id=TEXT, vet=TEXT)),
         },
-        "/api/v1/pets/{pet_id}/visits/{visit}": {"get": op("read_visit", gives=thing(["id"], id=TEXT, vet=TEXT))},
+        "/api/v1/pets/{pet_id}/visits/{visit}": {"get": op("read_visit", gives=VISIT)},
         "/api/v1/settings": {
             "get": op("read_settings", gives=thing(["theme", "size"], theme=TEXT, size=WHOLE)),
             "put": op("write_settings", body=thing(theme=TEXT, size=WHOLE), gives=thing(theme=TEXT, size=WHOLE)),
@@ -87,36 +73,20 @@ FASTAPI = document(
     }
 )
 
-TITLED = {"title": TEXT, "done": {"type": "boolean"}}
-
+TITLED = {"title": TEXT, "done": FLAG}
+TASK, TASK_IN = thing(["pk"], pk=WHOLE, **TITLED), thing(["title"], **TITLED)
+TASKS = thing(["count", "results"], count=WHOLE, next=TAG, results=many(TASK))
+ASKED = "page:integer page_size:integer ordering:string search:string done:boolean colour:string"
 DJANGO = document(
     {
         "/tasks/": {
-            "get": op(
-                "task_list",
-                gives=thing(
-                    ["count", "results"],
-                    count=WHOLE,
-                    next={"type": ["string", "null"]},
-                    results=many(thing(["pk"], pk=WHOLE, **TITLED)),
-                ),
-                query=[
-                    ("page", "integer"),
-                    ("page_size", "integer"),
-                    ("ordering", "string"),
-                    ("search", "string"),
-                    ("done", "boolean"),
-                    ("colour", "string"),
-                ],
-            ),
-            "post": op(
-                "task_create", body=thing(["title"], **TITLED), gives=thing(["pk"], pk=WHOLE, **TITLED), status="201"
-            ),
+            "get": op("task_list", gives=TASKS, query=[each.split(":") for each in ASKED.split()]),
+            "post": op("task_create", body=TASK_IN, gives=TASK, status="201"),
         },
         "/tasks/{pk}/": {
-            "get": op("task_read", gives=thing(["pk"], pk=WHOLE, **TITLED)),
-            "put": op("task_replace", body=thing(["title"], **TITLED), gives=thing(["pk"], pk=WHOLE, **TITLED)),
-            "patch": op("task_update", body=thing(**TITLED), gives=thing(["pk"], pk=WHOLE, **TITLED)),
+            "get": op("task_read", gives=TASK),
+            "put": op("task_replace", body=TASK_IN, gives=TASK),
+            "patch": op("task_update", body=thing(**TITLED), gives=TASK),
             "delete": op("task_delete", status="204"),
         },
     },
@@ -124,46 +94,31 @@ DJANGO = document(
 )
 
 POST = {"title": TEXT, "body": TEXT}
+POST_IN, POST_OUT = thing(["post"], post=thing(**POST)), thing(post=thing(["id"], id=WHOLE, **POST))
 RAILS = document(
     {
         "/posts.json": {
             "get": op("index", gives=thing(posts=many(thing(id=WHOLE, **POST)))),
-            "post": op(
-                "create",
-                body=thing(["post"], post=thing(**POST)),
-                gives=thing(post=thing(["id"], id=WHOLE, **POST)),
-                status="201",
-            ),
+            "post": op("create", body=POST_IN, gives=POST_OUT, status="201"),
         },
         "/posts/{id}.json": {
-            "get": op("show", gives=thing(post=thing(["id"], id=WHOLE, **POST))),
-            "patch": op(
-                "update", body=thing(["post"], post=thing(**POST)), gives=thing(post=thing(["id"], id=WHOLE, **POST))
-            ),
+            "get": op("show", gives=POST_OUT),
+            "patch": op("update", body=POST_IN, gives=POST_OUT),
             "delete": op("destroy", status="204"),
         },
     },
     "3.0.3",
 )
 
-USER = thing(id={"type": "string", "format": "uuid"}, email=TEXT, role={"type": "string", "default": "guest"})
+ROLE = {"type": "string", "default": "guest"}
+USER = thing(id={"type": "string", "format": "uuid"}, email=TEXT, role=ROLE)
+USERS = thing(content=many(USER), totalElements=WHOLE, totalPages=WHOLE, last=FLAG)
 SPRING = document(
     {
         "/users/list": {
-            "get": op(
-                "findAll",
-                gives=thing(content=many(USER), totalElements=WHOLE, totalPages=WHOLE, last={"type": "boolean"}),
-                query=[("page", "integer"), ("size", "integer"), ("role", "string")],
-            )
+            "get": op("findAll", gives=USERS, query=[("page", "integer"), ("size", "integer"), ("role", "string")])
         },
-        "/users/add": {
-            "post": op(
-                "add",
-                body=thing(["email"], email=TEXT, role={"type": "string", "default": "guest"}),
-                gives=USER,
-                errors=("409",),
-            )
-        },
+        "/users/add": {"post": op("add", body=thing(["email"], email=TEXT, role=ROLE), gives=USER, errors=("409",))},
         "/users/get/{userId}": {"get": op("findById", gives=USER)},
         "/users/update/{userId}": {"put": op("edit", body=thing(role=TEXT), gives=USER)},
         "/users/delete/{userId}": {"delete": op("remove")},
@@ -188,33 +143,23 @@ JSONAPI = document(
     }
 )
 
+CAR = {"$ref": "#/definitions/Car"}
 SWAGGER: dict[str, Any] = {
     "swagger": "2.0",
     "info": {"title": "s", "version": "1"},
     "definitions": {"Car": thing(["plate"], plate=TEXT, doors=WHOLE)},
     "paths": {
         "/cars": {
-            "get": {
-                "operationId": "cars",
-                "responses": {"200": {"description": "", "schema": many({"$ref": "#/definitions/Car"})}},
-            },
+            "get": {"operationId": "cars", "responses": {"200": {"description": "", "schema": many(CAR)}}},
             "post": {
                 "operationId": "park",
-                "parameters": [
-                    {"name": "car", "in": "body", "required": True, "schema": {"$ref": "#/definitions/Car"}}
-                ],
-                "responses": {
-                    "200": {"description": "", "schema": {"$ref": "#/definitions/Car"}},
-                    "409": {"description": ""},
-                },
+                "parameters": [{"name": "car", "in": "body", "required": True, "schema": CAR}],
+                "responses": {"200": {"description": "", "schema": CAR}, "409": {"description": ""}},
             },
         },
         "/cars/{plate}": {
             "parameters": [{"name": "plate", "in": "path", "required": True, "type": "string"}],
-            "get": {
-                "operationId": "car",
-                "responses": {"200": {"description": "", "schema": {"$ref": "#/definitions/Car"}}},
-            },
+            "get": {"operationId": "car", "responses": {"200": {"description": "", "schema": CAR}}},
             "delete": {"operationId": "leave", "responses": {"204": {"description": ""}}},
         },
     },
@@ -233,13 +178,7 @@ MCP = [
     tool("get_issue", ISSUE, ["owner", "repo", "issue_number"], **WHERE, issue_number=WHOLE),
     tool("update_issue", ISSUE, ["owner", "repo", "issue_number"], **WHERE, issue_number=WHOLE, title=TEXT, state=TEXT),
     tool("list_issues", thing(["issues"], issues=many(ISSUE)), ["owner", "repo"], **WHERE, state=TEXT),
-    tool(
-        "delete_issue",
-        thing(["ok"], ok={"type": "boolean"}),
-        ["owner", "repo", "issue_number"],
-        **WHERE,
-        issue_number=WHOLE,
-    ),
+    tool("delete_issue", thing(["ok"], ok=FLAG), ["owner", "repo", "issue_number"], **WHERE, issue_number=WHOLE),
     tool("search_code", thing(["hits"], hits=many(TEXT)), ["q"], q=TEXT),
 ]
 

@@ -1,7 +1,5 @@
 """What a list is asked by: filters with operators, orders that a document promises, a thing twice, counts beside."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -85,20 +83,12 @@ def titles(world: World, tool: str, /, **args: Any) -> list[str]:
 @pytest.mark.parametrize("name", ["books", "filter"])
 def test_filters_in_an_object_have_operators_or_members(name: str, wanted: JsonObject, found: list[str]) -> None:
     fields = {"type": "object", "properties": {"title": {}, "pages": {}, "tags": {"type": "object"}}}
-    assert titles(books(document(search={name: fields})), "search", **{name: wanted}) == found
-
-
-def test_what_an_object_asks_beside_known_fields_leaves_a_doubt() -> None:
-    fields = {"type": "object", "properties": {"title": {"type": "object"}, "mood": {"type": "string"}}}
-    world = books(document(search={"books": fields}))
-    outcome: Any = world.call({"name": "search", "args": {"books": {"mood": "merry"}}})["outcome"]
+    world = books(document(search={name: fields}, query={"title_contains": {"type": "string"}}))
+    assert titles(world, "search", **{name: wanted}) == found
+    outcome: Any = world.call({"name": "search", "args": {name: {"mood": "merry"}}})["outcome"]
     assert outcome["filled"]["places"] == {"": "mood is not applied"}
-
-
-def test_a_part_of_a_text_is_enough_where_the_name_says_so() -> None:
-    assert titles(books(document(query={"title_contains": {"type": "string"}})), "list", title_contains="UN") == [
-        "Dune"
-    ]
+    assert titles(world, "list", title_contains="UN") == ["Dune"], "a part of a text, as the name says"
+    assert call(world, "count") == 3
 
 
 @pytest.mark.parametrize(
@@ -152,10 +142,6 @@ def test_a_name_that_a_path_finds_one_thing_by_is_that_of_one_thing() -> None:
     first = call(world, "by_title", title="Emma")
     assert call(world, "make", title="Emma", pages=8) == first
     assert titles(world, "list") == ["Emma", "Dune", "Ulysses"]
-
-
-def test_a_path_beside_a_collection_counts_its_items() -> None:
-    assert call(books(document()), "count") == 3
 
 
 def test_things_that_the_document_leaves_open_are_named_by_the_id_of_the_path() -> None:

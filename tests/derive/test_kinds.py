@@ -8,6 +8,7 @@ from gecko_graph.derive.paths import Paths
 from gecko_graph.tools.function_dicts import tool_descriptions
 
 from . import documents
+from .documents import MCP, PET_IN, PET_OUT, TEXT, document, many, op, thing
 
 
 def kinds_of(toolkit):
@@ -40,8 +41,7 @@ def test_operations_have_a_kind_in_many_habits(habit):
 
 
 def test_tools_without_paths_are_placed_by_their_names():
-    toolkit = Toolkit.from_tools(tool_descriptions(documents.MCP, where="mcp"))
-    found = find_kinds(Paths(toolkit))
+    found = find_kinds(Paths(Toolkit.from_tools(tool_descriptions(MCP, where="mcp"))))
     assert {name: kind.word for name, kind in found.items()} == {
         "create_issue": "create", "get_issue": "read", "update_issue": "update", "list_issues": "list",
         "delete_issue": "remove",
@@ -50,63 +50,55 @@ def test_tools_without_paths_are_placed_by_their_names():
 
 
 def one(path, method, operation, **more):
-    return kinds_of(Toolkit.from_openapi(documents.document({path: {method: operation}, **more})))
+    return kinds_of(Toolkit.from_openapi(document({path: {method: operation}, **more})))
 
 
 @pytest.mark.parametrize(
     ("path", "method", "operation", "word"),
     [
-        ("/search", "post", documents.op("x", body=documents.thing(q=documents.TEXT), gives=documents.TEXT), "view"),
-        ("/me", "get", documents.op("x", gives=documents.PET_OUT), "view"),
-        ("/a/{id}", "delete", documents.op("x"), "unknown"),  # nothing makes or shows one
-        ("/a/{id}", "patch", documents.op("x", body=documents.PET_IN, gives=documents.PET_OUT), "unknown"),
-        ("/a/{id}/send", "post", documents.op("x"), "action"),
+        ("/search", "post", op("x", body=thing(q=TEXT), gives=TEXT), "view"),
+        ("/me", "get", op("x", gives=PET_OUT), "view"),
+        ("/a/{id}", "delete", op("x"), "unknown"),  # nothing makes or shows one
+        ("/a/{id}", "patch", op("x", body=PET_IN, gives=PET_OUT), "unknown"),
+        ("/a/{id}/send", "post", op("x"), "action"),
     ],
 )
 def test_what_a_document_does_not_tell_is_no_kind_of_a_state(path, method, operation, word):
     assert one(path, method, operation)["x"] == word
 
 
-@pytest.mark.parametrize("verb", ["cancel", "archive", "publish", "clone", "merge"])
-@pytest.mark.parametrize("form", ["/pets/{id}/{verb}", "/pets/{id}:{verb}"])
-def test_a_verb_behind_an_item_is_an_action_whatever_it_answers(verb, form):
-    path = form.replace("{verb}", verb)
-    pets = {"/pets/{id}": {"get": documents.op("read", gives=documents.PET_OUT)}}
-    assert one(path, "post", documents.op("x", gives=documents.PET_OUT), **pets)["x"] == "action"
+@pytest.mark.parametrize("form", ["/pets/{id}/cancel", "/pets/{id}/merge", "/pets/{id}:cancel"])
+def test_a_verb_behind_an_item_is_an_action_whatever_it_answers(form):
+    pets = {"/pets/{id}": {"get": op("read", gives=PET_OUT)}}
+    assert one(form, "post", op("x", gives=PET_OUT), **pets)["x"] == "action"
 
 
 @pytest.mark.parametrize(
-    ("put", "body"),
-    [("replace", documents.thing(["name"], name=documents.TEXT)), ("update", documents.PET_IN | {"required": []})],
+    ("put", "body"), [("replace", thing(["name"], name=TEXT)), ("update", PET_IN | {"required": []})]
 )
 def test_a_put_replaces_if_it_requires_something(put, body):
-    each = {
-        "get": documents.op("read", gives=documents.PET_OUT),
-        "put": documents.op("x", body=body, gives=documents.PET_OUT),
-    }
-    made = {"post": documents.op("make", body=documents.PET_IN, gives=documents.PET_OUT)}
-    toolkit = Toolkit.from_openapi(documents.document({"/pets": made, "/pets/{id}": each}))
+    each = {"get": op("read", gives=PET_OUT), "put": op("x", body=body, gives=PET_OUT)}
+    made = {"post": op("make", body=PET_IN, gives=PET_OUT)}
+    toolkit = Toolkit.from_openapi(document({"/pets": made, "/pets/{id}": each}))
     assert kinds_of(toolkit)["x"] == put
 
 
 def test_odata_keys_and_versions_in_a_path_are_no_obstacle():
     there = {
-        "/odata/v4.0/Customers": {
-            "get": documents.op("all", gives=documents.thing(value=documents.many(documents.PET_OUT)))
-        },
-        "/odata/v4.0/Customers({id})": {"get": documents.op("one", gives=documents.PET_OUT)},
+        "/odata/v4.0/Customers": {"get": op("all", gives=thing(value=many(PET_OUT)))},
+        "/odata/v4.0/Customers({id})": {"get": op("one", gives=PET_OUT)},
     }
-    assert kinds_of(Toolkit.from_openapi(documents.document(there))) == {"all": "list", "one": "read"}
+    assert kinds_of(Toolkit.from_openapi(document(there))) == {"all": "list", "one": "read"}
 
 
 @pytest.mark.parametrize("verb", ["query", "search", "get", "get_schedule", "count", "validate"])
 def test_a_post_that_only_looks_leaves_nothing_open(verb):
-    pets = {"/pets/{id}": {"get": documents.op("read", gives=documents.PET_OUT)}}
-    assert one(f"/pets/{{id}}/{verb}", "post", documents.op("x", gives=documents.TEXT), **pets)["x"] == "view"
+    pets = {"/pets/{id}": {"get": op("read", gives=PET_OUT)}}
+    assert one(f"/pets/{{id}}/{verb}", "post", op("x", gives=TEXT), **pets)["x"] == "view"
 
 
 def test_a_deletion_with_a_body_removes_what_belongs_to_a_thing_and_not_the_thing():
-    pets = {"/pets/{id}": {"get": documents.op("read", gives=documents.PET_OUT)}}
-    body = documents.thing(ids=documents.many(documents.TEXT))
-    assert one("/pets/{id}/delete", "post", documents.op("x", body=body), **pets)["x"] == "action"
-    assert one("/pets/{id}/delete", "post", documents.op("x"), **pets)["x"] == "remove"
+    pets = {"/pets/{id}": {"get": op("read", gives=PET_OUT)}}
+    body = thing(ids=many(TEXT))
+    assert one("/pets/{id}/delete", "post", op("x", body=body), **pets)["x"] == "action"
+    assert one("/pets/{id}/delete", "post", op("x"), **pets)["x"] == "remove"

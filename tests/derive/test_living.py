@@ -1,13 +1,30 @@
 """A document alone: what is made is there, is found, changed and gone; what is not known is marked."""
 
+from functools import reduce
+from operator import getitem
+
 import pytest
 
 from gecko_graph import Toolkit, World
 from gecko_graph.values.notes import notes_of
 
-from . import documents
 from .conftest import RULES
-from .documents import FASTAPI, described
+from .documents import (
+    DJANGO,
+    FASTAPI,
+    JSONAPI,
+    MCP,
+    RAILS,
+    SPRING,
+    SWAGGER,
+    TEXT,
+    WHOLE,
+    described,
+    document,
+    many,
+    op,
+    thing,
+)  # fmt: skip
 
 
 def ok(outcome):
@@ -26,36 +43,22 @@ def blanks(outcome):
 
 
 HABITS = [
-    (documents.FASTAPI, "create_pet", {"name": "a"}, "read_pet", "pet_id", "delete_pet", "id", ()),
-    (documents.DJANGO, "task_create", {"title": "a"}, "task_read", "pk", "task_delete", "pk", ()),
-    (documents.RAILS, "create", {"post": {"title": "a"}}, "show", "id", "destroy", "id", ("post",)),
-    (documents.SPRING, "add", {"email": "a"}, "findById", "userId", "remove", "id", ()),
-    (
-        documents.JSONAPI,
-        "new_article",
-        {"data": {"type": "articles"}},
-        "article",
-        "id",
-        "drop_article",
-        "id",
-        ("data",),
-    ),
-    (documents.SWAGGER, "park", {"plate": "a"}, "car", "plate", "leave", "plate", ()),
+    (FASTAPI, "create_pet", {"name": "a"}, "read_pet", "pet_id", "delete_pet", "id", ()),
+    (DJANGO, "task_create", {"title": "a"}, "task_read", "pk", "task_delete", "pk", ()),
+    (RAILS, "create", {"post": {"title": "a"}}, "show", "id", "destroy", "id", ("post",)),
+    (SPRING, "add", {"email": "a"}, "findById", "userId", "remove", "id", ()),
+    (JSONAPI, "new_article", {"data": {"type": "articles"}}, "article", "id", "drop_article", "id", ("data",)),
+    (SWAGGER, "park", {"plate": "a"}, "car", "plate", "leave", "plate", ()),
 ]
 
 
-@pytest.mark.parametrize(("document", "make", "args", "read", "by", "remove", "key", "where"), HABITS)
-def test_what_was_made_is_read_removed_and_gone(living, document, make, args, read, by, remove, key, where):
-    call = living(document)
-    made = ok(call(make, **args))
-    for name in where:
-        made = made[name]
+@pytest.mark.parametrize(("habit", "make", "args", "read", "by", "remove", "key", "where"), HABITS)
+def test_what_was_made_is_read_removed_and_gone(living, habit, make, args, read, by, remove, key, where):
+    call = living(habit)
+    made = reduce(getitem, where, ok(call(make, **args)))
     arguments = call.world.toolkit[read].parameters["properties"][by]
     name = made[key] if arguments["type"] == "integer" else str(made[key])
-    shown = ok(call(read, **{by: name}))
-    for each in where:
-        shown = shown[each]
-    assert shown == made
+    assert reduce(getitem, where, ok(call(read, **{by: name}))) == made
     call(remove, **{by: name})
     assert missing(call(read, **{by: name}))
     assert missing(call(remove, **{by: name}))
@@ -63,13 +66,15 @@ def test_what_was_made_is_read_removed_and_gone(living, document, make, args, re
 
 def test_an_update_changes_what_is_sent_and_null_is_not_absent(living):
     call = living(FASTAPI)
-    ok(call("create_pet", name="Flo", tag="cat"))
+    assert ok(call("create_pet", name="Flo", tag="cat"))["id"] == 1
     assert ok(call("update_pet", pet_id=1, name="Flora"))["tag"] == "cat"
     assert ok(call("update_pet", pet_id=1, tag=None))["tag"] is None
     assert "/tag" not in blanks(call("read_pet", pet_id=1))
     assert ok(call("replace_pet", pet_id=1, name="Rex"))["tag"] is None
     assert "/tag" in blanks(call("read_pet", pet_id=1))  # nothing is known of it any more
     assert missing(call("update_pet", pet_id=9, name="x"))
+    ok(call("delete_pet", pet_id=1))
+    assert ok(call("create_pet", name="b"))["id"] == 2, "ids are not given again"
 
 
 def test_lists_are_filtered_ordered_paged_and_counted(living):
@@ -91,10 +96,14 @@ def test_lists_are_filtered_ordered_paged_and_counted(living):
     assert [each["name"] for each in ok(call("search_pets", status="new"))] == ["Flo"]
     assert ok(call("read_pet_by_name", name="Ada"))["id"] == 3
     assert missing(call("read_pet_by_name", name="Nix"))
+    for whole in ({}, {"limit": 3}, {"limit": 1, "sort": "name"}, {"limit": 1, "offset": 3}):
+        assert "" not in blanks(call("list_pets", **whole)), whole
+    for part in ({"limit": 1}, {"offset": 1}, {"limit": 1, "sort": "id"}):  # ids are made up
+        assert "nothing tells the order" in call("list_pets", **part)["filled"]["places"][""], part
 
 
 def test_a_filter_that_nothing_explains_is_not_dropped_in_silence(living):
-    call = living(documents.DJANGO)
+    call = living(DJANGO)
     ok(call("task_create", title="a"))
     assert "" in blanks(call("task_list", colour="red"))
     assert "" not in blanks(call("task_list", done=True))
@@ -114,13 +123,6 @@ def test_what_belongs_to_a_thing_needs_it_and_goes_with_it(living):
     assert missing(call("read_visit", pet_id=1, visit=visit["id"]))
 
 
-def test_ids_are_not_given_again(living):
-    call = living(FASTAPI)
-    assert ok(call("create_pet", name="a"))["id"] == 1
-    ok(call("delete_pet", pet_id=1))
-    assert ok(call("create_pet", name="b"))["id"] == 2
-
-
 def test_single_things_and_puts_that_make(living):
     call = living(FASTAPI)
     assert call("read_settings")["rung"] == "schema"  # nothing has set them
@@ -133,11 +135,8 @@ def test_single_things_and_puts_that_make(living):
 
 
 def test_a_second_one_is_refused_by_its_key_or_by_a_documented_conflict(living):
-    for document, make, args in (
-        (documents.SWAGGER, "park", {"plate": "a"}),
-        (documents.SPRING, "add", {"email": "a"}),
-    ):
-        call = living(document)
+    for habit, make, args in ((SWAGGER, "park", {"plate": "a"}), (SPRING, "add", {"email": "a"})):
+        call = living(habit)
         ok(call(make, **args))
         again = call(make, **args)
         assert (again["status"], again["http"]) == ("error", {"status": 409})
@@ -155,27 +154,17 @@ def test_a_write_of_unknown_effect_leaves_its_thing_and_the_list_in_doubt(living
     assert missing(call("sell_pet", pet_id=9))
 
 
-def test_a_page_is_marked_if_nothing_tells_the_order_of_the_list(living):
-    call = living(FASTAPI)
-    for name in ("Flo", "Rex", "Ada"):
-        ok(call("create_pet", name=name))
-    for whole in ({}, {"limit": 3}, {"limit": 1, "sort": "name"}, {"limit": 1, "offset": 3}):
-        assert "" not in blanks(call("list_pets", **whole)), whole
-    for part in ({"limit": 1}, {"offset": 1}, {"limit": 1, "sort": "id"}):  # ids are made up
-        assert "nothing tells the order" in call("list_pets", **part)["filled"]["places"][""], part
-
-
-CUSTOMER = documents.thing(id=documents.WHOLE, name=documents.TEXT)
-ORDER = documents.thing(id=documents.WHOLE, customerId=documents.WHOLE)
-SHOP = documents.document(
+CUSTOMER = thing(id=WHOLE, name=TEXT)
+ORDER = thing(id=WHOLE, customerId=WHOLE)
+SHOP = document(
     {
-        "/customers": {"post": documents.op("sign_up", body=documents.thing(name=documents.TEXT), gives=CUSTOMER)},
-        "/customers/{id}": {"get": documents.op("customer", gives=CUSTOMER), "delete": documents.op("leave")},
+        "/customers": {"post": op("sign_up", body=thing(name=TEXT), gives=CUSTOMER)},
+        "/customers/{id}": {"get": op("customer", gives=CUSTOMER), "delete": op("leave")},
         "/orders": {
-            "get": documents.op("orders", gives=documents.many(ORDER)),
-            "post": documents.op("order", body=documents.thing(customerId=documents.WHOLE), gives=ORDER),
+            "get": op("orders", gives=many(ORDER)),
+            "post": op("order", body=thing(customerId=WHOLE), gives=ORDER),
         },
-        "/orders/{id}": {"get": documents.op("one_order", gives=ORDER), "delete": documents.op("cancel")},
+        "/orders/{id}": {"get": op("one_order", gives=ORDER), "delete": op("cancel")},
     }
 )
 
@@ -194,7 +183,7 @@ def test_what_names_a_removed_thing_is_in_doubt_until_it_is_removed_too(living):
 
 
 def test_json_api_merges_attributes(living):
-    call = living(documents.JSONAPI)
+    call = living(JSONAPI)
     sent = {"data": {"type": "articles", "attributes": {"title": "t"}}}
     key = ok(call("new_article", **sent))["data"]["id"]
     changed = {"data": {"type": "articles", "attributes": {"text": "x"}}}
@@ -203,7 +192,7 @@ def test_json_api_merges_attributes(living):
 
 
 def test_tools_of_an_mcp_server_live_by_their_names(living):
-    call = living(documents.MCP)
+    call = living(MCP)
     where = {"owner": "o", "repo": "r"}
     assert ok(call("create_issue", **where, title="T"))["number"] == 1
     ok(call("update_issue", **where, issue_number=1, state="closed"))
@@ -226,12 +215,12 @@ def test_a_filter_by_a_part_of_a_text_is_one_if_the_document_says_so(living, tex
 
 def test_a_value_that_a_things_schema_does_not_list_is_not_kept(living):
     states = {"type": "string", "enum": ["open", "sold"]}
-    pet = documents.thing(["id", "name"], id=documents.WHOLE, name=documents.TEXT, status=states)
+    pet = thing(["id", "name"], id=WHOLE, name=TEXT, status=states)
     given = described()
-    given["paths"]["/pets"]["post"] = documents.op("make", body=documents.thing(name=documents.TEXT), gives=pet)
+    given["paths"]["/pets"]["post"] = op("make", body=thing(name=TEXT), gives=pet)
     given["paths"]["/pets/{id}"] = {
-        "get": documents.op("one", gives=pet),
-        "patch": documents.op("change", body=documents.thing(status=documents.TEXT), gives=pet),
+        "get": op("one", gives=pet),
+        "patch": op("change", body=thing(status=TEXT), gives=pet),
         "parameters": given["paths"]["/pets/{id}"]["parameters"],
     }
     call = living(given)
@@ -242,14 +231,14 @@ def test_a_value_that_a_things_schema_does_not_list_is_not_kept(living):
 
 
 def test_an_object_of_things_by_their_keys_is_a_list(living):
-    tag = documents.thing(["uuid", "title"], uuid=documents.TEXT, title=documents.TEXT)
-    by_key, made = {"type": "object", "additionalProperties": tag}, documents.thing(uuid=documents.TEXT)
+    tag = thing(["uuid", "title"], uuid=TEXT, title=TEXT)
+    by_key, made = {"type": "object", "additionalProperties": tag}, thing(uuid=TEXT)
     there = {
-        "/tags": {"get": documents.op("all", gives=by_key)},
-        "/tag": {"post": documents.op("make", body=documents.thing(["title"], title=documents.TEXT), gives=made)},
-        "/tag/{uuid}": {"get": documents.op("one", gives=tag), "delete": documents.op("drop", status="204")},
+        "/tags": {"get": op("all", gives=by_key)},
+        "/tag": {"post": op("make", body=thing(["title"], title=TEXT), gives=made)},
+        "/tag/{uuid}": {"get": op("one", gives=tag), "delete": op("drop", status="204")},
     }  # fmt: skip
-    call = living(documents.document(there))
+    call = living(document(there))
     key = ok(call("make", title="a"))["uuid"]
     assert ok(call("all")) == {key: {"uuid": key, "title": "a"}}
     ok(call("drop", uuid=key))
@@ -257,10 +246,9 @@ def test_an_object_of_things_by_their_keys_is_a_list(living):
 
 
 def test_a_whole_collection_is_emptied(living):
-    there = dict(
-        documents.SWAGGER["paths"]["/cars"], delete={"operationId": "clear", "responses": {"204": {"description": ""}}}
-    )
-    call = living({**documents.SWAGGER, "paths": {**documents.SWAGGER["paths"], "/cars": there}})
+    clear = {"operationId": "clear", "responses": {"204": {"description": ""}}}
+    there = SWAGGER["paths"]["/cars"] | {"delete": clear}
+    call = living({**SWAGGER, "paths": {**SWAGGER["paths"], "/cars": there}})
     ok(call("park", plate="a"))
     ok(call("clear"))
     assert ok(call("cars")) == []
@@ -270,9 +258,9 @@ def test_a_whole_collection_is_emptied(living):
 HOSTILE = [
     {"m": {"type": "string", "default": "{{ 1 + 1 }}"}},
     {"m": {"enum": ["{{ x }}", "b"]}},
-    {"{{ args.name }}": documents.TEXT},
-    {"for_each": documents.TEXT, "cases": documents.TEXT, "blank": documents.TEXT, "known": documents.TEXT},
-    {'it\'s "}}"': documents.TEXT},
+    {"{{ args.name }}": TEXT},
+    {"for_each": TEXT, "cases": TEXT, "blank": TEXT, "known": TEXT},
+    {'it\'s "}}"': TEXT},
     {"m": {"type": "object", "default": {"a": {"b": {}}}}},
 ]
 
@@ -280,12 +268,12 @@ HOSTILE = [
 @pytest.mark.parametrize("fields", HOSTILE)
 @pytest.mark.parametrize("envelope", ["cases", "{{ 1 }}", "for_each"])
 def test_texts_of_a_document_are_data(living, fields, envelope):
-    pet = documents.thing(["id", "name", *fields], id=documents.WHOLE, name=documents.TEXT, **fields)
+    pet = thing(["id", "name", *fields], id=WHOLE, name=TEXT, **fields)
     everything = {
-        "get": documents.op("all", gives=documents.thing([envelope], **{envelope: documents.many(pet)})),
-        "post": documents.op("make", body=documents.thing(["name"], name=documents.TEXT, **fields), gives=pet),
+        "get": op("all", gives=thing([envelope], **{envelope: many(pet)})),
+        "post": op("make", body=thing(["name"], name=TEXT, **fields), gives=pet),
     }
-    call = living(documents.document({"/pets": everything, "/pets/{id}": {"get": documents.op("one", gives=pet)}}))
+    call = living(document({"/pets": everything, "/pets/{id}": {"get": op("one", gives=pet)}}))
     made = ok(call("make", name="{{ 1 + 1 }}"))
     assert made["name"] == "{{ 1 + 1 }}"
     assert set(made) == {"id", "name", *fields}
@@ -294,15 +282,13 @@ def test_texts_of_a_document_are_data(living, fields, envelope):
 
 
 def test_an_order_by_several_members_and_a_name_in_the_place_of_an_id(living):
-    box = documents.thing(["id", "name"], id=documents.TEXT, name=documents.TEXT, size=documents.WHOLE)
-    listed = documents.op("list_boxes", gives=documents.many(box))
-    by = {"type": "array", "items": documents.TEXT, "default": ["id"]}  # as Airflow 3 has it
+    box = thing(["id", "name"], id=TEXT, name=TEXT, size=WHOLE)
+    listed = op("list_boxes", gives=many(box))
+    by = {"type": "array", "items": TEXT, "default": ["id"]}  # as Airflow 3 has it
     listed["parameters"] = [{"name": "order_by", "in": "query", "schema": by}]
-    made = documents.op(
-        "make_box", body=documents.thing(["name"], name=documents.TEXT, size=documents.WHOLE), gives=box
-    )
-    where = [{"name": "box_name_or_id", "in": "path", "required": True, "schema": documents.TEXT}]  # as ZenML has it
-    one = {"get": documents.op("read_box", gives=box), "delete": documents.op("drop_box"), "parameters": where}
+    made = op("make_box", body=thing(["name"], name=TEXT, size=WHOLE), gives=box)
+    where = [{"name": "box_name_or_id", "in": "path", "required": True, "schema": TEXT}]  # as ZenML has it
+    one = {"get": op("read_box", gives=box), "delete": op("drop_box"), "parameters": where}
     of = {"/boxes": {"get": listed, "post": made}, "/boxes/{box_name_or_id}": one}
     call = living({"openapi": "3.1.0", "info": {"title": "boxes", "version": "1"}, "paths": of})
     ids = {name: ok(call("make_box", name=name, size=size))["id"] for name, size in (("a", 1), ("c", 1), ("b", 2))}

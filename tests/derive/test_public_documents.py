@@ -1,7 +1,5 @@
 """Things that are made by the operations of public documents are read, listed and removed again."""
 
-from __future__ import annotations
-
 import gzip
 from collections import Counter, defaultdict
 

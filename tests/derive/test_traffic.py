@@ -1,7 +1,5 @@
 """Real calls beside what a document tells: what is known afterwards, what is drift, which rules come to refuse."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import count
 
@@ -125,14 +123,11 @@ def test_the_key_of_a_new_thing_is_the_real_one_also_if_the_answer_has_it_alone(
     assert world.state["jobs"] == {"j-1": {"id": "j-1", "title": "a"}}
     world.record({"name": "make", "args": {"title": "b"}}, Answer("ok", None, None))  # it says nothing
     assert world.state["jobs"] == {"j-1": {}}  # it may have changed all
-
-
-def test_nothing_is_said_to_be_empty_below_a_new_thing():
     world = World(derived(FASTAPI), context=RULES)
     pet = {"id": 7, "name": "a", "tag": None, "status": "new", "made_at": "2026-01-01T00:00:00Z"}
     world.record({"name": "create_pet", "args": {"name": "a"}}, Answer("ok", pet, None))
     asked = {"name": "read_visit", "args": {"pet_id": 7, "visit": "v"}}
-    assert world.call(asked)["outcome"]["rung"] == "schema"
+    assert world.call(asked)["outcome"]["rung"] == "schema"  # nothing is said to be empty below it
 
 
 def test_drift_is_what_was_sent_and_what_is_there():
@@ -147,22 +142,15 @@ def test_drift_is_what_was_sent_and_what_is_there():
     del service.jobs[other["id"]]
     drift = run("jobs")[1]["drift"]
     assert [(one["kind"], one["path"]) for one in drift] == [("state", f"/jobs/{other['id']}")]
+    assert world.call({"name": "job", "args": {"job": "x"}})["outcome"]["http"] == {"status": 404}
+    forgetful = world.fork()  # a write of unknown effect forgets also what a list has shown whole
+    forgetful.record({"name": "retry", "args": {"job": job["id"]}}, Answer("ok", None, None))
+    assert forgetful.state["jobs"] == {job["id"]: {}}
+    assert forgetful.call({"name": "job", "args": {"job": "x"}})["outcome"]["rung"] == "schema"
     service.jobs.clear()
     assert [one["kind"] for one in run("job", job=job["id"])[1]["drift"]] == ["status"]
     service.jobs[other["id"]] = other
     assert [one["kind"] for one in run("drop", job=other["id"])[1]["drift"]] == ["status"]
-
-
-def test_a_write_of_unknown_effect_forgets_also_what_a_list_has_shown_whole():
-    world = World(derived(), context=RULES)
-    run = runner(world, service := Service())
-    job, _ = run("make", title="a")
-    run("jobs")
-    assert world.call({"name": "job", "args": {"job": "x"}})["outcome"]["http"] == {"status": 404}
-    service("retry", {"job": job["id"]})
-    world.record({"name": "retry", "args": {"job": job["id"]}}, Answer("ok", None, None))
-    assert world.state["jobs"] == {job["id"]: {}}
-    assert world.call({"name": "job", "args": {"job": "x"}})["outcome"]["rung"] == "schema"
 
 
 @pytest.mark.parametrize("forgives", [False, True])
@@ -211,7 +199,7 @@ def test_what_the_service_fills_takes_the_place_of_blanks():
     assert filled["change"]["/version"]["by"] == "counts"
     assert filled["job"]["/state"]["by"] == "changes"
     taught = toolkit.with_contracts({"contracts": {name: learned.contracts[name] for name in filled}})
-    world = World(taught, state={"jobs": {}}, context=replace_ladder())
+    world = World(taught, state={"jobs": {}}, context=RULES.model_copy(update={"ladder": ("derived", "schema")}))
 
     def call(tool, /, **args):
         outcome = world.call({"name": tool, "args": args})["outcome"]
@@ -224,11 +212,6 @@ def test_what_the_service_fills_takes_the_place_of_blanks():
     shown, blanks = call("job", job=job["id"])
     assert (shown["title"], shown["version"]) == ("c", 3)
     assert {"/state"} <= blanks.keys()
-
-
-def replace_ladder():
-    """Return knobs by which only what was derived answers."""
-    return RULES.model_copy(update={"ladder": ("derived", "schema")})
 
 
 def test_a_guard_refuses_by_what_rows_have_established():

@@ -5,10 +5,8 @@ from dataclasses import replace
 import pytest
 from langchain_core.messages import HumanMessage
 
-from gecko_graph import GeckoContext, Rung, Toolkit, World, derive_contracts
+from gecko_graph import Rung, Toolkit, World, derive_contracts
 from gecko_graph.derive.contracts import add_derived
-from gecko_graph.real.description import basis_of
-from gecko_graph.values.documents import format_document
 from gecko_graph.world.provenance import trace_with
 from gecko_graph.world.rung import Answer, Pass
 from gecko_graph.world.shown import without_marks
@@ -16,46 +14,35 @@ from tests.doubts import values
 
 from . import documents
 from .conftest import RULES
-from .documents import FASTAPI
+from .documents import FASTAPI, TEXT, WHOLE, many, op, thing
 from .test_living import blanks, missing, ok
 
 
-def test_only_what_was_removed_is_missing_if_nothing_is_known(living):
+def test_only_what_was_made_changed_or_removed_is_known_if_nothing_was(living):
     call = living(FASTAPI, state={})
     assert call("read_pet", pet_id=5)["rung"] == "schema"
     call("delete_pet", pet_id=5)
     assert missing(call("read_pet", pet_id=5))
-    assert call("read_pet", pet_id=6)["rung"] == "schema"
-    assert call("list_pets")["rung"] == "schema"
-    assert call("count_pets")["rung"] == "schema"
-
-
-def test_what_is_made_is_known_and_what_belongs_to_it(living):
-    call = living(FASTAPI, state={})
+    outcome = call("update_pet", pet_id=6, tag="t")
+    assert (ok(outcome)["tag"], blanks(outcome)) == ("t", {"/name", "/status", "/made_at"})
+    assert ok(call("read_pet", pet_id=6))["tag"] == "t"
     made = ok(call("create_pet", name="A"))
     assert made["id"] > 1000, "else it may be the id of a thing that is there"
     assert ok(call("read_pet", pet_id=made["id"])) == made
     visit = ok(call("add_visit", pet_id=made["id"], vet="V"))
     assert ok(call("list_visits", pet_id=made["id"]))["items"] == [visit]
     assert call("list_visits", pet_id=6)["rung"] == "schema"
-    assert call("list_pets")["filled"]["places"][""] == "there may be others"
+    for partly in (call("list_pets"), call("count_pets")):
+        assert partly["filled"]["places"][""] == "there may be others"
 
 
-def test_a_change_of_an_unknown_thing_is_known_and_the_rest_of_it_blank(living):
-    call = living(FASTAPI, state={})
-    outcome = call("update_pet", pet_id=6, tag="t")
-    assert ok(outcome)["tag"] == "t"
-    assert blanks(outcome) == {"/name", "/status", "/made_at"}
-    assert ok(call("read_pet", pet_id=6))["tag"] == "t"
-
-
-PLUGIN = documents.thing(["Name", "Enabled"], Name=documents.TEXT, Enabled={"type": "boolean"})
+PLUGIN = thing(["Name", "Enabled"], Name=TEXT, Enabled={"type": "boolean"})
 PLUGINS = documents.document(
     {
-        "/plugins": {"get": documents.op("plugins", gives=documents.many(PLUGIN))},
-        "/plugins/{name}": {"delete": documents.op("uninstall", gives=PLUGIN)},
-        "/rules": {"get": documents.op("rules", gives=documents.many(documents.PET_OUT))},
-        "/rules/{nameorid}": {"delete": documents.op("forget", gives=documents.PET_OUT)},
+        "/plugins": {"get": op("plugins", gives=many(PLUGIN))},
+        "/plugins/{name}": {"delete": op("uninstall", gives=PLUGIN)},
+        "/rules": {"get": op("rules", gives=many(documents.PET_OUT))},
+        "/rules/{nameorid}": {"delete": op("forget", gives=documents.PET_OUT)},
     }
 )
 
@@ -63,11 +50,9 @@ PLUGINS = documents.document(
 def test_the_answer_to_a_removal_of_an_unknown_thing_has_its_key(living):
     call = living(PLUGINS)
     outcome = call("uninstall", name="x")
-    assert ok(outcome) == {"Name": "x", "Enabled": False}
-    assert blanks(outcome) == {"/Enabled"}
+    assert (ok(outcome), blanks(outcome)) == ({"Name": "x", "Enabled": False}, {"/Enabled"})
     outcome = call("forget", nameorid="x")  # its id is unknown
-    assert "/id" in blanks(outcome)
-    assert ok(outcome)["id"] == 0
+    assert ("/id" in blanks(outcome), ok(outcome)["id"]) == (True, 0)
 
 
 PETS = [{"id": 1, "name": "Flo", "tag": None, "status": "new", "made_at": "2026-01-01T00:00:00Z"}]
@@ -82,35 +67,31 @@ def called(world, tool, /, **args):
     return world.call({"name": tool, "args": args})["outcome"]
 
 
-WHOLE = documents.document(
+WHOLE_LIST = documents.document(
     {path: there for path, there in FASTAPI["paths"].items() if "pets" in path}
-    | {"/api/v1/pets": {**FASTAPI["paths"]["/api/v1/pets"], "get": documents.op(
-        "list_pets", gives=documents.many(documents.PET_OUT), query=[("status", "string")])}}
+    | {"/api/v1/pets": {**FASTAPI["paths"]["/api/v1/pets"], "get": op(
+        "list_pets", gives=many(documents.PET_OUT), query=[("status", "string")])}}
 )  # fmt: skip
 
 
-def test_a_whole_read_shows_what_is_there_and_what_is_not():
-    world = World(with_real(WHOLE, list_pets=lambda **_: PETS), state={}, context=RULES)
+def test_a_whole_read_shows_what_is_there_and_what_is_not_and_a_page_is_none():
+    world = World(with_real(WHOLE_LIST, list_pets=lambda **_: PETS), state={}, context=RULES)
     assert called(world, "list_pets")["rung"] == "real"
     read = called(world, "read_pet", pet_id=1)
-    assert ok(read) == PETS[0]
-    assert not blanks(read)
+    assert (ok(read), blanks(read)) == (PETS[0], set())
     assert missing(called(world, "read_pet", pet_id=2))
+    world = World(with_real(FASTAPI, list_pets=lambda **_: PETS), state={}, context=RULES)
+    called(world, "list_pets")
+    assert called(world, "read_pet", pet_id=2)["rung"] == "schema"
+    assert ok(called(world, "read_pet", pet_id=1)) == PETS[0]
 
 
 @pytest.mark.parametrize("asked", [{"status": "new"}, {"status": "sold"}])
 def test_a_read_of_a_part_shows_that_part_alone(asked):
     found = [pet for pet in PETS if pet["status"] == asked["status"]]
-    world = World(with_real(WHOLE, list_pets=lambda **_: found), state={}, context=RULES)
+    world = World(with_real(WHOLE_LIST, list_pets=lambda **_: found), state={}, context=RULES)
     called(world, "list_pets", **asked)
     assert called(world, "read_pet", pet_id=2)["rung"] == "schema"
-
-
-def test_a_page_is_no_whole_read():
-    world = World(with_real(FASTAPI, list_pets=lambda **_: PETS), state={}, context=RULES)
-    called(world, "list_pets")
-    assert called(world, "read_pet", pet_id=2)["rung"] == "schema"
-    assert ok(called(world, "read_pet", pet_id=1)) == PETS[0]
 
 
 @pytest.mark.parametrize(
@@ -126,64 +107,57 @@ def test_a_page_is_no_whole_read():
     ],
 )
 def test_a_first_page_that_is_not_full_is_a_whole_read(size, asked, shown, is_whole):
-    gives, paged = documents.many(documents.PET_OUT), [("limit", "integer"), ("offset", "integer")]
-    listed = documents.op("list_pets", gives=gives, query=paged)
+    listed = op("list_pets", gives=many(documents.PET_OUT), query=[("limit", "integer"), ("offset", "integer")])
     listed["parameters"][0]["schema"] |= {"default": size} if size else {}
-    made = documents.op("make_pet", body=documents.PET_IN, gives=documents.PET_OUT)
-    read = documents.op("read_pet", gives=documents.PET_OUT)
-    paths = {"/pets": {"get": listed, "post": made}, "/pets/{pet_id}": {"get": read}}
+    made = op("make_pet", body=documents.PET_IN, gives=documents.PET_OUT)
+    paths = {
+        "/pets": {"get": listed, "post": made},
+        "/pets/{pet_id}": {"get": op("read_pet", gives=documents.PET_OUT)},
+    }
     world = World(with_real(documents.document(paths), list_pets=lambda **_: shown), context=RULES)
     called(world, "list_pets", **asked)
     assert missing(called(world, "read_pet", pet_id=9)) == is_whole
 
 
-def test_a_read_of_one_thing_replaces_its_blanks():
-    world = World(with_real(FASTAPI, read_pet=lambda **_: PETS[0]), state={}, context=RULES)
-    called(world, "read_pet", pet_id=1)
+def test_a_read_of_one_thing_replaces_its_blanks_and_what_was_open():
+    opened = {"open": {"/pets/1": "sell_pet", "/pets/2": "sell_pet"}}
+    toolkit = with_real(FASTAPI, read_pet=lambda **_: {**PETS[0], "status": "sold"})
+    state = {"pets": {"1": PETS[0]}, "runtime_state": opened}
+    assert "" in blanks(called(World(toolkit, state=state, context=RULES), "update_pet", pet_id=1, tag="t"))
+    world = World(toolkit, state=state, context=RULES)
+    assert called(world, "read_pet", pet_id=1)["rung"] == "real"
+    assert world.state["runtime_state"]["open"] == {"/pets/2": "sell_pet"}
     outcome = called(world, "update_pet", pet_id=1, tag="cat")
-    assert ok(outcome) == {**PETS[0], "tag": "cat"}
-    assert not blanks(outcome)
+    assert (ok(outcome), blanks(outcome)) == ({**PETS[0], "status": "sold", "tag": "cat"}, set())
 
 
 # what it is beside others --------------------------------------------------------------------------------------------
 
 
 def test_nothing_real_is_refused():
-    toolkit, _ = add_derived(Toolkit.from_openapi(FASTAPI))
-    for call in ({"name": "read_pet", "args": {"pet_id": 1}}, {"name": "delete_pet", "args": {"pet_id": 1}}):
-        assert toolkit.check(call, {"pets": {}}) is None
-        assert World(toolkit, state={"pets": {}}).check(call) is None
+    toolkit, made = with_real(FASTAPI), []
+    toolkit = toolkit.replace(replace(toolkit["delete_pet"], real=lambda pet_id: made.append(pet_id), stated=True))
+    world, call = World(toolkit, state={"pets": {}}, context=RULES), {"name": "delete_pet", "args": {"pet_id": 9}}
+    for each in (call, {"name": "read_pet", "args": {"pet_id": 1}}):
+        assert toolkit.check(each, {"pets": {}}) is None
+        assert world.check(each) is None
+    assert missing(world.call(call)["outcome"])
+    entry = world.record(call, Answer("ok", None, []))
+    assert "violations" not in entry
+    assert [one["kind"] for one in entry["drift"]] == ["status"]  # what was foreseen is not what is
 
 
-def test_what_a_person_wrote_comes_first_and_its_answer_counts():
-    written = {"contracts": {"read_pet": {"returns": {**PETS[0], "name": "written"}}}}
-    toolkit, _ = add_derived(Toolkit.from_openapi(FASTAPI).with_contracts(written))
-    world = World(toolkit, state={"pets": {}}, context=RULES)
-    assert (called(world, "read_pet", pet_id=1)["rung"], called(world, "read_pet", pet_id=1)["result"]["name"]) == (
-        "contract",
-        "written",
-    )
-    assert missing(called(world, "delete_pet", pet_id=1))
-
-
-def test_what_was_derived_is_trusted_by_nobody():
+def test_what_a_person_wrote_comes_first_and_what_was_derived_is_trusted_by_nobody():
     rule = {"check": "trusted(['pets', '1'])", "error": "only supposed"}
-    written = {"contracts": {"count_pets": {"requires": [rule], "returns": 1}}}
+    name = {"returns": {**PETS[0], "name": "written"}}
+    written = {"contracts": {"read_pet": name, "count_pets": {"requires": [rule], "returns": 1}}}
     toolkit, _ = add_derived(Toolkit.from_openapi(FASTAPI).with_contracts(written))
     world = World(toolkit, state={"pets": {}}, context=RULES)
+    read = called(world, "read_pet", pet_id=1)
+    assert (read["rung"], read["result"]["name"]) == ("contract", "written")
+    assert missing(called(world, "delete_pet", pet_id=1))
     assert called(world, "create_pet", name="Flo")["result"]["id"] == 1
     assert called(world, "count_pets")["result"] == "only supposed"
-
-
-def test_a_file_of_derived_contracts_is_read_as_one_and_may_be_edited(tmp_path):
-    file = tmp_path / "api.derived.yaml"
-    toolkit = Toolkit.from_openapi(FASTAPI)
-    file.write_text(format_document(derive_contracts(toolkit).file, ".yaml"))
-    loaded = toolkit.with_contracts(file)
-    assert all(tool.contract is None for tool in loaded)
-    assert loaded["read_pet"].derived.kind == "read"
-    world = World(loaded, state={"pets": {}}, context=RULES)
-    assert ok(called(world, "create_pet", name="Flo"))
 
 
 @pytest.mark.parametrize(
@@ -197,38 +171,23 @@ def test_a_given_state_is_taken_as_it_is(living, state, root):
     assert call.world.state[root] == {}
 
 
-def test_a_state_of_another_shape_leaves_contracts_out_with_the_reason():
-    derived = derive_contracts(Toolkit.from_openapi(FASTAPI), {"pets": [{"id": 1}]})
-    assert "read_pet" not in derived.file["contracts"]
-    assert "pets" in derived.left_out["read_pet"]
-    assert "put_label" in derived.file["contracts"]
-
-
-def test_a_written_contract_gives_the_key_of_the_state():
-    effect = {"op": "add", "path": ["pet_store", "x"], "value": {}}
-    written = {"contracts": {"sell_pet": {"effects": [{**effect, "path": ["pet", "{{ args.pet_id }}", "sold"]}]}}}
-    assert "pet" in derive_contracts(Toolkit.from_openapi(FASTAPI).with_contracts(written)).made
-
-
-def test_it_is_pure_and_one_pass():
+def test_a_state_of_another_shape_leaves_contracts_out_and_a_written_contract_gives_a_key_of_the_state():
     toolkit = Toolkit.from_openapi(FASTAPI)
+    derived = derive_contracts(toolkit, {"pets": [{"id": 1}]})
+    assert ("read_pet" in derived.file["contracts"], "put_label" in derived.file["contracts"]) == (False, True)
+    assert "pets" in derived.left_out["read_pet"]
+    effect = {"op": "add", "path": ["pet", "{{ args.pet_id }}", "sold"], "value": {}}
+    assert "pet" in derive_contracts(toolkit.with_contracts({"contracts": {"sell_pet": {"effects": [effect]}}})).made
     assert derive_contracts(toolkit).file == derive_contracts(toolkit).file
-    assert all(tool.derived is None for tool in toolkit)
-
-
-def test_the_ladder_may_leave_it_out():
-    toolkit, _ = add_derived(Toolkit.from_openapi(FASTAPI))
-    world = World(toolkit, state={"pets": {}}, context=GeckoContext(semantic_validation=False, ladder=("schema",)))
-    assert called(world, "read_pet", pet_id=1)["rung"] == "schema"
+    assert all(tool.derived is None for tool in toolkit), "it is pure"
 
 
 def test_whoever_answers_a_write_of_unknown_effect_its_thing_is_in_doubt():
     toolkit, _ = add_derived(Toolkit.from_openapi(FASTAPI))
 
     def sell(request):
-        if request.tool.name != "sell_pet":
-            return Pass("not mine")
-        return Answer("ok", {**PETS[0], "status": "sold"}, [])
+        sold = Answer("ok", {**PETS[0], "status": "sold"}, [])
+        return sold if request.tool.name == "sell_pet" else Pass("not mine")
 
     world = World(toolkit, state={"pets": {}}, context=RULES, rungs=[Rung("shop", sell)])
     called(world, "create_pet", name="Flo")
@@ -239,14 +198,12 @@ def test_whoever_answers_a_write_of_unknown_effect_its_thing_is_in_doubt():
 
 @pytest.mark.parametrize(("total", "is_marked"), [({"default": 730}, True), ({}, False)])
 def test_a_blank_is_no_source_of_an_argument(total, is_marked):
-    order = documents.thing(
-        ["id", "name", "total"], id=documents.WHOLE, name=documents.TEXT, total={"type": "integer", **total}
-    )
-    body = documents.thing(["name"], name=documents.TEXT, **({} if total else {"total": documents.WHOLE}))
+    order = thing(["id", "name", "total"], id=WHOLE, name=TEXT, total={"type": "integer", **total})
+    body = thing(["name"], name=TEXT, **({} if total else {"total": WHOLE}))
     there = {
-        "/orders": {"post": documents.op("make", body=body, gives=order)},
-        "/orders/{id}": {"get": documents.op("one", gives=order)},
-        "/pay": {"post": documents.op("pay", body=documents.thing(amount=documents.WHOLE))},
+        "/orders": {"post": op("make", body=body, gives=order)},
+        "/orders/{id}": {"get": op("one", gives=order)},
+        "/pay": {"post": op("pay", body=thing(amount=WHOLE))},
     }
     toolkit, _ = add_derived(Toolkit.from_openapi(documents.document(there)))
     world = World(toolkit, state={"orders": {}}, context=RULES)
@@ -256,35 +213,6 @@ def test_a_blank_is_no_source_of_an_argument(total, is_marked):
     said = "order a, and pay it" if total else "order a of 730"
     traced = trace_with(toolkit, steps, state={"orders": {}}, conversation=[HumanMessage(said)])
     assert (730 in values({"notes": traced.notes}, "made_up")) == is_marked
-
-
-def test_what_is_open_is_read_and_known_again():
-    toolkit = with_real(FASTAPI, read_pet=lambda **_: {**PETS[0], "status": "sold"})
-    opened = {"open": {"/pets/1": "sell_pet", "/pets/2": "sell_pet"}}
-    world = World(toolkit, state={"pets": {"1": PETS[0]}, "runtime_state": opened}, context=RULES)
-    assert "" in blanks(called(world, "update_pet", pet_id=1, tag="t"))
-    world = World(toolkit, state={"pets": {"1": PETS[0]}, "runtime_state": opened}, context=RULES)
-    assert called(world, "read_pet", pet_id=1)["rung"] == "real"
-    assert world.state["runtime_state"]["open"] == {"/pets/2": "sell_pet"}
-    outcome = called(world, "update_pet", pet_id=1, tag="t")
-    assert ok(outcome)["status"] == "sold"
-    assert "" not in blanks(outcome)
-
-
-def test_the_question_at_approval_says_that_it_rests_on_the_document():
-    assert basis_of({"rung": "derived", "evidence": "derived"}) == ("by its document", "by its document")
-
-
-def test_an_agent_with_derived_contracts_is_refused_nothing_real():
-    made = []
-    toolkit = with_real(FASTAPI)
-    toolkit = toolkit.replace(replace(toolkit["delete_pet"], real=lambda pet_id: made.append(pet_id), stated=True))
-    world = World(toolkit, state={"pets": {}}, context=RULES)
-    call = {"name": "delete_pet", "args": {"pet_id": 9}}
-    assert missing(world.call(call)["outcome"])
-    entry = world.record(call, Answer("ok", None, []))
-    assert "violations" not in entry
-    assert [one["kind"] for one in entry["drift"]] == ["status"]  # what was foreseen is not what is
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 Playwright's (1.65 with Chromium) and mitmproxy's (11.0.2) were recorded; the others are as their sources write them.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 from typing import Any

@@ -3,8 +3,6 @@
 A removed project takes its tasks with it, a new one has a board and a task that nobody made, and its title must be new.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import count
 

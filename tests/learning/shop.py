@@ -1,7 +1,5 @@
 """A small real service and rows of its calls: an account, items with prices, an order book."""
 
-from __future__ import annotations
-
 import copy
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """What a branch gives: of what was seen alike the likelier, and nothing where the rows have not shown it."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import pytest

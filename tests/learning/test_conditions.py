@@ -1,7 +1,5 @@
 """Conditions and templates say in the contract language what they said of the rows."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,9 +81,12 @@ def test_a_text_with_holes_gives_every_text(rows):
             assert made == text
 
 
-def test_errors_of_one_kind_share_a_text():
+def test_errors_of_one_kind_share_a_text_and_ids_and_times_make_no_kinds():
     first, second = (kind_of({"error": f"no item '{item}'"}, {"item": item}) for item in ("pen", "ink"))
     assert first == second != kind_of({"error": "sign in"}, {})
+    times = (("9f1c-aa", "2026-11-23T10:00"), ("b7", "2025-01-02T07:30"))
+    first, second = (kind_of({"error": f"request {id_} failed at {at}"}, {}) for id_, at in times)
+    assert first == second
 
 
 def test_more_rows_leave_less_to_chance():

@@ -1,7 +1,5 @@
 """What a service does beside its document: learned from rows, simulated, withdrawn by one contradiction."""
 
-from __future__ import annotations
-
 import pickle
 from copy import deepcopy
 

@@ -1,7 +1,5 @@
 """HAR files as browsers, proxies and test tools write them: what was recorded is read, what was not teaches nothing."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Contracts learned from calls: what they may refuse, what they warn of, and that nothing depends on the order."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from random import Random
 
@@ -11,7 +9,7 @@ from gecko_graph import GeckoContext, GeckoError, Toolkit, World
 from gecko_graph.learning import learn, sample
 from gecko_graph.learning.learn import Learned, learn_contracts
 from gecko_graph.values.mapping import threads
-from gecko_graph.values.observation import Observation, kind_of
+from gecko_graph.values.observation import Observation
 
 from .shop import rows, toolkit, write_rows
 
@@ -32,11 +30,13 @@ def said(known: Toolkit, row: Observation) -> str:
     return "refused" if run.refusal() else "unknown" if run.unknown or run.unclear else "lawful"
 
 
-def test_every_kind_of_refusal_is_explained(learned):
-    kinds = {clause["evidence"]["kind"] for clause in clauses(learned)}
-    assert kinds == {"flag", "membership", "comparison"}
-    assert all(clause["evidence"]["status"] == "established" for clause in clauses(learned))
+def test_every_kind_of_refusal_is_explained_and_a_written_file_is_loaded(learned, tmp_path):
+    found = {clause["evidence"]["kind"]: clause["evidence"]["status"] for clause in clauses(learned)}
+    assert found == dict.fromkeys(("flag", "membership", "comparison"), "established")
+    assert len(clauses(learned)) == 3
     assert learned.unknown["buy"] == []
+    learned.write(tmp_path / "shop.contracts.yaml")
+    assert toolkit().with_contracts(tmp_path / "shop.contracts.yaml")["buy"].contract.data == learned.contracts["buy"]
 
 
 @pytest.mark.parametrize("given", [("x", []), (toolkit(), [1])])
@@ -69,19 +69,11 @@ def test_the_same_rows_in_any_order_give_the_same_contracts():
     assert learn_contracts(toolkit(), some).contracts == learn_contracts(toolkit(), other).contracts
 
 
-def test_a_written_file_is_loaded(learned, tmp_path):
-    file = tmp_path / "shop.contracts.yaml"
-    learned.write(file)
-    known = toolkit().with_contracts(file)
-    assert known["buy"].contract.data == learned.contracts["buy"]
-
-
 def refusals(count: int) -> list[Observation]:
     """Return lawful calls, and so many refusals of unknown items."""
     every = rows(600)
-    return [row for row in every if row.status == "ok"] + [
-        row for row in every if row.status == "error" and "no item" in str(row.result)
-    ][:count]
+    unknown = [row for row in every if row.status == "error" and "no item" in str(row.result)]
+    return [row for row in every if row.status == "ok"] + unknown[:count]
 
 
 @pytest.mark.parametrize(("count", "status"), [(2, None), (3, "proposed"), (9, "proposed"), (10, "established")])
@@ -120,11 +112,9 @@ def test_one_lawful_call_takes_the_right_to_refuse():
 
 def test_constants_and_sets_never_refuse():
     made = [
-        Observation(
-            "buy", {"item": item, "count": 1}, "error" if item == "map" else "ok", {"error": "not sold"}, {"n": n}, []
-        )
+        Observation("buy", {"item": item, "count": 1}, status, {"error": "not sold"}, {"n": n}, [])
         for n in range(40)
-        for item in ("pen", "map")
+        for item, status in (("pen", "ok"), ("map", "error"))
     ]
     (clause,) = clauses(learn_contracts(toolkit(), made))
     assert clause["evidence"]["kind"] in ("constant", "set")
@@ -132,17 +122,13 @@ def test_constants_and_sets_never_refuse():
     assert "error" not in clause
 
 
-def test_rows_that_no_tool_takes_are_counted_by_cause():
-    row = rows(1)[0]
-    bad = learn_contracts(toolkit(), [replace(row, tool="sell"), replace(row, args={"item": 7, "count": 1}), row]).bad
-    assert sorted(bad.counts.values()) == [1, 1]
-
-
-def test_calls_answered_and_refused_in_one_state_are_named():
+def test_rows_that_no_tool_takes_are_counted_by_cause_and_contradictions_in_one_state_named():
     row = next(each for each in rows(20) if each.status == "ok")
     other = replace(row, status="error", result={"error": "closed"}, change=[], source="another version")
-    (note, *_) = learn_contracts(toolkit(), [row, other]).notes
-    assert "another version" in note
+    unfit = [replace(row, tool="sell"), replace(row, args={"item": 7, "count": 1})]
+    learned = learn_contracts(toolkit(), [*unfit, row, other])
+    assert sorted(learned.bad.counts.values()) == [1, 1]
+    assert "another version" in learned.notes[0]
 
 
 def test_a_branch_is_sampled_within_bounds(monkeypatch):
@@ -187,14 +173,6 @@ def test_what_workers_have_read_is_learned_as_if_one_had_read_all(tmp_path, monk
     assert (found.notes, found.unknown) == (whole.notes, whole.unknown)
 
 
-def test_ids_and_times_in_messages_are_no_kinds_of_their_own():
-    first, second = (
-        kind_of({"error": f"request {id_} failed at {at}"}, {})
-        for id_, at in (("9f1c-aa", "2026-11-23T10:00"), ("b7", "2025-01-02T07:30"))
-    )
-    assert first == second
-
-
 @pytest.mark.parametrize("odd", ["another version", "a clock", "a random id", "a secret"])
 def test_odd_rows_lose_nothing_and_are_named(odd):
     every = rows(400)
@@ -212,9 +190,7 @@ def test_odd_rows_lose_nothing_and_are_named(odd):
         every = []
     learned = learn_contracts(toolkit(), [*every, *changed])
     statuses = {clause["evidence"]["kind"]: clause["evidence"]["status"] for clause in clauses(learned)}
-    assert {kind: statuses.get(kind) for kind in ("flag", "membership", "comparison")} == dict.fromkeys(
-        ("flag", "membership", "comparison"), "established"
-    )
+    assert statuses.items() >= dict.fromkeys(("flag", "membership", "comparison"), "established").items()
     assert len(learned.contracts["buy"]["effects"]) == 2
     if odd == "another version":
         assert "v2" in learned.notes[0]

@@ -1,7 +1,5 @@
 """Rows of real calls: written masked, read whatever else the file holds."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Probing a sandbox: a bounded number of calls, which find kinds of refusal that no row had shown."""
 
-from __future__ import annotations
-
 import json
 
 from gecko_graph import Toolkit
@@ -42,15 +40,9 @@ def test_probes_meet_refusals_that_were_never_seen(tmp_path):
     assert any("there is no order" in kind for kind in kinds["showOrder"])
 
 
-def test_without_rows_the_document_alone_is_probed_and_the_limit_holds():
-    with OrderService() as service:
-        toolkit = sandbox(service)
-        found = probe(toolkit, learn_contracts(toolkit, []), limit=7)
-    assert len(found) == 7
-
-
-def test_a_call_whose_effect_is_unknown_is_no_row():
+def test_without_rows_the_document_alone_is_probed_and_a_call_whose_effect_is_unknown_is_no_row():
     with OrderService(faults=["500 after"] * 50) as service:
         toolkit = sandbox(service)
         found = probe(toolkit, learn_contracts(toolkit, []), limit=20)
+    assert found
     assert all(toolkit[row.tool].reads for row in found)

@@ -1,7 +1,5 @@
 """No rule names values that were met once, or single things; counts, times and other tools' refusals make rules."""
 
-from __future__ import annotations
-
 import re
 from copy import deepcopy
 

@@ -1,7 +1,5 @@
 """What is hard to learn of services: words of the state in messages, lists of objects, limits that documents name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """A model proposes, data refutes: what of a contract writer's reply stands, and what becomes of a bad one."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -38,15 +36,6 @@ def few():
     return lawful + [row for row in every if "no item" in str(row.result)][:2]
 
 
-def test_a_rule_that_rows_refute_is_shown_with_counter_examples_and_then_dropped():
-    learned = learn_contracts(toolkit(), rows(400))
-    (draft,) = drafts_of(toolkit(), learned)
-    assert "counter" not in (draft.ask(0).variables["counter"])
-    _, written, notes = asked([{"requires": [WRONG]}, {"requires": [WRONG]}])
-    assert written == []
-    assert "1 proposed rules are refuted" in notes[0]
-
-
 def test_the_second_round_sees_what_speaks_against_the_first():
     learned = learn_contracts(toolkit(), rows(400))
     questions = propose_rules(toolkit(), learned)
@@ -60,6 +49,14 @@ def test_the_second_round_sees_what_speaks_against_the_first():
     assert next(one["id"] for one in learned.contracts["buy"]["requires"]) == "written-1"
 
 
+def test_what_rows_refute_is_dropped_what_the_miner_knows_not_said_again_and_a_silent_model_named():
+    _, written, notes = asked([{"requires": [WRONG]}, {"requires": [WRONG]}])
+    assert (written, "1 proposed rules are refuted" in notes[0]) == ([], True)
+    assert asked([{"requires": [RIGHT]}])[1] == []
+    learned, _, notes = asked([], count=100)
+    assert (bool(notes), bool(learned.contracts)) == (True, True)
+
+
 def test_nothing_is_established_without_rows():
     _, written, _ = asked([{"requires": [UNSEEN]}])
     (one,) = written
@@ -69,22 +66,14 @@ def test_nothing_is_established_without_rows():
     assert (other["evidence"]["status"], other["evidence"]["for"]) == ("proposed", 2)
 
 
-def test_what_the_miner_knows_is_not_said_again():
-    _, written, _ = asked([{"requires": [RIGHT]}])
-    assert written == []
-
-
 def test_enough_rows_establish_a_rule_of_a_trusted_kind():
     some = [row for row in rows(400) if row.status == "ok" or "no item" in str(row.result)]
     learned = learn_contracts(toolkit(), some)
     (draft,) = drafts_of(toolkit(), learned)
     tried = draft._tried({**RIGHT})
-    assert tried["evidence"]["status"] == "established"
-    assert tried["error"] == RIGHT["error"]
-    assert (
-        draft._tried({**RIGHT, "check": "args.item in state.stock and args.count > 0"})["evidence"]["status"]
-        == "proposed"
-    )
+    assert (tried["evidence"]["status"], tried["error"]) == ("established", RIGHT["error"])
+    other = draft._tried({**RIGHT, "check": "args.item in state.stock and args.count > 0"})
+    assert other["evidence"]["status"] == "proposed"
 
 
 @pytest.mark.parametrize(
@@ -94,7 +83,6 @@ def test_enough_rows_establish_a_rule_of_a_trusted_kind():
         {"requires": [{"check": "args.nothing > 1", "error": "?"}]},
         {"effects": [{"op": "explode"}]},
         {"requires": "none"},
-        {},
         "not JSON",
         {"requires": [{"check": "secret()", "error": "?"}], "returns": "{{ oops("},
     ],
@@ -104,12 +92,6 @@ def test_a_bad_reply_is_data(reply):
     learned, written, _ = asked([reply] * 4, count=200)
     assert written == []
     assert learned.contracts == before
-
-
-def test_a_silent_model_is_named():
-    learned, _, notes = asked([], count=100)
-    assert notes
-    assert learned.contracts
 
 
 def test_effects_that_the_miner_does_not_know_are_kept_while_rows_agree():
@@ -163,11 +145,9 @@ def test_the_cost_is_known_before():
         ("defined(state.x)", "existence"),
         ("args.a <= at(state.stock, [args.item])", "comparison"),
         ("args.a in ['x', 'y']", "conjunction"),
-        ("args.a <= 5", "conjunction"),
         ("state.a == 'x'", "conjunction"),
         ("state.a == args.b", "conjunction"),
         ("state.a and state.b", "conjunction"),
-        ("args.a in state.b or args.c in state.d", "conjunction"),
         ("all(x > 1 for x in args.a)", "conjunction"),
     ],
 )

@@ -1,7 +1,5 @@
 """Traffic with the order service of the examples, as a HAR file and as what it leaves in rows."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable

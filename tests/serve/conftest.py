@@ -1,7 +1,5 @@
 """A server in this process, and clients of it. Without the extra `serve` these tests skip."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import httpx

@@ -1,7 +1,5 @@
 """What a server on loopback must refuse, and what goes on all the while."""
 
-from __future__ import annotations
-
 import pytest
 
 from gecko_graph import Toolkit
@@ -12,26 +10,15 @@ from .conftest import EXAMPLES, client_of, shop, world_of
 DEEP = b"[" * 10_000 + b"]" * 10_000
 
 
-async def test_dns_rebinding(client):
+async def test_what_a_foreign_page_or_a_rebound_name_asks_is_refused(client):
     for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "", "["):
         assert (await client.get("/products", headers={"host": host})).status_code == 403
-
-
-@pytest.mark.parametrize(
-    "origin", ["https://evil.example", "null", "http://localhost:1", "http://localhost@evil.example"]
-)
-async def test_a_foreign_origin(client, origin):
-    answer = await client.post("/_gecko/sessions", json={}, headers={"origin": origin})
-    assert answer.status_code == 403
-    assert not [name for name in answer.headers if name.startswith("access-control")]
-
-
-async def test_an_image_on_a_foreign_page(client):
+    for origin in ("https://evil.example", "null", "http://localhost:1", "http://localhost@evil.example"):
+        answer = await client.post("/_gecko/sessions", json={}, headers={"origin": origin})
+        assert answer.status_code == 403
+        assert not [name for name in answer.headers if name.startswith("access-control")]
     assert (await client.get("/session-id", headers={"sec-fetch-site": "cross-site"})).status_code == 403
     assert await client.sessions.list() == []
-
-
-async def test_its_own_origin_may_ask(client):
     assert (await client.get("/products", headers={"origin": "http://localhost"})).status_code == 200
 
 
@@ -97,9 +84,7 @@ async def test_an_error_shows_no_stack_and_no_secret(client, monkeypatch, capsys
     monkeypatch.setattr(client.sessions, "call", fail)
     answer = await client.get("/products")
     assert answer.status_code == 500
-    assert "secret" not in answer.text
-    assert "Traceback" not in answer.text
-    assert "secret" not in capsys.readouterr().err
+    assert not [word for word in ("secret", "Traceback") if word in answer.text + capsys.readouterr().err]
     monkeypatch.undo()
     assert (await client.get("/products")).status_code == 200
 

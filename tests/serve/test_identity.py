@@ -1,7 +1,5 @@
 """`--upstream`: whose a write is, which method a request names, and what a key is; a service in this process."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket
@@ -25,6 +23,7 @@ BODY = {"required": True, "content": {"application/json": {"schema": {"type": "o
 DOCUMENT = {
     "openapi": "3.0.3",
     "info": {"title": "Orders", "version": "1"},
+    "servers": [{"url": "http://api.invalid/v1"}],
     "paths": {
         "/items": {"get": {"operationId": "findItems", "responses": OK}},
         "/logout/{id}": {"get": {"operationId": "logout", "parameters": [
@@ -56,13 +55,16 @@ class Shop:
         upstream = Upstream("http://service.invalid/v1", ledger=ledger, client=service)
         app = Server(sessions, HttpOperations(tools, upstream=upstream)).build()
         self.client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
-        self.service, self.wait = service, None
+        self.service, self.wait, self.says = service, None, 200
 
     async def answer(self, request):
         self.sent.append((request.method, str(request.url), request.headers))
         if self.wait is not None:
             await self.wait.wait()
-        return httpx.Response(200, json={"number": len(self.sent)}, headers={"set-cookie": "sid=of-this-user"})
+        if isinstance(self.says, Exception):
+            raise self.says
+        headers = {"set-cookie": "sid=of-this-user", "location": "http://elsewhere.invalid/"}
+        return httpx.Response(self.says, json={"number": len(self.sent)}, headers=headers)
 
     async def ask(self, method="POST", path="/orders", **given):
         if method in ("POST", "PUT", "PATCH") and not given.keys() & {"content", "json", "data", "files"}:
@@ -164,6 +166,36 @@ async def test_a_key_for_another_body_and_a_key_that_is_none(shop):
         assert "x-gecko-replayed" not in (await shop.ask()).headers
     assert len(shop.sent) == 3
     assert (await shop.ask("GET", "/items", headers={"idempotency-key": ""})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("says", "told", "again"),
+    [
+        (422, 422, 422),  # what is refused may be sent again
+        (httpx.ConnectError("down"), 502, 502),  # so may what was never sent
+        (500, 500, 409),  # what is open not
+        (httpx.ReadError("dropped"), 502, 409),
+    ],
+)
+async def test_what_is_refused_or_unsent_may_be_sent_again_and_what_is_open_not(shop, says, told, again):
+    shop.says = says
+    first, second = [await shop.ask(headers=KEY) for _ in range(2)]
+    assert (first.status_code, second.status_code, len(shop.sent)) == (told, again, 1 + (again != 409))
+    assert told != 502 or first.headers["content-type"] == "application/problem+json"
+    shop.says = 200
+    assert (await shop.ask(headers=KEY)).status_code == (409 if again == 409 else 200)
+
+
+async def test_headers_are_kept_apart_and_no_redirect_is_followed(closed):
+    kept = {"authorization": "Bearer sk-secret-1"}
+    apart = {"x-gecko-token": "t", "x-session-id": "default", "te": "trailers", "x-own": "1"}
+    assert (await closed.ask("GET", "/v1/items", headers={**kept, **apart, "connection": "x-own"})).status_code == 200
+    (_, url, seen) = closed.sent.pop()
+    assert url == "http://service.invalid/v1/items"
+    assert (seen["authorization"], seen.keys() & apart.keys()) == (kept["authorization"], set())
+    closed.says = 302
+    away = await closed.ask("GET", "/away")  # no operation: passed on, not followed
+    assert (away.status_code, away.headers["location"], len(closed.sent)) == (302, "http://elsewhere.invalid/", 1)
 
 
 async def test_two_at_once_are_one_write_and_two_users_two(shop):

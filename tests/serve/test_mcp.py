@@ -1,10 +1,6 @@
-"""MCP over HTTP in both eras and over stdio, with the official client."""
+"""MCP over HTTP in both eras, with the official client (on stdio: test_shadow_mcp.py)."""
 
-from __future__ import annotations
-
-import os
 import socket
-import sys
 from contextlib import asynccontextmanager
 
 import pytest
@@ -14,7 +10,7 @@ pytest.importorskip("mcp")
 import asyncio
 
 import uvicorn
-from mcp import Client, StdioServerParameters
+from mcp import Client
 
 from gecko_graph.serve.app import Server
 from gecko_graph.serve.guard import Guard
@@ -23,8 +19,7 @@ from gecko_graph.serve.operations import HttpOperations
 from gecko_graph.serve.sessions import Sessions
 from gecko_graph.testing import failing, recorded
 
-from .conftest import EXAMPLES, shop, world_of
-from .test_save import ROOT
+from .conftest import shop, world_of
 
 
 @asynccontextmanager
@@ -89,16 +84,6 @@ async def test_our_own_tools_try_undo_and_reset():
         assert (await client.call_tool("gecko_undo", {})).structured_content == {"steps": 1}
         assert (await sessions.get("default")).world.state["orders"]["order-2"]["status"] == "placed"
         assert (await client.call_tool("gecko_reset", {})).structured_content == {"steps": 0}
-
-
-async def test_stdio():
-    case = str(EXAMPLES / "shop" / "cancel-the-mug.gecko.yaml")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    arguments = ["-m", "gecko_graph", "serve", "--scenario", case, "--mcp"]
-    server = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
-    async with Client(server) as client:
-        done = await client.call_tool("cancelOrder", {"order_id": "order-2"})
-        assert not done.is_error
 
 
 CANCEL = {"call": "cancelOrder", "args": {"order_id": "order-2"}}

@@ -1,7 +1,5 @@
 """The page of `serve`, clicked through in a headless Chromium: new session, call, undo, fork, reset, edit, close."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

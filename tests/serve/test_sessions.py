@@ -1,7 +1,5 @@
 """Sessions: isolated, forked, reset, replaced, compared, kept as snapshots, scored, closed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
@@ -55,22 +53,18 @@ async def test_fork_reset_and_difference(client):
     assert (await client.post(f"{OWN}/b/reset", json={"step": 1})).status_code == 422
 
 
-async def test_state_is_replaced_and_history_begins_anew(client):
-    await client.post(CANCEL)
-    changed = {**shop().state, "customer": {"name": "Ada", "credit": 1.0}}
-    assert (await client.put(f"{OWN}/default/state", json=changed)).status_code == 200
-    assert await state(client, "default") == changed
-    assert (await client.get(f"{OWN}/default/history")).json()["history"] == []
-    assert (await client.put(f"{OWN}/default/state", json=[1])).status_code == 422
-
-
-async def test_history_has_calls_patches_rungs_and_complaints(client):
+async def test_history_has_calls_and_complaints_and_begins_anew_when_the_state_is_replaced(client):
     await client.post(CANCEL)
     await client.put("/cart/MUG-BLUE", json={"quantity": "x"})
     first, second = (await client.get(f"{OWN}/default/history")).json()["history"]
     assert first["outcome"]["rung"] == "contract"
     assert first["outcome"]["patch"]
     assert second["complaints"][0]["path"] == "/quantity"
+    changed = {**shop().state, "customer": {"name": "Ada", "credit": 1.0}}
+    assert (await client.put(f"{OWN}/default/state", json=changed)).status_code == 200
+    assert await state(client, "default") == changed
+    assert (await client.get(f"{OWN}/default/history")).json()["history"] == []
+    assert (await client.put(f"{OWN}/default/state", json=[1])).status_code == 422
 
 
 async def test_a_snapshot_goes_out_and_in(client):
@@ -112,21 +106,18 @@ async def test_the_originals_routes(client):
     assert booked["state"]["orders"]["order-1"]["status"] == "cancelled"
 
 
-async def test_closing_and_unknown_sessions(client):
+async def test_sessions_are_closed_unknown_only_so_many_and_idle_ones_end():
+    case = shop()
+    client = client_of(world_of(case.tools, case.state), most=2, idle_s=0.5)
     await make(client, "a")
     assert (await client.post(OWN, json={"id": "a"})).status_code == 409
     assert (await client.delete(f"{OWN}/a")).status_code == 204
     for answer in (client.get(f"{OWN}/a/state"), client.get("/products", headers={"X-Session-ID": "a"})):
         assert (await answer).status_code == 404
-
-
-async def test_there_are_only_so_many_sessions_and_idle_ones_end():
-    case = shop()
-    client = client_of(world_of(case.tools, case.state), most=2, idle_s=0.2)
     await make(client, "a")
     await make(client, "b")
     assert (await client.post(OWN, json={})).status_code == 503
-    await asyncio.sleep(0.25)
+    await asyncio.sleep(0.55)
     await make(client, "c")
     assert [one["id"] for one in (await client.get(OWN)).json()["sessions"]] == ["c"]
 

@@ -1,7 +1,5 @@
 """`--upstream`: a real service in a process of its own that counts, the server killed before, in and after a write."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -58,15 +56,11 @@ print(server.server_address[1], flush=True)
 server.serve_forever()
 """
 NUMBER = {"type": "integer"}
+BY = ["sku", "quantity"]
+FIELDS = {"sku": {"type": "string"}, "sleep": {"type": "number"}, "drop": {"type": "boolean"}}
 ORDER = {
     "type": "object",
-    "properties": {
-        "sku": {"type": "string"},
-        "quantity": NUMBER,
-        "sleep": {"type": "number"},
-        "drop": {"type": "boolean"},
-        "answer": NUMBER,
-    },
+    "properties": FIELDS | {"quantity": NUMBER, "answer": NUMBER},
     "required": ["sku", "quantity"],
 }
 JSON = {"application/json": {"schema": {"type": "object"}}}
@@ -192,7 +186,7 @@ def test_killed_at_any_moment_no_write_is_sent_twice(place):
 def test_fifty_clients_at_once_make_one_write(place):
     _, client = place.start()
     with ThreadPoolExecutor(50) as pool, client:
-        given = {"json": order(sleep=3), "headers": {"idempotency-key": "k-1"}}
+        given = {"json": order(sleep=1.5), "headers": {"idempotency-key": "k-1"}}
         statuses = [
             each.result().status_code for each in [pool.submit(client.post, "/orders", **given) for _ in range(50)]
         ]
@@ -226,49 +220,6 @@ def test_without_a_key_a_write_passes_on_each_time_and_says_what_is_in_doubt(pla
     with client:
         assert client.post("/orders", json=order(sleep=0)).status_code == 200
     assert len(place.sent) == 8
-
-
-def test_what_is_refused_or_unsent_may_be_sent_again_and_what_is_open_not(place):
-    _, client = place.start()
-    with client:
-        for _ in range(2):
-            assert client.post("/orders", json=order(answer=422)).status_code == 422
-        assert len(place.sent) == 2
-        key = {"idempotency-key": "a"}
-        assert client.post("/orders", json=order(answer=500), headers=key).status_code == 500
-        assert client.post("/orders", json=order(answer=500), headers=key).status_code == 409
-        key = {"idempotency-key": "c"}
-        assert client.post("/orders", json=order(drop=True), headers=key).status_code == 502
-        assert client.post("/orders", json=order(drop=True), headers=key).status_code == 409
-        assert len(place.sent) == 4
-        assert client.post("/orders", json=order(), headers={"idempotency-key": "b"}).status_code == 200
-        assert client.post("/orders", json=order(quantity=9), headers={"idempotency-key": "b"}).status_code == 422
-        place.kill(place.processes[0])
-        for _ in range(2):
-            down = client.post("/orders", json=order(quantity=7), headers={"idempotency-key": "d"})
-            assert (down.status_code, down.headers["content-type"]) == (502, "application/problem+json")
-        assert client.get("/items").status_code == 502
-
-
-def test_writes_are_closed_and_headers_are_kept_apart(place):
-    _, client = place.start("--record", "rows.jsonl", writes=False)
-    headers = {"authorization": "Bearer sk-secret-1", "x-gecko-token": "t", "x-session-id": "default", "te": "trailers"}
-    with client:
-        assert client.post("/orders", json=order()).status_code == 403
-        assert (
-            client.get("/v1/items", headers={**headers, "connection": "close, x-own", "x-own": "1"}).status_code == 200
-        )
-        ((_, path, _, seen),) = place.sent
-        seen = {name.lower(): value for name, value in seen.items()}
-        assert path == "/v1/items"
-        assert seen["authorization"] == "Bearer sk-secret-1"
-        assert not seen.keys() & {"x-gecko-token", "x-session-id", "te", "x-own"}
-        away = client.get("/away")  # no operation: passed on, not followed
-        assert (away.status_code, away.headers["location"]) == (302, "http://elsewhere.invalid/")
-        assert client.get("/a/%2e%2e/b").status_code == 400
-        assert client.get("/items", headers={"host": "elsewhere.invalid"}).status_code == 403
-    assert "sk-secret" not in "".join(file.read_text("latin-1") for file in place.folder.glob("*sql*"))
-    assert "sk-secret" not in (place.folder / "rows.jsonl").read_text()
 
 
 @pytest.mark.parametrize("more", [(), ("--no-simulation",)])

@@ -1,7 +1,5 @@
 """Long work that is killed (SIGKILL) before the n-th thing it does, and gone on with."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """A loop over twenty rows about the shelf, of which each does what its place in the first data set says."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

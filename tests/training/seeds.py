@@ -1,7 +1,5 @@
 """A model that plays every role of a dialogue by what it is shown, and spoils one thing if it is told to."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

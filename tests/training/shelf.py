@@ -1,7 +1,5 @@
 """A shelf with two tools by contract, samples about it, and rows of others about a sum."""
 
-from __future__ import annotations
-
 import json
 
 from gecko_graph import Tool, Toolkit

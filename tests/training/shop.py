@@ -1,7 +1,5 @@
 """The shop, and tasks that are made of it once a process, as many as a test wants."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 from gecko_graph import Scenario

@@ -1,7 +1,5 @@
 """What rules say of a sample: schemas, its calls in a world, a goal, values without a source."""
 
-from __future__ import annotations
-
 import pytest
 
 from gecko_graph.training.checks import Checker, as_conversation, make, reaches, to_langchain

@@ -1,7 +1,5 @@
 """GeckoEnv and trl_environment: episodes of a task, what they are worth, and what the policy is shown."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re
@@ -36,29 +34,23 @@ class TestEpisodes:
             begun = 0.0 if reward == "terminal" else env.reset(task.name) and env._reached
             assert sum(rewards) == pytest.approx(1.0 - begun)
             assert all(isinstance(each, float) for each in rewards)
-
-    def test_nothing_done_is_worth_nothing(self):
-        env = GeckoEnv(tasks())
-        for task in tasks():
             env.reset(task.name)
-            stepped = env.step(answer="Done.")
-            assert (stepped.reward, stepped.done, stepped.info["success"]) == (0.0, True, False)
+            stepped = env.step(answer="Done.")  # with nothing done
+            assert (stepped.done, stepped.info["success"]) == (True, False)
+            assert stepped.reward == 0.0
 
-    def test_each_step_toward_the_goal_is_worth_something(self):
+    def test_each_step_toward_the_goal_is_worth_something_and_a_refused_call_costs(self):
         env = GeckoEnv(tasks(), reward="stepwise")
         task = next(each for each in tasks() if CHAINED in each.categories)
         _, rewards = solve(env, task)
         assert sum(each > 0 for each in rewards) >= 2
-
-    def test_a_refused_call_costs(self):
-        env = GeckoEnv(tasks(), reward="stepwise")
         env.reset(0)
         assert env.step([{"name": "placeOrder", "args": {"nonsense": 1}}]).reward == pytest.approx(-REFUSED_COST)
 
     def test_all_members_of_a_group_begin_alike(self):
         env = GeckoEnv(tasks())
         first = env.reset(0)
-        begun = env.step([{"name": tasks()[0].solution[0]["name"], "args": tasks()[0].solution[0]["args"]}]).info
+        begun = env.step([{key: tasks()[0].solution[0][key] for key in ("name", "args")}]).info
         assert env.reset(0) == first
         assert env.log == []
         assert env.step([]).info["start_digest"] == begun["start_digest"]
@@ -184,25 +176,20 @@ class TestTrl:
             assert after == env.get_reward() > before
             assert reward == "stepwise" or (before, after) == (0.0, 1.0)
 
-    def test_wrong_arguments_meet_the_validator(self):
+    def test_wrong_arguments_meet_the_validator_and_nothing_is_made_before_a_reset(self):
         env = self.environment()()
+        assert (env.get_reward(), vars(env)) == (0.0, {})
+        assert "error" not in json.loads(env.showCart())
         env.reset(**trl_rows(tasks())[0])
-        for told in (
-            env.setCartLine(),
-            env.setCartLine(1, 2, 3),
-            env.setCartLine(sku=None, much="x"),
-            env.placeOrder(a=1),
-        ):
+        put = env.setCartLine
+        for told in (put(), put(1, 2, 3), put(sku=None, much="x"), env.placeOrder(a=1)):
             assert "error" in json.loads(told)
         assert env.get_reward() == 0.0
 
-    def test_it_costs_nothing_before_a_reset(self):
-        env = self.environment()()
-        assert env.get_reward() == 0.0
-        assert vars(env) == {}
-        assert "error" not in json.loads(env.showCart())
+    def test_names_that_python_does_not_take_and_goals_that_ask_for_words_are_told(self):
+        with pytest.raises(GeckoError, match="get_reward never sees"):
+            trl_environment(SHOP.tools, [SHOP])
 
-    def test_names_that_python_does_not_take_are_told(self):
         def tool(name, *args):
             rules = {each: {"type": "string", "enum": ["a", "b"]} for each in args}
             return {"name": name, "description": "A tool.", "parameters": {"type": "object", "properties": rules}}
@@ -219,7 +206,3 @@ class TestTrl:
             _, args, hints = described(getattr(kind, name))
             assert args.keys() == hints.keys() - {"return"}
             assert all(each.isidentifier() and text.endswith('(choices: ["a", "b"])') for each, text in args.items())
-
-    def test_goals_that_ask_for_words_are_refused(self):
-        with pytest.raises(GeckoError, match="get_reward never sees"):
-            trl_environment(SHOP.tools, [SHOP])

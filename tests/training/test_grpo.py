@@ -4,8 +4,6 @@ pip install -e '.[training]' 'trl>=1.16,<2' 'transformers>=5.2' jmespath pytest 
 python -m pytest tests/training/test_grpo.py
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The loop: two iterations as tables made by hand, each ablation, stopped anywhere, fed with garbage."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import get_args
@@ -109,7 +107,6 @@ def test_counts_say_who_decided_what(done):
     ("ablation", "expected"),
     [
         ("no-expansion", {**ERRORS, **kept(4), **NEW}),
-        ("high-ppl-replace", {**ERRORS, **kept(5), **NEW}),
         ("repeat-errors", {**ERRORS, f"{D1[6]}~1": "repeated", **kept(4), **NEW}),
     ],
 )
@@ -118,17 +115,14 @@ def test_ablations_differ_in_their_part_alone(tmp_path, ablation, expected):
     assert table(tmp_path / "out/iteration-2/data.jsonl") == expected
 
 
-def test_without_a_judge_labels_stay_as_they_came(tmp_path):
+def test_without_a_judge_labels_stay_as_they_came_and_algorithm_1_discards_what_is_right_twice(tmp_path):
     build(tmp_path / "out", iterations=2, ablation="no-judge").invoke({})
     rows = [each for each in read(tmp_path / "out/iteration-2/data.jsonl") if each["from"][-1]["as"] == "error"]
     assert len(rows) == 4
     assert {each["id"] for each in rows} <= {*D1[6:]}
     assert [each["label"] for each in rows] == [[label_of(each["id"])] for each in rows]
-
-
-def test_algorithm_1_discards_what_is_right_twice(tmp_path):
-    build(tmp_path / "out", iterations=2, keep_both_correct=False).invoke({})
-    assert D1[BOTH] not in table(tmp_path / "out/iteration-2/data.jsonl")
+    build(tmp_path / "other", iterations=2, keep_both_correct=False).invoke({})
+    assert D1[BOTH] not in table(tmp_path / "other/iteration-2/data.jsonl")
 
 
 def test_without_models_rules_alone_decide(tmp_path):
@@ -139,8 +133,8 @@ def test_without_models_rules_alone_decide(tmp_path):
 
 
 def test_killed_it_ends_in_the_same_bytes(tmp_path):
-    """kill -9 before files, replies and trainings: in another process, at every twenty-ninth of them."""
-    assert kill_and_go_on(tmp_path, run, range(1, 200, 29), OURS) > 60
+    """kill -9 before files, replies and trainings: in another process, at some of them."""
+    assert kill_and_go_on(tmp_path, run, range(1, 200, 41), OURS) > 60
 
 
 OURS = [(loops, "train"), (loops, "probe")]
@@ -200,18 +194,6 @@ def test_held_out_rows_are_scored_after_each_training(tmp_path):
     assert state["counts"]["held-out"]["unreadable"] == 1
 
 
-def test_commands_train_and_files_of_outputs_probe(tmp_path):
-    command = 'python -c "import sys, pathlib; pathlib.Path(sys.argv[2]).mkdir(); '
-    command += "(pathlib.Path(sys.argv[2]) / 'w').write_text(sys.argv[1])\" {model} {out} {data}"
-    loop = build(tmp_path / "out", iterations=2, trainer=command, given=tmp_path / "said-{iteration}.jsonl")
-    with pytest.raises(GeckoError, match=r"said-1.jsonl does not exist.*run the same command again"):
-        loop.invoke({})
-    assert (tmp_path / "out/iteration-1/model/w").read_text() == "tiny"
-    probe(tmp_path / "out/iteration-1/data.jsonl", str(tmp_path / "iteration-1/model"), tmp_path / "said-1.jsonl")
-    loop.invoke({})
-    assert table(tmp_path / "out/iteration-2/data.jsonl")[D1[6]] == "error"
-
-
 def test_a_manifest_that_is_garbage_has_the_step_done_again(tmp_path):
     done = []
 
@@ -233,9 +215,13 @@ def test_the_command_runs_it_and_goes_on(tmp_path, capsys):
     file, out = tmp_path / "seeds.jsonl", tmp_path / "out"
     file.write_text("".join(json.dumps(row(id_)) + "\n" for id_ in SEEDS))
     command = ["data", "loop", str(file), "-o", str(out), "--base", "tiny", "--iterations", "2", "--toolkit", SHELF]
-    command += ["--train", "cp -r {data} {out}", "--probe", str(tmp_path / "said-{iteration}.jsonl")]
+    made = 'python -c "import sys, pathlib; pathlib.Path(sys.argv[2]).mkdir(); '
+    made += "(pathlib.Path(sys.argv[2]) / 'w').write_text(sys.argv[1])\" {model} {out} {data}"
+    command += ["--train", made, "--probe", str(tmp_path / "said-{iteration}.jsonl")]
     assert main(command) == 1
-    assert "said-1.jsonl does not exist" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert all(part in told for part in ("said-1.jsonl does not exist", "run the same command again"))
+    assert (out / "iteration-1/model/w").read_text() == "tiny"
     probe(out / "iteration-1/data.jsonl", str(tmp_path / "iteration-1/model"), tmp_path / "said-1.jsonl")
     assert main(command) == 0
     assert "6 mastered" in capsys.readouterr().out

@@ -1,7 +1,5 @@
 """ToolMatch: equation 1, allowed values, and the reward."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The next data set's rows (LoopTool, equation 5, tables 3 and 4)."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

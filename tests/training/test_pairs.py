@@ -1,7 +1,5 @@
 """A label beside an output, by rules: schemas, contracts from the same fork, a goal."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

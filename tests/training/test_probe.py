@@ -1,7 +1,5 @@
 """What a policy does with rows: read in whatever form, asked of a server, and how sure it is."""
 
-from __future__ import annotations
-
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,11 +18,8 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("logprobs", [None, [], [None], ["x"], [float("nan")], [0.5], [True], [-1e9, -1e9]])
-def test_perplexity_is_unknown_where_probabilities_are_missing(logprobs):
+def test_perplexity_is_equation_3_over_the_whole_output_and_unknown_if_probabilities_are_missing(logprobs):
     assert find_perplexity(logprobs) is None
-
-
-def test_perplexity_is_equation_3_over_the_whole_output():
     assert find_perplexity([-0.5, -1.5]) == pytest.approx(2.718281828)
     assert find_perplexity([-0.5, -1.5], tokens=3) is None
 
@@ -56,17 +51,13 @@ class Policy(BaseHTTPRequestHandler):
         given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.asked.append(given)
         function = {"name": "take", "arguments": '{"item": "ink", "count": 1}'}
-        said = {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [{"id": "c", "type": "function", "function": function}],
-        }
+        calls = [{"id": "c", "type": "function", "function": function}]
+        said = {"role": "assistant", "content": None, "tool_calls": calls}
         choice = {"index": 0, "message": said, "finish_reason": "tool_calls"}
         choice["logprobs"] = {"content": [{"token": "x", "logprob": -0.7, "bytes": None, "top_logprobs": []}] * 2}
         usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
-        body = json.dumps(
-            {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
-        )
+        whole = {"id": "1", "object": "chat.completion", "created": 1, "model": "m"}
+        body = json.dumps(whole | {"choices": [choice], "usage": usage})
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
@@ -78,7 +69,12 @@ class Policy(BaseHTTPRequestHandler):
 
 def test_a_server_is_asked_greedily_and_gone_on_with(tmp_path):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Policy)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+    def stop(done):
+        if done == 16:
+            raise Killed
+
     address, out = f"http://127.0.0.1:{server.server_port}/v1", tmp_path / "out.jsonl"
     rows = [{**sample(label_of("r1")), "id": str(at)} for at in range(20)]
     try:
@@ -95,8 +91,3 @@ def test_a_server_is_asked_greedily_and_gone_on_with(tmp_path):
     found = list(read_outputs(out, [each["id"] for each in rows]))
     assert found[0]["calls"] == [{"name": "take", "arguments": {"item": "ink", "count": 1}}]
     assert found[0]["perplexity"] == pytest.approx(2.013752707)
-
-
-def stop(done):
-    if done == 16:
-        raise Killed

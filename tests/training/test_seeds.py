@@ -1,7 +1,5 @@
 """Training dialogues from nothing: trees, written tools, dialogues (LoopTool, sections 3.1 and 3.2)."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from itertools import count, islice
@@ -127,12 +125,11 @@ def test_of_thirty_replies_ten_wrong_ones_are_found_and_not_taken_for_repaired(t
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize("at", range(10))
-def test_a_wrong_reply_is_repaired_once(at: int, tmp_path: Path) -> None:
+def test_a_wrong_reply_is_repaired_once(tmp_path: Path) -> None:
     trees = read_trees("clinic")
     (one, first), (two, second) = islice(draw_paths(trees, 0), 2)
     tools = [_write(Demand.of(first), one, 1), _write(Demand.of(second), two, 2)]
-    replies = [tools[0], tools[0], SPOILT[at][1](tools[1], tools), tools[1]]
+    replies = [tools[0], tools[0], SPOILT[1][1](tools[1], tools), tools[1]]
     model = recorded({"tool_writer": replies})
     made = write_tools("clinic", tmp_path / "t.yaml", 2, model=Models(tool_writer=model))
     assert made["names"] == ["do_thing_1", "do_thing_2"]
@@ -178,9 +175,11 @@ def test_ten_dialogues_pass_whole_and_train_verify_and_play(tmp_path: Path) -> N
 
 
 SPOILT_DIALOGUES = [
-    ("kinds", "plan", "other kinds of turns", None),
-    ("unknown tool", "plan", "unknown tool", None),
-    ("named", "plan", "a tool's name in its words", None),
+    ("kinds", "", "plan: other kinds of turns", None),
+    ("unknown tool", "", "plan: unknown tool", None),
+    ("named", "", "plan: a tool's name in its words", None),
+    ("state", "", "plan: no reply that can be read", None),
+    ("silent", "", "dialogue: it ended early", None),
     ("no end", "dialogue", "ended early", "call"),
     ("type", "dialogue", "refused", "call"),
     ("other tool", "dialogue", "which no turn needs", "call"),
@@ -200,22 +199,11 @@ def test_a_spoilt_dialogue_is_dropped_for_its_reason(
     counts, rows = _make(tmp_path, 1, spoil, seed=seed)
     journal = {each["verdict"]["status"] for each in rows if each["id"].startswith("dialogue-00000")}
     assert journal <= {"drop"}
-    if code == "plan":
-        assert counts == {f"plan: {says}": 2, "rows": 0}
-        assert not rows
+    if not code:
+        assert (counts, rows, [*tmp_path.glob("*.gecko.yaml")]) == ({says: 2, "rows": 0}, [], [])
         return
     told = [reason for row in rows for reason in row["verdict"]["reasons"] if reason["code"] == code]
     assert any(says in reason["message"] for reason in told), rows
-
-
-@pytest.mark.parametrize(
-    ("spoil", "cause"), [("silent", "dialogue: it ended early"), ("state", "plan: no reply that can be read")]
-)
-def test_what_a_model_does_wrong_stops_no_run(spoil: str, cause: str, tmp_path: Path) -> None:
-    counts, rows = _make(tmp_path, 1, spoil)
-    assert counts == {cause: 2, "rows": 0}
-    assert not rows
-    assert not list(tmp_path.glob("*.gecko.yaml"))
 
 
 def test_half_a_surrogate_pair_is_kept_out_of_the_files(tmp_path: Path) -> None:
@@ -273,10 +261,9 @@ def test_dialogues_are_held_at_once(tmp_path: Path) -> None:
     assert make_dialogues(toolkit(), tmp_path, 2, tools="t.yaml", model=Waiting(), map=threads(2))["kept"] == 2
 
 
-@pytest.mark.parametrize("shards", [None, 2])
-def test_killed_anywhere_dialogues_end_in_the_same_files(tmp_path: Path, shards: int | None) -> None:
+def test_killed_anywhere_dialogues_end_in_the_same_files(tmp_path: Path) -> None:
     def work(folder: Path) -> object:
-        return _make_some(folder, 3, shards=shards)
+        return _make_some(folder, 3, shards=2)
 
     assert kill_and_go_on(tmp_path, work, range(1, 400, 53), [(Moody, "_reply")]) > 50
 

@@ -1,7 +1,5 @@
 """Rows of others become samples, and what is none is named with its reason."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -32,28 +30,23 @@ def test_each_shape_is_read(shape):
 
 
 def test_a_conversation_is_a_sample_for_each_message_of_the_assistant():
-    row = {**SHAPES["openai"], "messages": [*SHAPES["openai"]["messages"], {"role": "assistant", "content": "7"}]}
+    answer = {"role": "assistant", "content": "7"}
+    row = {**SHAPES["openai"], "messages": [*SHAPES["openai"]["messages"], answer]}
     first, last = read({**row, "state": {"x": 1}})
     assert (first["id"], last["id"]) == ("rows:1#1", "rows:1#2")
     assert (len(first["messages"]), len(last["messages"])) == (1, 3)
     assert (last["label"], last["text"], last["state"]) == ([], "7", {"x": 1})
     assert last["from"] == [{"row": "rows:1", "step": 2, "steps": 2}]
-
-
-def test_of_prompt_and_completion_only_the_completion_is_a_label():
-    row = {
-        "prompt": SHAPES["openai"]["messages"],
-        "completion": [{"role": "assistant", "content": "7"}],
-        "tools": OPENAI,
-    }
-    assert [len(one["messages"]) for one in read(row)] == [3]
+    (made,) = FORMATS["nemo-gym"](last)  # requests to the responses API
+    kinds = [one.get("type", one.get("role")) for one in made["responses_create_params"]["input"]]
+    assert (kinds, made["ground_truth"]) == (["user", "function_call", "function_call_output"], [])
+    row = {"prompt": SHAPES["openai"]["messages"], "completion": [answer], "tools": OPENAI}
+    assert [len(one["messages"]) for one in read(row)] == [3], "only the completion is a label"
 
 
 def test_xlams_types_are_pythons():
-    rules = {
-        "a": {"type": "List[int]", "description": ""},
-        "b": {"type": "Dict[str, Any], optional", "description": ""},
-    }
+    types = {"a": "List[int]", "b": "Dict[str, Any], optional"}
+    rules = {key: {"type": kind, "description": ""} for key, kind in types.items()}
     (one,) = read({**SHAPES["xlam"], "tools": [{"name": "add", "parameters": rules}]})
     schema = one["tools"][0]["function"]["parameters"]
     assert [rule["type"] for rule in schema["properties"].values()] == ["array", "object"]
@@ -141,11 +134,3 @@ def test_pairs_are_a_fixs_and_dropped_rows_are_not_trained_on():
     assert list(FORMATS["dpo"](one)) == []
     for to in FORMATS:
         assert list(FORMATS[to]({**one, "verdict": {"status": "drop"}})) == []
-
-
-def test_nemo_gyms_rows_are_requests_to_the_responses_api():
-    row = {**SHAPES["openai"], "messages": [*SHAPES["openai"]["messages"], {"role": "assistant", "content": "7"}]}
-    (made,) = FORMATS["nemo-gym"](read(row)[1])
-    kinds = [one.get("type", one.get("role")) for one in made["responses_create_params"]["input"]]
-    assert kinds == ["user", "function_call", "function_call_output"]
-    assert made["ground_truth"] == []

@@ -1,7 +1,5 @@
 """Tasks made from contracts: each is solved by its solution and by nothing that just misses it."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections import Counter
@@ -10,7 +8,7 @@ from random import Random
 import pytest
 
 from gecko_graph import GeckoError, Models, Scenario, Tool, Toolkit, World, create_conversation
-from gecko_graph.conversation.derive import SUCCESS, describe_milestones
+from gecko_graph.conversation.derive import describe_milestones
 from gecko_graph.scenario import shipped
 from gecko_graph.testing import recorded, scripted
 from gecko_graph.training.near import cut, has_idle_write, longest_chain, near_misses, play
@@ -54,16 +52,12 @@ class TestStates:
             varied = vary_state(state, Random(at))
             assert {varied["boss"], *varied["all"]} <= varied["people"].keys()
             assert varied["people"][varied["boss"]]["name"] in ("Ada", "Bo")
+        assert state["boss"] == "p-1", "the given state stays as it is"
 
     def test_a_state_that_the_tools_refuse_is_not_taken(self):
         start = World(SHOP.tools, context=KNOBS)
         for at in range(20):
             assert vary(start, SHOP.state, Random(at)).state["customer"]["credit"] >= 0
-
-    def test_the_given_state_stays_as_it_is(self):
-        before = json.dumps(SHOP.state)
-        vary_state(SHOP.state, Random(1))
-        assert json.dumps(SHOP.state) == before
 
     @pytest.mark.parametrize(
         ("key", "form"),
@@ -266,11 +260,11 @@ class TestTasks:
             """As workers that were given all their numbers at the beginning."""
             for at, full in items:
                 told.append(full)
-                yield work((at, ()))
+                yield pickle.loads(pickle.dumps(work))((at, ()))  # as if it was sent to a process
 
-        found = [[each.content for each in make_tasks(SHOP.tools, [SHOP.state], 4, map=by)] for by in (map, late)]
+        found = [[each.content for each in make_tasks(SHOP.tools, [SHOP.state], 3, map=by)] for by in (map, late)]
         assert found[0] == found[1]
-        assert len(told[-1]) == 3
+        assert len(told[-1]) == 2
 
     def test_a_seed_decides_and_a_number_does_not(self):
         assert next(make_tasks(SHOP.tools, [SHOP.state], 3)).content == made(1)[0].content
@@ -289,12 +283,6 @@ class TestTasks:
         )
         assert json.loads(json.dumps(rows)) == rows
 
-    def test_a_task_is_read_back_as_it_was_written(self):
-        task = made(1)[0]
-        again = Scenario.from_dict(json.loads(json.dumps(task.content)), tools=SHOP.tools)
-        assert again.content == task.content
-        assert (again.goal, again.solution) == (task.goal, task.solution)
-
     def test_a_model_puts_it_in_other_words(self):
         plain = made(1)[0]
         better, before = f"Hello! {plain.words}", ASKED * (int(plain.name.rpartition("-")[2]) - 1)
@@ -307,14 +295,12 @@ class TestTasks:
             model = Models(sample_writer=recorded(sample_writer=given))
             assert next(make_tasks(SHOP.tools, [SHOP.state], 1, model=model)).words == words
 
-    def test_mistakes_are_told(self):
+    def test_mistakes_are_told_and_tools_of_which_no_task_can_be_made_end(self, monkeypatch):
         with pytest.raises(GeckoError, match="state"):
             list(make_tasks(SHOP.tools, [], 1))
         reads = SHOP.tools.select(names=["showCart", "findProducts"])
         with pytest.raises(GeckoError, match="none changes"):
             list(make_tasks(reads, [SHOP.state], 1))
-
-    def test_tools_of_which_no_task_can_be_made_end(self, monkeypatch):
         monkeypatch.setattr("gecko_graph.training.tasks.PATIENCE", 5)
         schema = {"type": "object", "properties": {}}
         tools = Toolkit.from_tools([{"name": "wait", "description": "Wait.", "parameters": schema}])
@@ -322,13 +308,12 @@ class TestTasks:
 
 
 class TestFolder:
-    @pytest.mark.parametrize("shards", [None, 2])
-    def test_killed_anywhere_it_ends_in_the_same_bytes(self, tmp_path, monkeypatch, shards):
+    def test_killed_anywhere_it_ends_in_the_same_bytes(self, tmp_path, monkeypatch):
         monkeypatch.setattr("gecko_graph.training.tasks.SHARD", 1)
         document = (FOLDER.parent / "shop" / "shop.openapi.yaml").read_text()
 
         def save(folder):
-            save_tasks(folder, SHOP.tools, [SHOP.state], 2, tools="shop.yaml", shards=shards)
+            save_tasks(folder, SHOP.tools, [SHOP.state], 2, tools="shop.yaml")
 
         assert kill_and_go_on(tmp_path, save, range(2, 99, 9)) > 8
         found = [task.content for task in read_tasks(tmp_path / "whole", SHOP.tools)]
@@ -349,10 +334,9 @@ class TestFolder:
             assert "".join(texts) == (tmp_path / "whole" / f"{name}.jsonl").read_text()
         assert len(sorted((tmp_path / "parts").glob("*.gecko.yaml"))) == 4
 
-    @pytest.mark.parametrize("shards", [None, 2])
-    def test_a_complete_shard_is_not_made_again(self, tmp_path, monkeypatch, shards):
+    def test_a_complete_shard_is_not_made_again(self, tmp_path, monkeypatch):
         monkeypatch.setattr("gecko_graph.training.tasks.SHARD", 2)
-        more = {"tools": "shop.yaml", "shards": shards}
+        more = {"tools": "shop.yaml", "shards": 2}
 
         def stop(done, wanted, tried):
             if done == 3:
@@ -364,10 +348,6 @@ class TestFolder:
         save_tasks(tmp_path, SHOP.tools, [SHOP.state], 4, progress=lambda *at: walks.append(at[2]), **more)
         assert min(walks) > int(made(2)[1].name.rpartition("-")[2])
 
-    def test_work_that_was_sent_to_a_process_makes_the_same_tasks(self):
-        found = make_tasks(SHOP.tools, [SHOP.state], 2, map=lambda work, at: map(pickle.loads(pickle.dumps(work)), at))
-        assert [task.content for task in found] == [each.content for each in made(2)]
-
     def test_another_folder_for_other_tools(self, tmp_path):
         save_tasks(tmp_path, SHOP.tools, [SHOP.state], 1, tools="shop.yaml")
         with pytest.raises(GeckoError, match="another folder"):
@@ -377,6 +357,5 @@ class TestFolder:
 
     def test_an_example_can_be_walked(self):
         scenario = shipped("files")
-        tasks = list(make_tasks(scenario.tools, [scenario.state], 1))
-        assert len(tasks) == 1
-        assert all(0.0 < SUCCESS <= 1.0 and task.solution for task in tasks)
+        (task,) = make_tasks(scenario.tools, [scenario.state], 1)
+        assert task.solution

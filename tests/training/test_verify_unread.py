@@ -1,7 +1,5 @@
 """What was not read is never kept: rows whose calls or tools are written otherwise are judged, open, or named."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

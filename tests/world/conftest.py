@@ -1,7 +1,5 @@
 """How rungs and climbs are tested: a question that is easy to write, and somebody who answers."""
 
-from __future__ import annotations
-
 from types import GeneratorType
 from typing import Any, NamedTuple
 

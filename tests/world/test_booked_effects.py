@@ -1,9 +1,5 @@
 """A write's declared effects are booked, whatever its contract says of the result; the real one fills what is open."""
 
-from __future__ import annotations
-
-import asyncio
-
 import pytest
 
 from gecko_graph import GeckoContext, Tool, Toolkit, World
@@ -45,17 +41,17 @@ def marks(entry) -> dict:
     return {key: entry[key] for key in MARKS if entry.get(key)}
 
 
-def record(one: World, result: object, status: str = "ok", *, is_async: bool = False, by: str = "tool"):
-    answer = Answer(status, result, [])
-    return asyncio.run(one.arecord(CALL, answer, by=by)) if is_async else one.record(CALL, answer, by=by)
+def record(one: World, result: object, status: str = "ok", *, by: str = "tool"):
+    return one.record(CALL, Answer(status, result, []), by=by)
 
 
-@pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("returns", RETURNS)
-def test_what_was_spent_is_not_there_for_the_next_call(returns, is_async):
+def test_what_was_spent_is_not_there_for_the_next_call(returns):
     one = world({"requires": REQUIRES, "effects": EFFECTS, **RETURNS[returns]})
     assert one.check(CALL) is None
-    assert marks(record(one, {"paid": 60, "id": "T1"}, is_async=is_async)) == {}
+    record(one, {"error": "closed"}, "error")
+    assert one.state == {"balance": 100}, "an error books nothing"
+    assert marks(record(one, {"paid": 60, "id": "T1"})) == {}
     assert one.state == {"balance": 40}
     assert one.check(CALL)["error"] == "only 40 left"
 
@@ -81,12 +77,9 @@ def test_what_contradicts_the_known_part_is_drift(returns, real, paths):
     one = world({"effects": EFFECTS, **({"returns": returns} if returns else {})})
     assert [each["path"] for each in record(one, real)["drift"]] == paths
     assert one.state["balance"] < 100
-
-
-def test_a_known_number_is_drift_whatever_its_length_and_the_state_follows_reality():
     one = world({"effects": EFFECTS, "returns": {"left": "{{ state.balance }}"}}, state={"balance": 10_100})
     assert [each["path"] for each in record(one, {"left": 9_000})["drift"]] == ["/left"]
-    assert one.state == {"balance": 9_000}
+    assert one.state == {"balance": 9_000}, "the state follows reality"
 
 
 @pytest.mark.parametrize("returns", [None, {"id": UNKNOWN}, {"id": "{{ number }}", "note": UNKNOWN}])
@@ -108,28 +101,19 @@ def test_an_identifier_that_the_effects_make_up_is_the_real_one(returns, identif
 
 
 def test_lists_are_filled_item_by_item():
-    schema = {"type": "array"}
-    toolkit = Toolkit.from_tools(
-        [
-            Tool(
-                {"name": "transfer", "effect": "write", "response": schema, "parameters": {}},
-                contract={"effects": EFFECTS[:0], "returns": [{"n": 1, "at": UNKNOWN}, UNKNOWN]},
-            )
-        ]
-    )
+    listed = {"name": "transfer", "effect": "write", "response": {"type": "array"}, "parameters": {}}
+    contract = {"effects": [], "returns": [{"n": 1, "at": UNKNOWN}, UNKNOWN]}
+    toolkit = Toolkit.from_tools([Tool(listed, contract=contract)])
     for real, drift in (([{"n": 1, "at": 5}, 7], []), ([{"n": 2, "at": 5}, 7], ["/0/n"]), ([{"n": 1}], [])):
         entry = World(toolkit).record({"id": "c", "name": "transfer", "args": {}}, Answer("ok", real, []))
         assert [each["path"] for each in entry["drift"]] == drift
 
 
 def test_effects_with_loops_and_cases_are_booked():
+    size = {"cases": [{"when": "args.amount > 50", "value": "big"}, {"pass": "x"}]}
     effects = [
         {"op": "add", "path": ["log", "-"], "value": "{{ n }}", "for_each": "[1, 2]", "as": "n"},
-        {
-            "op": "add",
-            "path": ["size"],
-            "value": {"cases": [{"when": "args.amount > 50", "value": "big"}, {"pass": "x"}]},
-        },
+        {"op": "add", "path": ["size"], "value": size},
     ]
     one = world({"effects": effects}, state={"log": []})
     assert marks(record(one, {"paid": 60})) == {}
@@ -143,12 +127,6 @@ def test_postconditions_see_the_real_result():
     broken = record(one, {"paid": 59})
     assert broken["departure"] == {"code": "ensures", "message": "another amount"}
     assert one.state == {"balance": -20}, "it really happened"
-
-
-def test_an_error_books_nothing():
-    one = world({"effects": EFFECTS})
-    record(one, {"error": "closed"}, "error")
-    assert one.state == {"balance": 100}
 
 
 def test_effects_that_the_contract_does_not_know_are_told():

@@ -1,7 +1,5 @@
 """A call by hand: LangChain's form and OpenAI's are read; a key that neither has never passes as no arguments."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any
@@ -28,14 +26,7 @@ def forms(**args: Any) -> dict[str, dict]:
         "chat": {"id": "c1", "type": "function", "function": {"name": "bank_pay", "arguments": text}},
         "chat's object": {"id": "c1", "function": {"name": "bank_pay", "arguments": args}, "index": 0},
         "function": {"function": {"name": "bank_pay", "arguments": text}},
-        "responses": {
-            "type": "function_call",
-            "id": "fc_1",
-            "call_id": "c1",
-            "name": "bank_pay",
-            "arguments": text,
-            "status": "completed",
-        },
+        "responses": {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "bank_pay", "arguments": text},
         "plain text": {"name": "bank.pay", "arguments": text},
         "plain object": {"name": "bank.pay", "arguments": args},
     }

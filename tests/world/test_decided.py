@@ -1,7 +1,5 @@
 """Values that the validator decides by rule: what the words mean in the form that is asked for, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 
 from gecko_graph.world.decided import Decided, day_of

@@ -1,17 +1,13 @@
 """Supposed facts: found again for the same read in the same state, told within a budget."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import GeckoContext, Tool, Toolkit
+from gecko_graph import Tool, Toolkit
 from gecko_graph.models.memory import real_results
 from gecko_graph.values.digest import digest
 from gecko_graph.world.commit import commit
@@ -19,25 +15,12 @@ from gecko_graph.world.model import fact_key, format_facts, is_touched, real_fac
 from gecko_graph.world.reducers import gather_facts
 from tests import desk
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=3), lambda each: st.lists(each, max_size=2)
-)
 EMPTY = digest({})
 RATE = {"id": "9", "name": "rate", "args": {}}
-ARGS = st.dictionaries(st.text(max_size=3), JSON, max_size=3)
 
 
 def fact(tool="rate", args=None, result=1, where=EMPTY):
     return {"tool": tool, "args": args or {}, "status": "ok", "result": result, "rung": "model", "digest": where}
-
-
-@given(ARGS, ARGS)
-def test_equal_arguments_have_equal_keys_in_any_order_and_others_have_not(a, b):
-    def key(args):
-        return fact_key({"id": "1", "name": "rate", "args": args}, "d")
-
-    assert key(a) == key(dict(reversed(a.items())))
-    assert (key(a) == key(b)) == (json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True))
 
 
 def test_facts_are_told_within_the_budget_the_tool_s_own_first():
@@ -72,19 +55,6 @@ def test_what_speaks_of_the_arguments_comes_first_and_is_told_in_full():
     assert '"price": 127' in first
     assert '"price": 128' not in first
     assert '"name": "book"' in second
-
-
-def test_the_next_round_meets_the_same_invented_world():
-    rate = desk.function("rate", "Rate of a currency.", "currency")
-    tools = Toolkit.from_tools([Tool(rate, effect="read")])
-    read = [{"call": "rate", "args": {"currency": "EUR"}}, {"say": "Read."}]
-    turns = [{"planner": [read] * 4, "simulator": [{"status": "ok", "result": number} for number in (1.25, 7, 8, 9)]}]
-    context = GeckoContext(parallel_attempts=2, max_retries=1)
-    run = desk.gecko(tools=tools, turns=turns, context=context).invoke(desk.inputs())
-    attempts = run["rehearsal"]["attempts"]
-    assert [attempt["steps"][0]["outcome"]["result"] for attempt in attempts] == [1.25] * 4
-    assert [attempt["usage"].get("simulator", {}).get("calls", 0) for attempt in attempts] == [1, 1, 0, 0]
-    assert "rate" not in str(run["task_state"]), "what was supposed never enters the task state"
 
 
 def test_a_later_turn_is_answered_from_what_its_changes_have_not_touched():

@@ -1,22 +1,16 @@
 """Faults: seeded, on rungs of their own, and never a change of the world by a call that failed."""
 
-from __future__ import annotations
-
-import json
 from dataclasses import replace
 
 import pytest
 
 from gecko_graph import Scenario, Toolkit, World, create_conversation
-from gecko_graph.cli import main
 from gecko_graph.context import LADDER, GeckoContext
-from gecko_graph.conversation.faults import FAULTS, build_faults
+from gecko_graph.conversation.faults import build_faults
 from gecko_graph.errors import ScenarioError
 from gecko_graph.scenario.cases.run import run_case
 from gecko_graph.testing import scripted
-from tests.cases.test_cases import CASE, folder
 
-__all__ = ["folder"]
 TEXT = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 NONE = {"type": "object", "properties": {}}
 CONTRACTS = {
@@ -121,19 +115,6 @@ def test_which_call_a_fault_meets_is_no_race():
     score = create_conversation(scripted({"calls": [ADD, other]}, SAY), scenario=case(faults=["fails_once"])).invoke({})
     assert (score["score"]["races"], score["score"]["failed_calls"]) == (0, 1)
     assert [each["name"] for each in score["world"]["state"]["people"]][3:] == ["Ed"]
-
-
-def test_the_report_says_by_kind_what_agents_survive(folder, capsys):
-    (folder / "cases" / "deep" / "two.gecko.yaml").unlink()
-    assert main(["test", "cases", "--agent", "my_agents:good", "--augment", "faults", "--json", "-"]) == 1
-    report = json.loads(capsys.readouterr().out)
-    passed = {one["name"]: one["passed"] for one in report["augmentations"]}
-    assert passed == {**dict.fromkeys(FAULTS, 0), "answers_late": 1, "answers_more": 1}
-    text = CASE.format(name="one", category="x").replace("needs: [note]\n", "")
-    (folder / "cases" / "deep" / "one.gecko.yaml").write_text(text, encoding="utf-8")
-    assert main(["test", "cases", "--agent", "my_agents:good", "--augment", "answers_late"]) in (0, 1), (
-        "needs are optional"
-    )
 
 
 def test_a_misspelt_fault_is_a_mistake():

@@ -1,7 +1,5 @@
 """Results that a contract leaves open: its change is committed, and the next rung fills the hole alone."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -58,12 +56,8 @@ def test_the_change_is_committed_and_the_next_rung_fills_the_hole_alone(returns,
 
 def test_an_answer_that_contradicts_what_is_known_is_passed():
     known = {"effects": EFFECTS, "returns": {"ok": True, "price": OPEN, "n": "{{ state.n }}"}}
-    wrong = [
-        {"ok": False, "price": 1.0, "n": 1},
-        {"ok": True, "price": "dear", "n": 1},
-        {"ok": True, "price": 1.0, "n": 2},
-    ]
     right = {"ok": True, "price": 3.5, "n": 1}
+    wrong = [right | more for more in ({"ok": False}, {"price": "dear"}, {"n": 2})]
     answers = [*(Answer("ok", one, []) for one in wrong), Answer("error", "sold out", [])]
     outcome, world = booked(
         known, *answers, Pass("no"), Answer("ok", {**right, "by": "x"}, [{"op": "remove", "path": "/n"}])
@@ -100,19 +94,13 @@ def test_a_let_that_is_not_known_opens_the_part_that_uses_it_alone():
     assert [*booked(contract)[0]["filled"]["places"]] == ["/price"]
     outcome, _ = booked({**contract, "effects": [{"op": "add", "path": ["n"], "value": "{{ price }}"}]})
     assert outcome["rung"] == "schema"  # the change itself is not known
-
-
-def test_a_postcondition_sees_the_filled_result():
     contract = {"effects": EFFECTS, "returns": OPEN, "ensures": [{"check": "result.price < 0", "error": "dear"}]}
-    outcome, world = booked(contract)
+    outcome, world = booked(contract)  # a postcondition sees what was filled
     assert (outcome["status"], texts(outcome, "refused")[0], world.state) == ("error", "dear", {"n": 0})
 
 
-REFUSED = {
-    "requires": [{"check": "state.n > 0", "open": "one of two rules is broken"}],
-    "effects": EFFECTS,
-    "returns": 1,
-}
+RULE = {"check": "state.n > 0", "open": "one of two rules is broken"}
+REFUSED = {"requires": [RULE], "effects": EFFECTS, "returns": 1}
 
 
 def test_a_refusal_with_an_open_reason_is_one_and_the_next_rung_words_it():

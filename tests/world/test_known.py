@@ -1,7 +1,5 @@
 """What the judge is told of a simulated result: made up is what nothing known holds, not what repeats the state."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 

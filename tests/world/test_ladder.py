@@ -1,7 +1,5 @@
 """The ladder: the first rung that fits answers, says so, and what it invents of a read is remembered."""
 
-from __future__ import annotations
-
 import pytest
 
 from gecko_graph.context import LADDER

@@ -1,7 +1,5 @@
 """The simulator's replies of a live model (`../shared/data`): each is still taken as it was, without a repair."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Reads that run for real in a rehearsal: who may, what they show of the task state, and when they are stale."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,6 +62,9 @@ def test_reads_run_for_real_where_their_user_stated_the_effect():
         outcome = called(world(shop, reads=reads), "get_order", id="7")
         assert (outcome["rung"], outcome["simulated"]) == (rung, rung != "real")
     assert shop.calls == ["7"]
+    gated = {"requires": [{"check": "args.id == '8'", "error": "not yours"}]}
+    assert called(world(shop, get=gated), "get_order", id="7")["result"] == "not yours"
+    assert shop.calls == ["7"], "a precondition gates a real read"
 
 
 def claimed(**more):
@@ -97,13 +98,8 @@ def test_a_write_and_an_unknown_effect_never_run_whatever_the_context_says():
         assert outcome["simulated"]
         with pytest.raises(ToolkitError, match="only reads can be opened"):
             toolkit.open("cancel")
-
-
-def test_a_precondition_gates_a_real_read():
-    shop = Shop()
-    gated = {"requires": [{"check": "args.id == '8'", "error": "not yours"}]}
-    assert called(world(shop, get=gated), "get_order", id="7")["result"] == "not yours"
-    assert shop.calls == []
+    toolkit = Toolkit.from_tools([Tool(shop.cancel, effect="write", contract={"observes": []})])
+    assert any("only reads observe" in each.message for each in toolkit.problems)
 
 
 # observes ------------------------------------------------------------------------------------------------------------
@@ -138,11 +134,6 @@ def test_an_observation_never_breaks_an_invariant():
     assert outcome["status"] == "ok"
     assert texts(outcome, "undocumented") == ["its observation is not booked: no orders today"]
     assert shop.state == {"orders": {}}
-
-
-def test_a_write_that_observes_is_a_problem_of_the_toolkit():
-    toolkit = Toolkit.from_tools([Tool(Shop().cancel, effect="write", contract={"observes": []})])
-    assert any("only reads observe" in each.message for each in toolkit.problems)
 
 
 # a read after a simulated write --------------------------------------------------------------------------------------
@@ -208,29 +199,18 @@ def test_laying_over_gives_the_changed_value_wherever_it_gives_one(real, without
                 assert laid.result.get(key, ...) == shown.get(key, ...)
 
 
-def unread(**reads):
-    known = {"get_order": OBSERVES | reads, "cancel": CANCEL}
-    tools = [Tool(Shop().get_order, effect="read"), Tool(Shop().cancel, effect="write")]
-    toolkit = Toolkit.from_tools(tools).with_contracts({"contracts": known})
-    return World(toolkit, state={}, context=GeckoContext(reads="real"))
-
-
 @pytest.mark.parametrize("check", ["args.id in default(state.orders, {})", "defined(state.orders)"])
 def test_what_only_reads_show_is_unknown_and_not_empty_before_the_first(check):
-    world = unread()
+    last = {"op": "replace", "path": ["last", "order"], "value": "{{ result }}"}
+    observes = {"observes": [*OBSERVES["observes"], last]}
     contract = {**CANCEL, "requires": [{"check": check, "error": "unknown order"}]}
-    world = World(
-        world.toolkit.with_contracts({"contracts": {"cancel": contract}}), state={}, context=GeckoContext(reads="real")
-    )
+    tools = [Tool(Shop().get_order, effect="read"), Tool(Shop().cancel, effect="write")]
+    toolkit = Toolkit.from_tools(tools).with_contracts({"contracts": {"get_order": observes, "cancel": contract}})
+    world = World(toolkit, state={}, context=GeckoContext(reads="real"))
     before = called(world, "cancel", id="7")
     assert "state.orders has not been read" in texts(before, "unclear")[0]
     assert "violations" not in before
     assert called(world, "get_order", id="7")["observed"]
     assert world.state["orders"] == {"7": Shop().orders["7"]}
+    assert world.state["last"] == {"order": Shop().orders["7"]}, "a value to replace that was never there"
     assert called(world, "cancel", id="7")["status"] == "ok"
-
-
-def test_a_replaced_value_that_was_never_there_is_observed_too():
-    world = unread(observes=[{"op": "replace", "path": ["last", "order"], "value": "{{ result }}"}])
-    called(world, "get_order", id="7")
-    assert world.state["last"] == {"order": Shop().orders["7"]}

@@ -1,7 +1,5 @@
 """Origins are stated, derived or chosen: what one operation gives, and what only looks like it; the answer as well."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

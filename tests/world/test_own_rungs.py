@@ -1,10 +1,6 @@
 """Rungs of a user's own: where they are tried, what they may do, and that none of them breaks a run."""
 
-from __future__ import annotations
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
@@ -34,14 +30,8 @@ def test_the_order_is_the_ladder_s_and_rungs_that_it_does_not_name_come_after_re
     assert names([Rung("model", cached)]) == list(LADDER)
 
 
-LADDERS = st.lists(st.sampled_from([*LADDER, "a", "b"]), min_size=1, unique=True)
-
-
-@given(LADDERS)
-def test_every_own_rung_is_tried_once_and_the_named_keep_their_order(ladder):
-    order = names([Rung("a", cached), Rung("b", cached)], tuple(ladder))
-    assert sorted(order) == sorted({*ladder, "a", "b"})
-    assert [name for name in order if name in ladder] == ladder
+async def waits(request):
+    return Pass("later")
 
 
 @pytest.mark.parametrize(
@@ -49,6 +39,7 @@ def test_every_own_rung_is_tried_once_and_the_named_keep_their_order(ladder):
     [
         (lambda: rungs_of([cached]), "rungs: expected a Rung, got function"),
         (lambda: rungs_of([Rung("a", cached), Rung("a", cached)]), "rungs: two rungs are called 'a'"),
+        (lambda: Rung("a", waits), r"must not be async: yield \[FunctionCall"),
         (lambda: Rung("", cached), r"Rung\('', .*\): expected a name and a function"),
         (lambda: names([], ("contracts",)), "ladder: unknown rung 'contracts'; the rungs are real, contract, python"),
         (lambda: ladder_of(GeckoContext.model_construct(ladder=()), RUNGS), "ladder: it is empty"),
@@ -61,15 +52,6 @@ def test_every_own_rung_is_tried_once_and_the_named_keep_their_order(ladder):
 def test_mistakes_are_refused_by_name(make, message):
     with pytest.raises(GeckoError, match=message):
         make()
-
-
-async def waits(request):
-    return Pass("later")
-
-
-def test_an_async_answer_is_refused_with_what_to_do():
-    with pytest.raises(GeckoError, match=r"must not be async: yield \[FunctionCall"):
-        Rung("a", waits)
 
 
 def test_an_own_rung_answers_and_contexts_and_records_hold_its_name():
@@ -102,19 +84,12 @@ def test_a_rung_may_ask_models_and_run_functions(question, told):
     assert [type(ask) for ask in asks] == [Ask, FunctionCall]
 
 
-def yields_nonsense(request):
-    yield "a question"
-
-
 GARBAGE = [
     (lambda request: 1 / 0, "the rung failed: ZeroDivisionError: division by zero"),
-    (yields_nonsense, "the rung failed: TypeError: expected it to yield lists of Ask and FunctionCall, got str"),
+    (lambda request: (each for each in ["a"]), "the rung failed: TypeError: expected it to yield lists of Ask and "),
     (lambda request: None, "expected an Answer or a Pass with a reason from the rung, got NoneType"),
     (lambda request: Pass(None), "expected an Answer or a Pass with a reason from the rung, got one without"),
-    (
-        lambda request: Answer("fine", 1, []),
-        "the rung's Answer must have the status 'ok' or 'error', and a list or None",
-    ),
+    (lambda request: Answer("fine", 1, []), "the rung's Answer must have the status 'ok' or 'error', and a list"),
     (lambda request: Answer("ok", object(), []), "the result: the root is "),
     (lambda request: Answer("ok", 1, [{"op": "add", "path": "/x", "value": {1}}]), "the change: /0/value is "),
 ]

@@ -1,7 +1,5 @@
 """Where values come from: found by rule, never guessed, and made up only where nothing real holds them."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +20,7 @@ PARAMETERS = {
 }
 
 V = {"status": "failed", "score": 0.0, "feedback": ""}
+FIND = {"id": "1", "name": "find", "args": {}}
 
 
 def step(name, args, result=None, rung="contract", *, number=1, status="ok", patch=(), invented=False):
@@ -47,12 +46,9 @@ def source(*steps, **more):
     return origins
 
 
-def test_a_full_hour_is_known_where_the_user_speaks_of_its_number():
+def test_a_full_hour_of_a_number_is_known_and_a_rounded_number_but_no_number_of_things():
     assert marked(step("book", {"at": "09:00", "until": "21:00"}), task="Book a table at 9") == []
     assert marked(step("book", {"at": "10:00"}), task="Book a table at 9") == [("/at", "10:00")]
-
-
-def test_a_rounded_number_is_known_but_no_number_of_things():
     assert marked(step("send", {"weight": 5}), task="Send the 4.51 kg") == []
     assert marked(step("send", {"count": 5}), task="Send the 4.51 kg") == [("/count", 5)]
 
@@ -91,6 +87,8 @@ def test_what_stands_nowhere_the_planner_made_up(value):
         "call": "pay-1", "tool": "pay", "argument": "/deep/0/x", "value": value,
         "origin": {"kind": "chosen", "from": "planner", "path": ""},
     }  # fmt: skip
+    address = step("send", {"to": "jonas@lumen-ltd.example"})
+    assert marked(address, task="Write to Jonas of Lumen Ltd.") == [("/to", "jonas@lumen-ltd.example")]
 
 
 @pytest.mark.parametrize("value", [False, None, 0, 1, "", "fast", "please", "Thanks for all of your help with this"])
@@ -98,19 +96,16 @@ def test_what_nobody_needs_to_say_is_not_made_up(value):
     assert marked(step("pay", {"x": value})) == []
 
 
-def test_a_result_says_which_step_and_rung():
+def test_a_result_says_which_step_and_rung_and_what_a_model_answered_is_supposed():
     find = step("find", {}, {"flights": [{"id": "F-7731"}]})
-    assert source(find, step("book", {"id": "F-7731"})) == [
-        {"kind": "stated", "from": "result", "path": "/flights/0/id", "step": 1, "rung": "contract"}
-    ]
-
-
-def test_what_a_model_answered_is_supposed():
+    known = {"kind": "stated", "from": "result", "path": "/flights/0/id", "step": 1, "rung": "contract"}
+    assert source(find, step("book", {"id": "F-7731"})) == [known]
+    assert marked(step("book", {"id": "F-7731"}), find, task="Book it.") != [], "it was known only later"
     find = step("find", {}, {"id": "F-7731", "who": "Priya Nair", "seats": 42}, "model")
     for argument in ("F-7731", "Priya Nair", 42):
         (made,) = traced(find, step("book", {"x": argument}))[1]
-        assert (made["origin"]["kind"], made["origin"]["from"]) == ("chosen", "result")
-        assert (made["origin"]["step"], made["origin"]["rung"]) == (1, "model")
+        origin = made["origin"]
+        assert (origin["kind"], origin["from"], origin["step"], origin["rung"]) == ("chosen", "result", 1, "model")
 
 
 def test_an_echo_of_an_invention_is_one():
@@ -146,6 +141,9 @@ def test_the_given_state_is_a_source_unless_a_model_made_that_place_up():
     read = step("read", {}, {"number": "INV-1042"}, "contract")
     assert marked(read, call, state=state, supposed=[""]) == [("/x", "INV-1042")]
     assert marked(read, call, state=state) == []
+    state = {"bills": {"B-19": {"amount": 75.5}, "B-4410": {}}}  # what the task names is real
+    calls = step("bills", {}, ["B-19", "B-4410"]), step("pay", {"x": "B-19"}), step("pay", {"x": "B-4410"}, number=2)
+    assert marked(*calls, task="Pay B-19.", state=state, supposed=["/bills"]) == [("/x", "B-4410")]
 
 
 def test_a_clock_that_was_not_made_up_tells_the_year_of_tomorrow():
@@ -154,11 +152,6 @@ def test_a_clock_that_was_not_made_up_tells_the_year_of_tomorrow():
     assert marked(call, task="Book it for tomorrow.", state=state) == []
     assert marked(call, task="Book it for tomorrow.", state=state, supposed=["/runtime_state"]) != []
     assert marked(call, task="Book it.", state=state) != []
-
-
-def test_an_address_is_made_up_though_its_words_are_known():
-    task = "Write to Jonas of Lumen Ltd."
-    assert marked(step("send", {"to": "jonas@lumen-ltd.example"}), task=task) == [("/to", "jonas@lumen-ltd.example")]
 
 
 CART = {"cart": [{"price": 20.25}, {"price": 17.5}], "runtime_state": {"desk": 4}}
@@ -175,10 +168,7 @@ def test_what_a_rule_computes_from_a_supposed_state_is_supposed():
     assert marked(*steps, state=CART, supposed=["/cart"], reads=reads, task="Pay 37.75") == []
     assert marked(*steps, state=CART, supposed=[""], reads=reads) == [("/x", 37.75)]
     assert marked(*steps, state=CART, supposed=["/cart"], reads={"total": {""}}) == [("/x", 37.75)]
-
-
-def test_a_function_may_have_computed_its_result_from_all_of_a_supposed_state():
-    steps = [step("total", {}, {"total": 37.75}, "python"), step("pay", {"x": 37.75})]
+    steps[0]["outcome"]["rung"] = "python"  # a function may have computed it from all of the state
     assert marked(*steps, state=CART, supposed=["/cart"]) == [("/x", 37.75)]
     assert marked(*steps, state=CART, supposed=["/runtime_state"]) == []
 
@@ -211,13 +201,13 @@ def test_the_answer_of_an_earlier_turn_vouches_for_nothing_that_is_not_known_fro
 
     assert after(whole) == [("/x", "BK-99174")]
     assert after({}) == []  # not by a rehearsal, or what it knew is not remembered
-    call = AIMessage("", tool_calls=[{"id": "1", "name": "find", "args": {}}])
+    call = AIMessage("", tool_calls=[FIND])
     assert after(whole, call, ToolMessage("BK-99174", tool_call_id="1")) == []
 
 
 def test_what_simulated_tools_of_an_agent_and_a_note_on_a_rehearsal_hold_is_made_up():
     def after(*found, task="Cancel it."):
-        call = AIMessage("", tool_calls=[{"id": "1", "name": "find", "args": {}}])
+        call = AIMessage("", tool_calls=[FIND])
         conversation = [HumanMessage("What have I booked?"), call, *found, AIMessage("One."), HumanMessage(task)]
         return marked(step("cancel", {"x": "BK-99174"}), conversation=conversation)
 
@@ -232,26 +222,13 @@ def test_what_simulated_tools_of_an_agent_and_a_note_on_a_rehearsal_hold_is_made
     assert after(rehearsal_message({"rehearsal": {**tried, "chosen": 1}})) == [("/x", "BK-99174")]
 
 
-def test_what_the_task_names_is_real_though_a_state_was_made_up_from_it():
-    state = {"bills": {"B-19": {"amount": 75.5}, "B-4410": {}}}
-    read = step("bills", {}, ["B-19", "B-4410"])
-    calls = step("pay", {"x": "B-19"}), step("pay", {"x": "B-4410"}, number=2)
-    assert marked(read, *calls, task="Pay B-19.", state=state, supposed=["/bills"]) == [("/x", "B-4410")]
-
-
-def test_only_what_was_known_before_the_call_counts():
-    assert marked(step("book", {"id": "F-7731"}), step("find", {}, {"id": "F-7731"}), task="Book it.") != []
-
-
 def test_the_conversation_is_a_source_and_earlier_inventions_stay_inventions():
     def turn(rung, task="Book it."):
         marks = {"rung": rung, "made_up": rung == "model"}
         return [
             SystemMessage("Refunds over 250 need a manager."),
             HumanMessage("Find a flight."),
-            AIMessage(
-                "", tool_calls=[{"id": "c1", "name": "find", "args": {}}], response_metadata={"gecko": {"rung": ""}}
-            ),
+            AIMessage("", tool_calls=[FIND | {"id": "c1"}], response_metadata={"gecko": {"rung": ""}}),
             ToolMessage('{"id": "F-7731"}', tool_call_id="c1", id="r1", response_metadata={"gecko": marks}),
             AIMessage("I found F-7731."),
             HumanMessage(task),

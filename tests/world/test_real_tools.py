@@ -1,7 +1,5 @@
 """Opened tools, LangChain's and MCP's: what they return is the result, and what goes wrong with them is an error."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

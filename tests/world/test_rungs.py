@@ -1,7 +1,5 @@
 """Each rung by itself: what it answers, when it passes, and that it never touches the state it was shown."""
 
-from __future__ import annotations
-
 import copy
 import datetime
 import decimal
@@ -38,9 +36,8 @@ def test_python_answers_with_the_change_it_made_on_a_copy(question, told, state)
     asked = question(simulate=put, args={"tray": "letters", "paper": "bill"})
     before = copy.deepcopy(state)
     answer = told(python_rung(asked)).value
-    assert answer == Answer(
-        "ok", {"papers": ["from mum", "bill"]}, [{"op": "add", "path": "/trays/letters/1", "value": "bill"}]
-    )
+    added = [{"op": "add", "path": "/trays/letters/1", "value": "bill"}]
+    assert answer == Answer("ok", {"papers": ["from mum", "bill"]}, added)
     assert state == before
 
 
@@ -51,15 +48,14 @@ def test_a_python_tool_that_raises_changes_nothing(question, told):
 
     assert told(python_rung(question(simulate=put))).value == Answer("error", "ValueError: the desk is locked", [])
 
-
-def test_a_python_tool_gives_its_own_error_as_a_tool_message(question, told):
-    def put(state):
+    def refuse(state):
         state["tries"] = 1
         content = [{"type": "text", "text": '{"error": "the desk is locked"}'}]
         return ToolMessage(content, tool_call_id="", status="error")
 
-    answer = told(python_rung(question(simulate=put))).value
-    assert answer == Answer("error", {"error": "the desk is locked"}, [{"op": "add", "path": "/tries", "value": 1}])
+    change = [{"op": "add", "path": "/tries", "value": 1}]  # an error of its own changes what it says
+    said = told(python_rung(question(simulate=refuse))).value
+    assert said == Answer("error", {"error": "the desk is locked"}, change)
 
 
 @pytest.mark.parametrize(
@@ -81,21 +77,21 @@ def looped():
     return loop
 
 
-@pytest.mark.parametrize("value", [object(), {"f": len}, b"\xff\xfe", looped()])
-def test_what_is_no_json_passes_with_the_reason(question, told, value):
-    said = told(python_rung(question(simulate=lambda state: value))).value
+def leaves(value):
+    return lambda state: state["trays"].update(letters=value)
+
+
+@pytest.mark.parametrize(
+    ("simulate", "reason"),
+    [
+        *((lambda state, value=value: value, "not JSON") for value in (object(), {"f": len}, b"\xff\xfe", looped())),
+        *((leaves(one), "/trays/letters") for one in (math.nan, {1}, (1,), datetime.date(2026, 3, 1), 2**70, {1: 2})),
+    ],
+)
+def test_a_result_or_a_state_that_is_no_json_passes_with_the_reason(question, told, simulate, reason):
+    said = told(python_rung(question(simulate=simulate))).value
     assert isinstance(said, Pass)
-    assert "not JSON" in said.reason
-
-
-@pytest.mark.parametrize("left", [math.nan, {1, 2}, (1,), datetime.date(2026, 3, 1), 2**70, {1: 2}])
-def test_a_state_that_is_no_json_passes_with_the_place(question, told, left):
-    def put(state):
-        state["trays"]["letters"] = left
-
-    said = told(python_rung(question(simulate=put))).value
-    assert isinstance(said, Pass)
-    assert "/trays/letters" in said.reason
+    assert reason in said.reason
 
 
 def test_a_tool_that_hangs_or_returns_what_takes_too_long_passes(question, told):
@@ -113,10 +109,9 @@ def test_a_tool_that_hangs_or_returns_what_takes_too_long_passes(question, told)
 def test_real_runs_opened_reads_only(question, told):
     ran = []
     real = {"real": lambda **args: ran.append(args) or {"rate": 1.25}, "args": {"currency": "EUR"}}
-    assert isinstance(told(real_rung(question(effect="read", **real))).value, Pass)
-    assert isinstance(told(real_rung(question(effect="write", opened=True, **real))).value, Pass)
-    assert isinstance(told(real_rung(question(effect=None, opened=True, **real))).value, Pass)
-    assert isinstance(told(real_rung(question(effect="read", opened=True, simulate=put))).value, Pass)
+    closed = [{"effect": effect, "opened": effect != "read", **real} for effect in ("read", "write", None)]
+    for more in (*closed, {"effect": "read", "opened": True, "simulate": put}):
+        assert isinstance(told(real_rung(question(**more))).value, Pass)
     assert ran == []
     assert told(real_rung(question(effect="read", opened=True, **real))).value == Answer("ok", {"rate": 1.25}, [])
     assert ran == [{"currency": "EUR"}]
@@ -129,9 +124,8 @@ def test_examples_answer_reads_with_exactly_these_arguments(question):
     examples = (ToolExample({"n": 1}, {"x": [1]}), ToolExample({"n": 2}, "two"))
     assert example_rung(question(effect="read", examples=examples, args={"n": 2})) == Answer("ok", "two", [])
     for args in ({"n": 1.0}, {"n": True}, {}, {"n": 1, "m": 2}):
-        assert example_rung(question(effect="read", examples=examples, args=args)) == Pass(
-            "no example has these arguments"
-        )
+        said = example_rung(question(effect="read", examples=examples, args=args))
+        assert said == Pass("no example has these arguments")
     assert isinstance(example_rung(question(effect="write", examples=examples, args={"n": 2})), Pass)
     assert isinstance(example_rung(question(effect="read", args={"n": 2})), Pass)
 
@@ -160,8 +154,7 @@ def test_a_contract_that_cannot_be_evaluated_is_an_error_and_no_other_rung_s(que
         asked = question(contract=contract, unclear=policy, simulate=lambda state: "made", has_simulator=True)
         outcome = told(climb(asked)).value
         assert (outcome["rung"], outcome["status"], outcome["patch"]) == ("contract", "error", [])
-        assert outcome["result"].startswith(
-            "refused: a precondition could not be evaluated: the contract cannot be evaluated: "
-        )
+        why = "the contract cannot be evaluated: "
+        assert outcome["result"].startswith(f"refused: a precondition could not be evaluated: {why}")
         assert outcome["category"] == "state_dependency"
-        assert texts(outcome, "unclear")[0].startswith("the contract cannot be evaluated: ")
+        assert texts(outcome, "unclear")[0].startswith(why)
