@@ -32,12 +32,11 @@ from ..bfcl.learned import (
 from ..harness.figures import Case, Record, Table, share
 from ..harness.options import EvalError, Options, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary
-from ..services import clinic, traffic
 from ..services.s3 import is_there, learn_s3
 
 FILES = ("bfcl_multiturn_calls.jsonl.gz", "bfcl_multiturn_recorded_calls.jsonl.gz")
 TASKS = "bfcl_multiturn_tasks.jsonl.gz"
-LEARNED, MET, CHAINED, S3, CLINIC, TRAFFIC = "learned", "refusals met", "chained", "s3", "clinic", "traffic"
+LEARNED, MET, CHAINED, S3 = "learned", "refusals met", "chained", "s3"
 NO_MOTO = "s3 is skipped: MOTO_PYTHON must name the Python of an environment with moto[s3] and boto3"
 NEW = 450
 """New random calls per class on which learned contracts are tested."""
@@ -53,8 +52,7 @@ class Learn(Suite):
     probes, tested on the held-out tasks' calls and on new random ones. "refusals met": only the first three or ten rows
     of each kind of refusal are used. "chained": the held-out tasks' calls in sequence on the predicted state; the
     learned contracts are written to `contracts` in the run's folder, for `bfcl --tools contract --contracts`. "s3": a
-    service, tested on held-out threads; "clinic": a service with unstated rules, whose held-out writes are made under
-    guard; "traffic": derived rules after calls that `living` has recorded.
+    service, tested on held-out threads.
     """
 
     name = "learn"
@@ -85,9 +83,6 @@ class Learn(Suite):
             yield Case(f"{kind}:chained", (kind, "probes"), group=CHAINED)
         if not self.options.own.classes:
             yield from (Case(S3, None, group=S3) for _ in range(is_there()))
-            weeks = clinic.WEEKS if clinic.is_there() else ()
-            yield from (Case(f"{CLINIC}:{week}", week, group=CLINIC) for week in weeks)
-            yield from (Case(f"{TRAFFIC}:{name}", name, group=TRAFFIC) for name in traffic.recorded())
 
     def _read_calls(self, kind: str) -> list[tuple[str, Recorded]]:
         tasks = (task for name in FILES for task in read_jsonl(self.options.dataset(name)))
@@ -102,8 +97,6 @@ class Learn(Suite):
         return list(random_calls(kind, starts_of(tasks, kind), Values.of(calls), count=count, seed=seed))
 
     def run_case(self, case: Case) -> JsonObject:
-        if case.group in (CLINIC, TRAFFIC):
-            return clinic.measure(case.data) if case.group == CLINIC else traffic.measure(case.data)
         if case.group == S3:
             return {"outcomes": learn_s3(self.options.seed, self.options.own.threads)}
         kind, source = case.data
@@ -145,12 +138,7 @@ class Learn(Suite):
         chained = [one for one in done if one.group == CHAINED]
         if chained:
             tables += [_rolled(chained, expected)]
-        if weeks := [record for record in done if record.group == CLINIC]:
-            tables.append(clinic.summarise(weeks, expected))
-        if some := [record for record in done if record.group == TRAFFIC]:
-            tables.append(traffic.summarise(some, expected))
-        left_out = [*([] if is_there() else [NO_MOTO]), *([] if clinic.is_there() else [clinic.NEEDED])]
-        return Summary([table for table in tables if table.rows], expected, left_out)
+        return Summary([table for table in tables if table.rows], expected, [] if is_there() else [NO_MOTO])
 
 
 def _rolled(records: Sequence[Record], expected: list[Expectation]) -> Table:
