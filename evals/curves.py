@@ -46,11 +46,13 @@ class Curve:
             share.append((at - low) / (high - low))
         return LEFT + share[0] * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - share[1] * (HEIGHT - TOP - BOTTOM)
 
-    def parts(self) -> list[str]:
-        """Return the picture as lines of SVG."""
+    def svg(self) -> str:
+        """Return the picture as SVG."""
         (across, up), first = self.ticks, (self.ticks[0][0][0], self.ticks[1][0][0])
         end = self.place(across[-1][0], up[-1][0])[0]
-        parts = [f'<text class="title" x="{LEFT}" y="20">{escape(self.title)}</text>']
+        size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
+        parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">', f"<style>{STYLE}</style>"]
+        parts.append(f'<text class="title" x="{LEFT}" y="20">{escape(self.title)}</text>')
         for value, label in up:
             y = self.place(first[0], value)[1]
             parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{end:.1f}"/>')
@@ -70,18 +72,7 @@ class Curve:
         for y, name, colour in sorted(names, reverse=True):
             free = min(y + 4, free - LINE)
             parts.append(f'<text x="{end + 10:.1f}" y="{free:.1f}" style="fill:{colour}">{escape(name)}</text>')
-        return parts
-
-
-def svg(panels: Sequence[Curve]) -> str:
-    """Return pictures in rows of two as one SVG."""
-    width, height = WIDTH * min(2, len(panels)), HEIGHT * -(-len(panels) // 2)
-    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">', f"<style>{STYLE}</style>"]
-    for number, panel in enumerate(panels):
-        place = f"translate({number % 2 * WIDTH} {number // 2 * HEIGHT})"
-        lines += [f'<g transform="{place}">', *panel.parts(), "</g>"]
-    return "\n".join([*lines, "</svg>\n"])
+        return "\n".join([*parts, "</svg>\n"])
 
 
 def rows(report: str, pattern: str) -> list[list[str]]:
@@ -102,19 +93,8 @@ def number(cell: str) -> float:
     return float(found[0].replace(",", "")) if found else 0.0
 
 
-def gate(errs: str) -> Curve:
-    """Return wrong writes that are not made by right writes that a person is asked about, at an error rate."""
-    series: dict[str, Points] = {}
-    for kind, name in (("the call alone", "alone"), ("with evidence", "contracts first")):
-        bands = [list(map(number, row[3:])) for row in rows("policy", rf"\| {errs} \| .* \| {kind} \|")]
-        series[f"{name}: refused"] = [(asked, stopped) for stopped, _, _, _, asked, _ in bands]
-        series[f"{name}: refused or asked"] = [(asked, stopped + more) for stopped, more, _, _, asked, _ in bands]
-    ticks = percents(100, 25), percents(100, 25)
-    return Curve(f"Wrong writes not made; the model errs at {errs} (policy)", "right writes asked about", ticks, series)
-
-
-def curves() -> dict[str, list[Curve]]:
-    """Return the pictures by file name, each with its panels."""
+def curves() -> dict[str, Curve]:
+    """Return the pictures by file name."""
     retries = [(number(row[0]), number(row[1])) for row in rows("bfcl", r"\| \d retr")]
     sizes = [list(map(number, row)) for row in rows("speed", r"\| 1(0|00|,000) \|(.* s \|){2}(.* MB \|){2}$")[:3]]
     tasks, turns = r"\| BFCL, all \| held out \| ", r"\| BFCL, people's turns, all \| held out \| "
@@ -144,8 +124,7 @@ def curves() -> dict[str, list[Curve]]:
         ([(1, "1"), (5, "5"), (10, "10")], percents(100, 25)),
         {name: [(k, number(row[at])) for k, at in ((1, 3), (5, 4), (10, 5))] for name, row in tools.items()},
     )
-    gates = [gate(errs) for errs in ("5%", "10%", "20%", "30%")]
-    return {"retries": [retry], "cost": [cost], "retrieval": [retrieval], "gate": gates}
+    return {"retries": retry, "cost": cost, "retrieval": retrieval}
 
 
 def percents(last: int, step: int) -> list[tuple[float, str]]:
@@ -154,5 +133,5 @@ def percents(last: int, step: int) -> list[tuple[float, str]]:
 
 
 if __name__ == "__main__":
-    for name, panels in curves().items():
-        (REPORTS / f"{name}.svg").write_text(svg(panels), encoding="utf-8")
+    for name, curve in curves().items():
+        (REPORTS / f"{name}.svg").write_text(curve.svg(), encoding="utf-8")

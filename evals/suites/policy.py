@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -26,7 +25,6 @@ from ..policy.gate import (
     read_violations,
     truth_of,
 )
-from ..policy.risk import RiskGate, curve, writes_of
 
 CONVERSATIONS, DATABASE, TOOLS = "tau_airline_gpt4o.jsonl.gz", "tau_airline_db.json.gz", "tau_tools.json"
 RECORDED, TRUTH, BY_HAND = "conversations", "ground truth", "by hand"
@@ -61,19 +59,14 @@ class Policy(Suite):
 
     name = "policy"
     tools = "real"
-    examples = ("", "--risk", "--only 'by hand:*'")
+    examples = ("", "--only 'by hand:*'")
     asks = False
-
-    @classmethod
-    def add_options(cls, parser: ArgumentParser) -> None:
-        parser.add_argument("--risk", action="store_true", help="the curve of a risk model that mostly knows the truth")
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         self._gate = Gate.of(json.loads(options.dataset(TOOLS).read_text(encoding="utf-8"))["airline"])
         database = json.loads(gzip.decompress(options.dataset(DATABASE).read_bytes()))
         self._world = World(self._gate.real, state={**database, "now": NOW})
-        self._risk = RiskGate(self._gate.real) if options.own.risk else None
 
     def cases(self) -> Iterator[Case]:
         """Yield the conversations, the ground truths of their tasks, and the hand-made violations."""
@@ -95,7 +88,7 @@ class Policy(Suite):
             return judge_violation(case.data, self._gate)
         if case.group == TRUTH:
             return judge_ground_truth(case.data, self._gate, self._world)
-        return judge_conversation(case.data, self._gate, self._world, self._risk)
+        return judge_conversation(case.data, self._gate, self._world)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         done = [record for record in records if record.done]
@@ -106,8 +99,6 @@ class Policy(Suite):
             if some
             for table in of(some)
         ]
-        if self.options.own.risk:
-            tables += curve(writes_of(talks, {one.id: not is_solved(one) for one in talks}))
         return Summary(tables, list(expected(talks, truths, made)), list(_notes(talks, truths, made)))
 
 
