@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evals.costing import case
+from evals.speed import case
 from gecko_graph import GeckoContext, Models, Tool, Toolkit, World, create_gecko
 from gecko_graph.testing import recorded
 from gecko_graph.values.patch import apply_patch

@@ -27,8 +27,8 @@ import httpx
 from gecko_graph import Tool
 from gecko_graph.state import JsonObject
 
-from ..costing.server import Load, cpu_of, running, serve_command
 from ..reality.postgres import start_postgres
+from ..speed.server import Load, cpu_of, running, serve_command
 
 _TRIES = 200
 """Tries of one call before the run fails."""

@@ -26,11 +26,11 @@ from gecko_graph.derive.kinds import STATEFUL, Kind
 from gecko_graph.state import JsonObject
 from gecko_graph.values.documents import parse_document
 
-from ..costing.server import running
 from ..harness.options import OUT, SHARED, EvalError
 from ..services.installed import SERVICES, started
 from ..services.resources import DOCUMENTED, RESOURCES
 from ..services.walk import MARK, Walk, repeat
+from ..speed.server import running
 
 FOLDERS = ("openapi", "openapi_wild")
 LEAST, MOST_S = 0.68, 5.0

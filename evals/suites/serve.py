@@ -25,11 +25,11 @@ from gecko_graph.serve.sessions import Sessions
 from gecko_graph.state import Json, JsonObject
 from gecko_graph.world.world import World
 
-from ..costing.server import CASE, ROOT, running, serve_command
 from ..harness.figures import Case, Record, Table, rate
 from ..harness.suite import Expectation, Suite, Summary
 from ..services.many_servers import schema
 from ..services.schemathesis import find_schemathesis, run_schemathesis
+from ..speed.server import CASE, ROOT, running, serve_command
 
 WALKS, TOGETHER, LENGTH = 500, 50, 20
 FORKS, CALLS = 1000, 100

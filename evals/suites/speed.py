@@ -5,15 +5,14 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from gecko_graph.state import JsonObject
 
-from ..costing import against, costs, server, shop, world_calls
 from ..harness.figures import Case, Form, Record, Table, mean_of
 from ..harness.statistics import exponent
 from ..harness.suite import Expectation, Suite, Summary, by_group
+from ..speed import costs, server, shop
 
 OUTPUT_METHODS = ("model", "contract", "contract, checks")
 TARGETS = {"model": 20, "contract, checks": 9}
@@ -39,7 +38,7 @@ class Speed(Suite):
 
     The case is the paper's demonstration: seven tool calls in two attempts. Prompt tokens are characters / 4. "steps":
     attempts of growing length, with the exponent of each growth; "shop": the agent compared with LangChain's; "server":
-    the cost of a request; "against": rows measured alternately in another checkout of this repository as well.
+    the cost of a request.
     """
 
     name = "speed"
@@ -47,14 +46,11 @@ class Speed(Suite):
     tools = "simulated"
     planner = None
     at_once = 1
-    examples = ("", "--quick", "--only 'steps*'", "--only 'shop*'", "--against ../main --only 'against*'")
+    examples = ("", "--quick", "--only 'steps*'", "--only 'shop*'")
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add the size, and the other checkout."""
         parser.add_argument("--quick", action="store_true", help="small sizes, for a look in seconds")
-        text = "also measure another checkout of this repository, alternating with this one"
-        parser.add_argument("--against", metavar="FOLDER", help=text)
 
     def cases(self) -> Iterator[Case]:
         """Yield a case per measurement; those of one group differ in size."""
@@ -69,9 +65,6 @@ class Speed(Suite):
         yield _case(
             "server", "load", partial(server.measure, **({"sessions": 50, "requests": 400} if quick else {})), {}
         )
-        if self.options.own.against:
-            folder, data = against.checked_folder(self.options.own.against), self.options.data
-            yield from compared(folder, data, turns=1 if quick else against.TURNS)
 
     def run_case(self, case: Case) -> JsonObject:
         measure: Callable[[], JsonObject] = case.data
@@ -90,13 +83,6 @@ class Speed(Suite):
 
 def _case(group: str, name: str, measure: Callable[[], JsonObject], facts: JsonObject) -> Case:
     return Case(f"{group}: {name}", measure, group=group, facts=facts)
-
-
-def compared(folder: Path, data: Path, *, turns: int) -> Iterator[Case]:
-    """Yield the cases that measure another checkout as well."""
-    for name in against.ROWS:
-        if "4.9 MB" not in name or (data / world_calls.DATABASE).is_file():
-            yield _case("against", name, partial(against.beside, folder, name, data=data, turns=turns), {})
 
 
 def calls_table(records: Sequence[Record]) -> Table:
@@ -170,7 +156,6 @@ PARTS: Mapping[str, tuple[Tell, Expect]] = {
     "steps": (growth_table, bounded),
     "shop": (shop.table, shop.met),
     "server": (server.table, server.met),
-    "against": (against.table, against.met),
 }
 """The table and expectations of each group."""
 
