@@ -32,7 +32,7 @@ SUITES = {
     "policy": "an airline's written policy as contracts: which clause stops which wrong write",
     "scale": "rows by map, processes and Ray: the same bytes, also killed; memory; tasks in parallel",
     "serve": "the server: data after kill -9, forks per second, CPU per request compared with a bare echo server",
-    "living": "a state derived from a document compared with the real service, call by call; --documents: coverage",
+    "living": "a state derived from a document compared with the real service, call by call",
     "wild": "published documents of others: operations loaded, calls read back",
     "engines": "schema checks: checks by jsonschema-rs alone, and agreement of both engines",
     "real_model": "a small real model in every role: does anything crash, hang, get lost, or falsely count as done?",

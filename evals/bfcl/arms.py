@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -18,7 +18,6 @@ from gecko_graph.state import ChecklistItem, Json, JsonObject, Role
 
 from ..harness.options import Options
 from ..harness.suite import rehearsed
-from .ablation import nodes_without
 from .acting import act, record_of
 from .agreement import by_turn
 from .drawn import Seen
@@ -54,7 +53,7 @@ async def spoilt(task: Task, options: Options, *, first: int) -> JsonObject:
 
     Args:
         task: The task.
-        options: The seed of the choices, the number of attempts after the first (1), and the part to remove.
+        options: The seed of the choices, and the number of attempts after the first (1).
         first: Number of the corruption that the first turn starts with.
     """
     truth = truth_of(task)
@@ -64,8 +63,7 @@ async def spoilt(task: Task, options: Options, *, first: int) -> JsonObject:
     models: dict[Role, BaseChatModel] = {"planner": RecordedModel(turns=turns)}
     stage = Stage(task)
     context = knobs(options, retries, **stage.knobs)
-    nodes = partial(nodes_without, options.own.without)
-    played = await play(task, Player(models, context, task.truthful, _strict(truth), nodes=nodes))
+    played = await play(task, Player(models, context, task.truthful, _strict(truth)))
     plan, judged = plan_of(played), []
     for number, (each, way) in enumerate(zip(played, ways, strict=True)):
         if way.kind:

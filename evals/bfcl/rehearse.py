@@ -44,7 +44,6 @@ class Player:
         checklist: Returns the conditions for a turn's end; None if the checklist model writes them.
         start: The task state before the first turn; None for that of the real classes.
         after: Called with each played turn, before the next one.
-        nodes: Returns replacements of the graph's nodes, from the toolkit of the turn.
     """
 
     models: Mapping[Role, BaseChatModel]
@@ -53,7 +52,6 @@ class Player:
     checklist: Checklist | None = None
     start: JsonObject | None = None
     after: Callable[[Played], None] | None = None
-    nodes: Callable[[Toolkit], Mapping[str, NodeFunction]] = lambda toolkit: {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ async def play(task: Task, player: Player) -> list[Played]:
 
     def graph(turn: int, saver: BaseCheckpointSaver[Any]) -> Gecko:
         if (tools := player.toolkit(turn)) is not made.get("tools"):
-            nodes = {**({"judge": unseeing(tools)} if player.checklist is None else {}), **player.nodes(tools)}
+            nodes = {"judge": unseeing(tools)} if player.checklist is None else {}
             models = Models().replace(**dict(player.models))
             gecko = compose(tools, models=models, default=player.context, checkpointer=saver, replace=nodes)
             made.update(tools=tools, gecko=gecko)

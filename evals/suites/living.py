@@ -1,6 +1,6 @@
-"""`living`: a state derived from a document alone, compared with the real services; coverage of operations by kind.
+"""`living`: a state derived from a document alone, compared with the real services.
 
-Without --documents: services from PyPI are installed, each in its own environment, and started on loopback without
+Services from PyPI are installed, each in its own environment, and started on loopback without
 data; random calls (drawn by --seed) are made and recorded once. The same calls then go to `gecko-graph serve DOCUMENT`,
 which also starts empty, and the answers are compared: the class of the status, the fields that were sent, when a thing
 is read after a change, and which of the things that the calls created are in a list, a filtered list or a page. A
@@ -10,37 +10,24 @@ recording is kept in evals/out/living: later runs need no service (--record make
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
-import random
 import tempfile
-import time
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import httpx
 
-from gecko_graph import Toolkit, ToolkitError, derive_contracts
-from gecko_graph.derive.kinds import STATEFUL, Kind
+from gecko_graph import Toolkit
 from gecko_graph.state import JsonObject
-from gecko_graph.values.documents import parse_document
 
-from ..harness.options import OUT, SHARED, EvalError
+from ..harness.options import OUT, EvalError
 from ..services.installed import SERVICES, started
-from ..services.resources import DOCUMENTED, RESOURCES
+from ..services.resources import RESOURCES
 from ..services.walk import MARK, Walk, repeat
 from ..speed.server import running
 
-FOLDERS = ("openapi", "openapi_wild")
-LEAST, MOST_S = 0.68, 5.0
-
-
 KNOWN = ("langgraph", "prefect", "chroma", "changedetection")
 """The services whose documents and answers were known when the rules were written; the others were unseen."""
-
-VARIANTS = ("chroma-documented",)
-"""Chroma's collections by id, as documented; the service uses their name."""
 
 FIRST = {"kinto": "240/301", "phoenix": "284/301", "zenml": "292/301", "airflow": "300/300"}
 """The results of the first look at the services, with the rules of that time."""
@@ -61,27 +48,19 @@ separately. So is what a service does against its own document: it does not refu
 
 
 def run(argv: list[str]) -> int:
-    """Print the requested comparison; return 1 if it is below the expectation, 2 without documents or services."""
+    """Compare each service with its derived state; return 1 below the expectation, 2 if a service cannot be started."""
     parser = argparse.ArgumentParser(
         prog="python -m evals living", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--documents", action="store_true", help="coverage of the shared documents, without network")
-    add("--data", type=Path, default=SHARED, help="folder of the documents")
-    add("--draw", type=int, metavar="SEED", help="print 100 operations, drawn by this seed")
-    add("--only", action="append", choices=[*RESOURCES, *VARIANTS], help="a service (repeatable)")
+    add("--only", action="append", choices=[*RESOURCES], help="a service (repeatable)")
     add("--calls", type=int, default=300, metavar="N", help="calls to each service (300)")
     add("--seed", type=int, default=1, metavar="N", help="which calls are drawn (1)")
     add("--record", action="store_true", help="record the calls to the services again")
     add("--environments", type=Path, default=PLACE, help="folder of the services' environments")
     options = parser.parse_args(argv)
-    return _cover(options) if options.documents else _stand_beside(options)
-
-
-def _stand_beside(options: argparse.Namespace) -> int:
-    """Compare each service with the state derived from its document."""
     found = dict[str, list[JsonObject]]()
-    for name in options.only or [*RESOURCES, *VARIANTS]:
+    for name in options.only or RESOURCES:
         try:
             rows, document = _record(name, options)
         except EvalError as error:
@@ -90,7 +69,7 @@ def _stand_beside(options: argparse.Namespace) -> int:
         found[name] = _repeat(name, rows, document)
         _print_service(name, found[name])
     known = [row for name in found if name in KNOWN for row in found[name]]
-    unseen = {name: rows for name, rows in found.items() if name not in (*KNOWN, *VARIANTS)}
+    unseen = {name: rows for name, rows in found.items() if name not in KNOWN}
     for name, rows in unseen.items():
         print(f"{name} was unseen: {_share(rows, 'class')}, at least {UNSEEN:.0%}; at the first look {FIRST[name]}")
     is_below = any(_rate(rows, "class") < UNSEEN for rows in unseen.values())
@@ -99,24 +78,22 @@ def _stand_beside(options: argparse.Namespace) -> int:
 
 def _record(name: str, options: argparse.Namespace) -> tuple[list[JsonObject], Path]:
     """Return the rows of a service's calls, recorded earlier or now, and its document."""
-    folder, service = OUT / "living", name.removesuffix("-documented")
-    file, document = folder / f"{name}-{options.seed}.jsonl", folder / f"{service}.openapi.yaml"
+    folder = OUT / "living"
+    file, document = folder / f"{name}-{options.seed}.jsonl", folder / f"{name}.openapi.yaml"
     if options.record or not file.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        resources = DOCUMENTED if name != service else RESOURCES[name]
-        with started(service, options.environments, document) as client:
-            rows = Walk(client, SERVICES[service].prefix, resources, options.seed).go(options.calls)
+        with started(name, options.environments, document) as client:
+            rows = Walk(client, SERVICES[name].prefix, RESOURCES[name], options.seed).go(options.calls)
         file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()], document
 
 
 def _repeat(name: str, rows: list[JsonObject], document: Path) -> list[JsonObject]:
     command = ("-m", "gecko_graph", "serve", str(document), "--port", "0")
-    headers = SERVICES[name.removesuffix("-documented")].headers
-    options = {"timeout": 60, "trust_env": False, "headers": headers}
+    options = {"timeout": 60, "trust_env": False, "headers": SERVICES[name].headers}
     with running(*command) as (_, address), httpx.Client(base_url=address, **options) as client:  # type: ignore[arg-type]
         found = [*repeat(client, "", rows)]
-    resources, tools = RESOURCES[name.removesuffix("-documented")], Toolkit.from_openapi(document)
+    resources, tools = RESOURCES[name], Toolkit.from_openapi(document)
     for row in found:
         unkept = row.get("wrong", {}).keys() & {*resources[row["res"]].unkept}
         is_refused = row["status"] < 300 and 400 <= row["other"] < 500
@@ -189,47 +166,3 @@ def _rate(rows: Iterable[JsonObject], key: str) -> float:
 def _share(rows: Iterable[JsonObject], key: str) -> str:
     said = [bool(row[key]) for row in rows if key in row]
     return f"{sum(said)}/{len(said)}"
-
-
-def _cover(options: argparse.Namespace) -> int:
-    """Print the coverage of the documents, and operations to read by eye."""
-    rows, seconds = list[tuple[str, str, str, Kind]](), 0.0
-    for name, toolkit in read_documents(options.data):
-        began = time.process_time()
-        kinds = derive_contracts(toolkit).kinds
-        seconds += time.process_time() - began
-        bound = ((tool.name, tool.binding) for tool in toolkit if tool.binding)
-        found = [(name, one.method.upper(), one.path, kinds[tool]) for tool, one in bound]
-        print(f"{name[:40]:40} {len(found):4}  {_counts(found)}")
-        rows += found
-    if not rows:
-        print(f"no documents in {options.data}")
-        return 2
-    answered = sum(kind.word in STATEFUL for *_, kind in rows) / len(rows)
-    viewed = sum(kind.word == "view" for *_, kind in rows) / len(rows)
-    print(f"\n{len(rows)} operations in {seconds:.2f} s of CPU: {_counts(rows)}")
-    print(f"{answered:.1%} have a kind that a state answers, {viewed:.1%} read what no operation changes (`view`)")
-    if options.draw is not None:
-        drawn = random.Random(options.draw).sample(rows, min(100, len(rows)))
-        for name, method, path, kind in drawn:
-            things = f" of {kind.things.name} by {kind.things.key}" if kind.things else ""
-            print(f"{name[:6]} {method} {path}: {kind.word}{things}: {kind.why}")
-    return 0 if answered >= LEAST and seconds <= MOST_S else 1
-
-
-def read_documents(folder: Path) -> Iterator[tuple[str, Toolkit]]:
-    """Yield each readable document, by its file's name."""
-    for path in sorted(path for each in FOLDERS for path in (folder / each).glob("*")):
-        try:
-            if path.suffix == ".gz":
-                with gzip.open(path, "rt", encoding="utf-8") as text:
-                    yield path.name, Toolkit.from_openapi(parse_document(text.read(), where=path.stem))
-            else:
-                yield path.name, Toolkit.from_openapi(path)
-        except (ToolkitError, json.JSONDecodeError):
-            continue  # a part of another document, or an intentionally broken one
-
-
-def _counts(rows: list[tuple[str, str, str, Kind]]) -> str:
-    counts = Counter(kind.word for *_, kind in rows)
-    return ", ".join(f"{word} {count}" for word, count in counts.most_common())

@@ -86,7 +86,7 @@ def test_a_truth_that_breaks_its_documents_is_allowed_and_told(tasks, name, why)
 @pytest.mark.parametrize("first", range(0, len(KINDS), 2))
 def test_a_spoilt_attempt_is_judged_as_the_real_classes_do(some_tasks, first):
     for number, task in enumerate(some_tasks[:3]):
-        told = play(spoilt(task, Options(seed=first, own=Namespace(without="")), first=first + number))
+        told = play(spoilt(task, Options(seed=first), first=first + number))
         assert told["valid"], task.id
         assert told["judged"]
         for turn in told["judged"]:
@@ -120,12 +120,10 @@ def test_each_kind_of_sabotage_does_what_it_says(tasks):
 # the command
 
 
-@pytest.mark.parametrize(("part", "retries", "hits"), [("", 0, 0), ("", 1, 3), ("feedback", 3, 0)])
-def test_retries_and_a_part_that_is_taken_out_show_in_what_is_valid(
-    official, shared_data, tmp_path, part, retries, hits
-):
+@pytest.mark.parametrize(("retries", "hits"), [(0, 0), (1, 3)])
+def test_retries_show_in_what_is_valid(official, shared_data, tmp_path, retries, hits):
     words = ["--category", BASE, "--sabotage", "--limit", "3", "--max-retries", str(retries)]
-    assert start_bfcl(shared_data, tmp_path, *words, *(["--without", part] if part else [])) == 0
+    assert start_bfcl(shared_data, tmp_path, *words) == 0
     (row,) = read_summary(tmp_path)["figures"][-1]["rows"]
     assert row[1]["hits"] == hits
 
@@ -133,7 +131,6 @@ def test_retries_and_a_part_that_is_taken_out_show_in_what_is_valid(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--category", BASE, "--without", "state"], "needs --sabotage"),
         (["--category", BASE, "--sabotage", "--planner", "openai:x"], "corrupts the ground truth"),
         (["--category", "multi_turn_base,simple_python"], "two suites"),
         (["--category", "multi_turn_nothing"], "multi_turn_nothing: single-turn categories are simple_python"),
@@ -181,7 +178,7 @@ def test_a_live_planner_is_judged_by_a_model_and_checked_officially(tasks, tmp_p
         model="any:thing",
         only=(task.id,),
         out=tmp_path,
-        own=Namespace(category=BASE, tools="real", contracts=None, sabotage=False, without=""),
+        own=Namespace(category=BASE, tools="real", contracts=None, sabotage=False),
     )
     suite = MultiTurn(options)
     case = next(case for case in suite.cases() if case.id == task.id)
