@@ -15,8 +15,8 @@ SUITES = {
     "bfcl": "BFCL's single-turn and multi-turn tasks, checked by the official checker (--category)",
     "toolsandbox": "conversations on the phone; --scores: the scorer beside ToolSandbox's public code",
     "fair": "good and bad agents in conversations: do good ones pass and bad ones fail? False claims in answers",
-    "undo": "undoing single calls and whole plans on the real classes (--only PART,...)",
-    "loop": "training data: ToolMatch, verify, spoilt labels, speed (--only PART,...)",
+    "undo": "undoing single calls and whole plans on the real classes (--only plans)",
+    "loop": "training data: ToolMatch beside the official verdict, made tasks",
     "golden": "results of suites, documents and commands compared with stored rows (--write)",
     "gate": "forward execution, strict, without P or Q, on a service that answers falsely; refusals by category",
     "speed": "model calls, prompt tokens, own time, throughput, bytes checkpointed, import time",
@@ -40,7 +40,7 @@ SUITES = {
 }
 """What each suite measures. A suite is the attribute `SUITE` of its module, which is imported on demand."""
 
-PACKAGES = {"bfcl", "toolsandbox", "fair", "undo", "loop", "golden"}
+PACKAGES = {"bfcl", "toolsandbox", "fair", "golden"}
 """Suites that are packages; the others are modules in `suites/`."""
 
 HELP = """usage: python -m evals SUITE [options]
