@@ -18,9 +18,5 @@ def test_what_an_answer_marks_as_unknown_is_counted_beside_and_a_busy_service_no
         found = [{**each, "against": False} for each in repeat(client, "", rows)]
     assert [each["path"] for each in found] == ["/pets", "/pages"]
     found[1]["members"] = False
-    assert living._tell(found, "members") == "1/1 of known (1 unknown), 1/2 of all"
-
-
-def test_a_refusal_that_the_document_has_is_no_refusal_in_vain():
-    rows = [{"status": 200, "other": 404, "refused": refused} for refused in (True, False)]
-    assert living._tell_refused(rows) == "1 refused in vain, 1 as the document says"
+    (row,) = living.table_of("", [("x", [{**each, "refused": False} for each in found])], "members").rows
+    assert [getattr(cell, "hits", cell) for cell in row] == ["x", 1, 1, 0, 1, 0]
