@@ -18,7 +18,7 @@ SUITES = {
     "undo": "undoing single calls and whole plans on the real classes (--only plans)",
     "loop": "training data: ToolMatch beside the official verdict, made tasks",
     "golden": "results of suites, documents and commands compared with stored rows (--write)",
-    "gate": "forward execution, strict, without P or Q, on a service that answers falsely; refusals by category",
+    "gate": "forward execution, by default and strict, also on a service that answers falsely; refusals by category",
     "speed": "model calls, prompt tokens, own time, throughput, bytes checkpointed, import time",
     "validation": "recorded calls of real models against the argument rules, by error type",
     "tau": "real airline calls of gpt-4o through validator and state",

@@ -93,15 +93,15 @@ class Living(Suite):
         for text, (kinds, key, _) in FIGURES.items():
             some = [(name, [row for row in rows if row["kind"] in kinds.split("|")]) for name, rows in done]
             tables.append(table_of(text.capitalize(), some, key))
-        kinds = Table("By kind of call", ["all services", "same class", "same status"])
+        by_kind = Table("By kind of call", ["all services", "same class", "same status"])
         for kind in sorted({row["kind"] for _, rows in done for row in rows}):
             some_rows = [row for _, rows in done for row in rows if row["kind"] == kind]
-            kinds.add(kind, *(share_of(some_rows, key) for key in ("class", "exact")))
+            by_kind.add(kind, *(share_of(some_rows, key) for key in ("class", "exact")))
         expected = [
             Expectation(f"{name} was unseen: at least {UNSEEN:.0%} of the same class; at first {FIRST[name]}", holds)
             for name, holds in ((name, share_of(rows, "class").value >= UNSEEN) for name, rows in done if name in FIRST)
         ]
-        return Summary([*tables, kinds], [*expected, *(expect_of_known(known) if known else ())])
+        return Summary([*tables, by_kind], [*expected, *(expect_of_known(known) if known else ())])
 
 
 def expect_of_known(rows: Sequence[JsonObject]) -> Iterator[Expectation]:
