@@ -37,7 +37,6 @@ class Curve:
     is_log: bool = False
 
     def place(self, x: float, y: float) -> tuple[float, float]:
-        """Return a point's position in the picture."""
         share = []
         for value, ticks in ((x, self.ticks[0]), (y, self.ticks[1])):
             low, high, at = ticks[0][0], ticks[-1][0], value
@@ -47,7 +46,6 @@ class Curve:
         return LEFT + share[0] * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - share[1] * (HEIGHT - TOP - BOTTOM)
 
     def svg(self) -> str:
-        """Return the picture as SVG."""
         (across, up), first = self.ticks, (self.ticks[0][0][0], self.ticks[1][0][0])
         end = self.place(across[-1][0], up[-1][0])[0]
         size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
@@ -94,7 +92,6 @@ def number(cell: str) -> float:
 
 
 def curves() -> dict[str, Curve]:
-    """Return the pictures by file name."""
     retries = [(number(row[0]), number(row[1])) for row in rows("bfcl", r"\| \d retr")]
     sizes = [list(map(number, row)) for row in rows("speed", r"\| 1(0|00|,000) \|(.* s \|){2}(.* MB \|){2}$")[:3]]
     tasks, turns = r"\| BFCL, all \| held out \| ", r"\| BFCL, people's turns, all \| held out \| "
@@ -128,7 +125,6 @@ def curves() -> dict[str, Curve]:
 
 
 def percents(last: int, step: int) -> list[tuple[float, str]]:
-    """Return the ticks from 0 % to `last`."""
     return [(value, f"{value} %") for value in range(0, last + 1, step)]
 
 

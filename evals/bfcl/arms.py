@@ -181,7 +181,6 @@ def ruled_by_record(task: Task) -> Checklist:
 
 
 def speaker(turns: Sequence[Sequence[JsonObject]], **given: Any) -> dict[Role, BaseChatModel]:
-    """Return a planner with recorded messages, by turn."""
     return {"planner": RecordedModel(turns=[{"planner": [[*turn]]} for turn in turns], **given)}
 
 

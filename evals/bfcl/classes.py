@@ -91,7 +91,6 @@ class Classes:
         return run
 
     def signature(self, tool: str) -> inspect.Signature:
-        """Return the parameters of a tool's method."""
         return inspect.signature(methods(self.owners[tool])[tool])
 
     def _make(self, name: str, state: Mapping[str, Any]) -> Any:
@@ -108,7 +107,6 @@ class Classes:
         return instance
 
     def _read_one(self, name: str, instance: Any, state: JsonObject) -> None:
-        """Write an instance's attributes into the task state."""
         kinds: Kinds = {}
         values = {key: value for key, value in vars(instance).items() if key not in _LEFT_OUT and key != "root"}
         made = encode(values, kinds)
@@ -148,7 +146,6 @@ def told(method: Callable[..., Any], args: Mapping[str, Any]) -> Json:
 
 @cache
 def methods(name: str) -> dict[str, Callable[..., Any]]:
-    """Return the public methods of a class, bound to an instance without a scenario."""
     shared_defaults(name)  # recorded before the first call changes them
     found = inspect.getmembers(class_of(name)(), predicate=inspect.ismethod)
     return {key: method for key, method in found if not key.startswith("_")}
@@ -174,7 +171,6 @@ def shared_defaults(name: str) -> dict[str, dict[str, Any]]:
 
 
 def unshared(name: str, method: str) -> dict[str, Any]:
-    """Return copies of a method's mutable defaults."""
     return copy.deepcopy(shared_defaults(name).get(method, {}))
 
 
@@ -274,7 +270,6 @@ class CountedRandom(random.Random):
         self.drawn = drawn
 
     def random(self) -> float:
-        """Draw as the base class does, using two words."""
         self.drawn += 2
         return super().random()
 

@@ -44,12 +44,10 @@ def class_toolkit(name: str) -> Toolkit:
 
 @cache
 def learned_toolkit(name: str, folder: Path) -> Toolkit:
-    """Return the documented tools of a class with the contracts learned for it."""
     plain = Toolkit.from_tools(documents(name).values(), title=name)
     return plain.with_contracts(folder / f"{name}.yaml", at=name)
 
 
 def classes_toolkit(names: Sequence[str]) -> Toolkit:
-    """Return the tools of several classes on one state."""
     first, *others = map(class_toolkit, names)
     return first.merge(*others)

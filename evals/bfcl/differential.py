@@ -100,7 +100,6 @@ def values_of(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
 
 
 def near(state: JsonObject) -> Iterator[str]:
-    """Yield the names in the file system's working folder."""
     for files in state.values():
         if isinstance(files, dict) and "cwd" in files:
             here = {"contents": files["tree"]}
@@ -164,7 +163,6 @@ def answered(method: Callable[..., Any], args: JsonObject) -> tuple[Json, str | 
 
 
 def public(state: JsonObject) -> JsonObject:
-    """Return a state without its runtime state."""
     return {name: part for name, part in state.items() if name != RUNTIME}
 
 

@@ -30,14 +30,12 @@ LIES = ("empty", "of another call", "a field missing", "an old state")
 
 
 def emptied(result: Json) -> Json:
-    """Return a result of the same form without values."""
     if isinstance(result, dict):
         return {key: emptied(each) for key, each in result.items()}
     return [] if isinstance(result, list) else "" if isinstance(result, str) else None
 
 
 def lacking(result: JsonObject) -> Json:
-    """Return a result without its first field."""
     first = next(iter(result))
     return {key: each for key, each in result.items() if key != first}
 

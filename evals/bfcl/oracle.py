@@ -63,7 +63,6 @@ class Truth:
 
 
 def truth_of(task: Task) -> Truth:
-    """Run the ground truth on the real classes."""
     states, answers, drawn = [task.real.initial_state], [], set()
     with Replay(task) as real:
         for turn in task.turns:
@@ -94,7 +93,6 @@ def apart(task: Task) -> list[Task]:
 
 
 def _told(task: Task, number: int, answers: Sequence[Json]) -> Iterator[AnyMessage]:
-    """Yield the messages in which the truth answers a turn."""
     calls = map(task.read, task.turns[number].truth)
     for place, (call, answer) in enumerate(zip(calls, answers, strict=True)):
         made = {"name": call["call"], "args": call["args"], "id": f"truth_{number}_{place}", "type": "tool_call"}
@@ -279,7 +277,6 @@ def _at_one(make: Callable[[JsonObject], Calls]) -> Spoil:
 
 
 def _disordered(calls: Calls, dice: Random, scene: Scene) -> Calls | None:
-    """Swap two different calls."""
     pairs = [(i, j) for i in range(len(calls)) for j in range(i) if calls[i] != calls[j]]
     if not pairs:
         return None

@@ -79,7 +79,6 @@ class Played:
 
 
 async def play(task: Task, player: Player) -> list[Played]:
-    """Rehearse a task, turn by turn on one thread."""
     made: dict[str, Any] = {}
 
     def graph(turn: int, saver: BaseCheckpointSaver[Any]) -> Gecko:
@@ -157,7 +156,6 @@ def _is_runtime(path: str) -> bool:
 
 
 def finished(run: Mapping[str, Any], before: JsonObject) -> Played:
-    """Return the turn from a run's output."""
     rehearsal: Rehearsal = run["rehearsal"]
     known = Played(rehearsal, before, before)
     after = run["task_state"] if known.accepted else states_of(before, known.chosen)[1]
@@ -178,5 +176,4 @@ def written(attempt: Attempt) -> list[list[str]]:
 
 
 def plan_of(played: Sequence[Played]) -> Plan:
-    """Return the plan of a whole task in the official result format."""
     return [[[write_call(call["name"], call["args"])] for call in each.rehearsal["plan"]] for each in played]

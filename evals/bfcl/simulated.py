@@ -80,12 +80,10 @@ class Stage:
 
     @property
     def start(self) -> JsonObject:
-        """The task state before the first turn."""
         return self.layout(self.task.real.initial_state)
 
     @property
     def acts(self) -> bool:
-        """Whether the agent rehearses and then really acts."""
         return self.kind == "agent"
 
     def layout(self, state: JsonObject) -> JsonObject:
@@ -97,7 +95,6 @@ class Stage:
 
     @property
     def knobs(self) -> dict[str, Any]:
-        """The knobs that the kind determines."""
         return {"ladder": LADDERS[self.kind]}
 
     def toolkit(self, turn: int) -> Toolkit:

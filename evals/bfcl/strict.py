@@ -13,7 +13,6 @@ from gecko_graph.values.places import excerpt, pointer
 
 
 def find_floats(tool: ToolSpec, args: JsonObject) -> list[Complaint]:
-    """Return complaints about floats where the schema only allows integers."""
     return [
         {
             "tool": tool.name,

@@ -86,7 +86,6 @@ class Task:
 
     @property
     def is_long(self) -> bool:
-        """Whether the classes are padded and give long answers."""
         return self.category == LONG_CONTEXT
 
     def begin(self, turns: int) -> Task:
@@ -293,5 +292,4 @@ def plain(value: Any) -> Any:
 
 
 def write_call(name: str, args: Mapping[str, Any]) -> str:
-    """Return a call in the official result format."""
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in args.items())})"

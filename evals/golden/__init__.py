@@ -182,7 +182,6 @@ PLAIN = {
 
 
 def read_texts() -> dict[str, str]:
-    """Return the stored commands, each with its text."""
     _, *parts = re.split(rf"^{re.escape(PROMPT)}(.*)\n", STORED.read_text("utf-8"), flags=re.MULTILINE)
     return dict(zip(map(str.strip, parts[::2]), parts[1::2], strict=True))
 

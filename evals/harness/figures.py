@@ -72,7 +72,6 @@ class Record:
 
     @property
     def done(self) -> bool:
-        """Whether the case ran to its end."""
         return self.status == "done"
 
 
@@ -146,7 +145,6 @@ def rate(
 
 
 def share(hits: int, n: int, *, tools: Tools, rungs: Mapping[str, int] | None = None) -> Measured:
-    """Return a rate of other counts than cases, such as calls."""
     low, high = statistics.wilson(hits, n)
     return Measured(hits / n if n else float("nan"), low, high, n, tools, "percent", hits, rungs or {})
 
@@ -159,14 +157,12 @@ def share_of_clusters(parts: Sequence[tuple[int, int]], *, tools: Tools) -> Meas
 
 
 def mean(records: Iterable[Record], of: Callable[[Record], float], *, form: Form = "number") -> Measured:
-    """Return the mean over the finished records, with Student's interval."""
     done = [record for record in records if record.done]
     value, low, high = _mean([of(record) for record in done])
     return Measured(value, low, high, len(done), tools_of(done), form, None, rungs_of(done))
 
 
 def mean_of(values: Sequence[float], *, tools: Tools = "none", form: Form = "number") -> Measured:
-    """Return the mean of plain values, with Student's interval."""
     return Measured(*_mean(values), len(values), tools, form)
 
 
@@ -177,7 +173,6 @@ def _mean(values: Sequence[float]) -> statistics.Interval:
 
 
 def median_of(values: Sequence[float], *, tools: Tools = "none", form: Form = "number") -> Measured:
-    """Return the median of plain values, with a bootstrap interval."""
     return Measured(*statistics.bootstrap(values, median), len(values), tools, form)
 
 
@@ -199,7 +194,6 @@ def one_of(tools: Iterable[Tools]) -> Tools:
 
 
 def rungs_of(records: Iterable[Record]) -> dict[str, int]:
-    """Count answers by rung, from `rungs` in the records' values."""
     counts: Counter[str] = Counter()
     for record in records:
         counts.update(record.values.get("rungs") or {})
@@ -244,7 +238,6 @@ class Table:
 
 
 def format_cell(cell: Cell) -> str:
-    """Format a cell in one line: value, interval and n."""
     if cell is None:
         return ""
     if isinstance(cell, Measured):
@@ -267,7 +260,6 @@ def format_measured(cell: Measured) -> str:
 
 
 def format_number(value: float, form: Form, *, unit: bool = True) -> str:
-    """Format a number in its form; NaN is `none`."""
     if isnan(value):
         return "none"
     text = f"{100 * value:.1f}" if form == "percent" else significant(value)

@@ -125,7 +125,6 @@ class Options:
     own: argparse.Namespace = field(default_factory=argparse.Namespace)
 
     def dataset(self, name: str) -> Path:
-        """Return the path of a file of recorded data. Raises EvalError if it is missing."""
         return find(name, self.data)
 
     def context(self, **knobs: Any) -> GeckoContext:
@@ -155,7 +154,6 @@ class Options:
 
     @property
     def replies(self) -> Path:
-        """The file of the models' replies."""
         return self.out / "replies"
 
     def chat(self, name: str) -> BaseChatModel:

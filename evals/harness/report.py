@@ -123,7 +123,6 @@ class Result:
         return "" if others and not ours else self.carried(table.tools)
 
     def as_json(self) -> JsonObject:
-        """Return the summary as plain JSON, each table with its provenance."""
         counts = Counter(record.status for record in self.records)
         return {
             "suite": self.suite,
@@ -164,7 +163,6 @@ class Result:
 
 
 def write_report(result: Result, folder: Path) -> None:
-    """Write `report.md` (the summary and all cases) and `summary.json`."""
     told = "\n".join([*result.summary(), *result.cases()])
     summary = json.dumps(result.as_json(), ensure_ascii=False, indent=1)
     for name, text in (("report.md", told), ("summary.json", summary)):
@@ -197,7 +195,6 @@ def show(result: Result, console: Console, *, where: Path) -> None:
 
 
 def one_line(text: str) -> str:
-    """Return text that fits into a cell of a Markdown table."""
     return " ".join(text.split()).replace("|", "\\|")
 
 

@@ -102,7 +102,6 @@ class RunCase(Work[str, Record]):
     options: Options
 
     def begin(self) -> Callable[[str], Record]:
-        """Build the suite."""
         suite = self.kind(self.options)
         session, known = _Session(suite, lambda _: None), {case.id: case for case in suite.cases()}
 

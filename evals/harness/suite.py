@@ -148,7 +148,6 @@ def rehearsed(*turns: Rehearsal) -> JsonObject:
 
 
 def add_all(usages: Iterable[Usage]) -> Usage:
-    """Return the sum of several usages."""
     whole: Usage = {}
     for usage in usages:
         whole = add_usage(whole, usage)

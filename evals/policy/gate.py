@@ -148,7 +148,6 @@ def _written(call: JsonObject, refused: Rejection | None) -> JsonObject:
 
 
 def _take(call: JsonObject, wanted: list[JsonObject]) -> bool:
-    """Return whether a call is among the wanted ones, and remove it from them."""
     found = next((number for number, each in enumerate(wanted) if json_equal(each, call)), None)
     return found is not None and bool(wanted.pop(found))
 

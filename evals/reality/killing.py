@@ -71,9 +71,7 @@ class KillingSaver(InMemorySaver):
         return super().get_tuple(*args, **kwargs)
 
     def put(self, *args: Any, **kwargs: Any) -> Any:
-        """Save a checkpoint."""
         return self.fate.write(super().put, *args, **kwargs)
 
     def put_writes(self, *args: Any, **kwargs: Any) -> Any:
-        """Save a task's writes."""
         return self.fate.write(super().put_writes, *args, **kwargs)

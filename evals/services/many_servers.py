@@ -66,17 +66,14 @@ class Fleet:
         self.addresses = [address for _, address in self._all]
 
     def kill(self, at: int) -> None:
-        """Kill a server."""
         self._all[at][0].send_signal(signal.SIGKILL)
         self._all[at][0].wait()
 
     def begin(self, at: int) -> None:
-        """Restart a server and wait until it answers."""
         port = self.addresses[at].rpartition(":")[2]
         self._all[at] = self._stack.enter_context(running(*self._command, "--port", port))
 
     def cpu(self) -> float:
-        """Return the CPU seconds of the running servers."""
         return sum(cpu_of(process.pid) for process, _ in self._all)
 
     def __enter__(self) -> Fleet:
@@ -166,7 +163,6 @@ class _Run:
                 raise RuntimeError(f"call {id_} of session {name} was not answered")
 
     async def _try(self, name: str, id_: str) -> int | None:
-        """Make a call; return None if it was not made."""
         url = f"{self._rng.choice(self._fleet.addresses)}/s/{name}/note"
         try:
             answer = await self._client.post(url, json={"id": id_})

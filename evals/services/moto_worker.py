@@ -25,7 +25,6 @@ def plain(value: object) -> object:
 
 
 def call(client: Any, name: str, args: dict[str, str]) -> tuple[str, object]:
-    """Make a call and return its status and result."""
     more: dict[str, Any] = {}
     if name == "create_bucket":
         more = {"CreateBucketConfiguration": {"LocationConstraint": REGION}}

@@ -112,7 +112,6 @@ class Driver:
         self._random = Random(self.seed)
 
     def draw(self) -> tuple[str, JsonObject]:
-        """Return a tool's name and arguments."""
         for _ in range(TRIES):
             reads = self._random.random() < READS
             tool = self._random.choice([each for each in self.toolkit if each.reads == reads])

@@ -37,7 +37,6 @@ def peak_bytes(action: Callable[[], Any]) -> int:
 
 
 def stored_bytes(connection: sqlite3.Connection) -> int:
-    """Return the bytes in a SQLite saver's tables."""
     queries = (
         "select coalesce(sum(length(checkpoint) + length(metadata)), 0) from checkpoints",
         "select coalesce(sum(length(value)), 0) from writes",
@@ -92,7 +91,6 @@ def by_steps(steps: int) -> JsonObject:
 
 
 def long_attempt(steps: int) -> partial[Gecko]:
-    """Return a function that creates a graph with this many tool calls in one attempt."""
     context = GeckoContext.model_validate({"max_steps": steps + 1, "max_retries": 0})
     toolkit = case.files_toolkit(contracts=True)
     return partial(create_gecko, toolkit, model=case.long_model(steps), context=context)

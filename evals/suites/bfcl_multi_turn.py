@@ -81,7 +81,6 @@ class MultiTurn(Suite):
             raise EvalError(f"planner {options.planner}: no model would be asked; omit --planner, or use other --tools")
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per task, or per trajectory if the planner is recorded."""
         if self.options.planner.kind != "recorded":
             for number, task in enumerate(filter(self._is_kept, read_tasks(self.options.data, self._categories))):
                 yield Case(task.id, (task, None, number), group=task.category, tools=self._whose)
@@ -202,7 +201,6 @@ def truth_summary(records: Sequence[Record]) -> Summary:
 
 
 def unjudged(records: Sequence[Record]) -> Iterator[str]:
-    """Yield a note if no model judged."""
     done = [record for record in records if record.done]
     if done and not any("judge" in record.values["usage"] for record in done):
         yield "not judged: no model was given for checklist and judge (--model), so there was no retry"
@@ -218,7 +216,6 @@ def official_errors(records: Sequence[Record]) -> Iterator[Table]:
 
 
 def valid(records: Iterable[Record]) -> Measured:
-    """Return the share of tasks that are officially valid."""
     return rate(records, lambda record: bool(record.values["valid"]))
 
 

@@ -92,7 +92,6 @@ class Gate(Suite):
             raise EvalError(f"--arms {unknown[0]}: expected some of {', '.join(ARMS)}")
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case for each task and arm."""
         for task, row, name in self._tasks():
             for arm in self._arms:
                 facts = {"arm": arm, "task": name}
@@ -158,7 +157,6 @@ class Gate(Suite):
 
 
 def is_valid(record: Record) -> bool:
-    """Return whether the plan is officially valid."""
     return bool(record.values["valid"])
 
 
@@ -176,7 +174,6 @@ def written_turns(task: Task, row: Mapping[str, Any] | None) -> list[list[JsonOb
 
 
 def single_calls(messages: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return the calls of a turn's messages, in order."""
     return [call for each in messages for call in each.get("calls", [each])]
 
 

@@ -76,7 +76,6 @@ class Learn(Suite):
         self._random = cache(self._make_random)
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per class and source, per class and count of refusals, and per service."""
         for kind in self._classes:
             yield from (Case(f"{kind}:{source}", (kind, source), group=LEARNED) for source in ("journal", "probes"))
             yield from (Case(f"{kind}:after {count}", (kind, count), group=MET) for count in AFTER)

@@ -68,7 +68,6 @@ class Living(Suite):
         add("--environments", type=Path, default=PLACE, metavar="DIR", help="folder of the services' environments")
 
     def cases(self) -> Iterator[Case]:
-        """Yield the services."""
         yield from (Case(name, group="known" if name in KNOWN else "unseen") for name in RESOURCES)
 
     def run_case(self, case: Case) -> JsonObject:

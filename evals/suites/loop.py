@@ -54,7 +54,6 @@ class Loop(Suite):
         parser.add_argument("--count", type=int, default=1000, metavar="N", help="tasks of each toolkit (1000)")
 
     def cases(self) -> Iterator[Case]:
-        """Yield the recorded answers, and each toolkit."""
         data, own = self.options.data, self.options.own
         yield Case("match", partial(match_answers, data, own.answers), tools="none")
         for name, read in {"files": read_files, "phone": read_phone, "shop": read_shop}.items():
@@ -157,7 +156,6 @@ class Looked(NamedTuple):
 
 
 def look_at_tasks(read: Any, data: Path, wanted: int) -> JsonObject:
-    """Make tasks for a toolkit, and return the counts of their checks."""
     started = time.process_time()
     toolkit, states = read(data)
     made = list(make_tasks(toolkit, states, wanted))

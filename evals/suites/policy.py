@@ -69,7 +69,6 @@ class Policy(Suite):
         self._world = World(self._gate.real, state={**database, "now": NOW})
 
     def cases(self) -> Iterator[Case]:
-        """Yield the conversations, the ground truths of their tasks, and the hand-made violations."""
         tasks = dict[str, Any]()
         for row in read_jsonl(self.options.dataset(CONVERSATIONS)):
             task, facts = str(row["task_id"]), {"task": row["task_id"], "reward": row["reward"]}
@@ -140,7 +139,6 @@ def _of_talks(talks: Sequence[Record]) -> Iterator[Table]:
 
 
 def is_solved(one: Record) -> bool:
-    """Return whether a conversation was solved."""
     return bool(one.facts["reward"] >= 1)
 
 
@@ -205,7 +203,6 @@ def _by_clause(talks: Sequence[Record]) -> Iterator[Table]:
 
 
 def head_of(one: Record, write: JsonObject) -> str:
-    """Return whether a write is right, and whether its conversation was solved."""
     return f"{'right' if write['right'] else 'wrong'}, {'solved' if is_solved(one) else 'failed'}"
 
 

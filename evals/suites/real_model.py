@@ -77,7 +77,6 @@ class RealModel(Suite):
         return self._stack.enter_context(serving(python, log=self.options.out / "server.log"))
 
     def cases(self) -> Iterator[Case]:
-        """Yield each flow's cases, repeated as given (the server keeps the last prompt)."""
         for group, (_, names) in FLOWS.items():
             for name, seed in product(names, range(self.options.own.repeats)):
                 yield Case(f"{group}: {name} #{seed}", (name, seed), group=group)
@@ -130,7 +129,6 @@ def _expect(records: Sequence[Record], flows: Sequence[Record]) -> Iterator[Expe
 
 
 def _by_role(flows: Sequence[Record]) -> Table:
-    """Return the replies of each role by the reader's result."""
     whole: Counter[str] = Counter()
     for record in flows:
         whole.update(record.values["roles"])

@@ -130,7 +130,6 @@ def measure_same(given: Given) -> Iterator[Told]:
 
 
 def ways() -> Mapping[str, Callable[[], Map]]:
-    """Return the ways to run the work that are available here."""
     known: dict[str, Callable[[], Map]] = {"map": lambda: map, "processes": lambda: processes(2)}
     return known | ({"ray": lambda: on_ray(None, 2)} if find_spec("ray") else {})
 
@@ -177,7 +176,6 @@ def draw_moments(given: Given, rng: random.Random) -> list[int]:
 
 
 def count_shards(out: Path) -> int:
-    """Return how many shards of an output are complete."""
     return len([*Path(f"{out}.part").glob("part-*.jsonl")])
 
 
@@ -282,7 +280,6 @@ class Scale(Suite):
         add("--calls", type=int, default=20_000, metavar="N", help="calls that are made of them (20000)")
 
     def cases(self) -> Iterator[Case]:
-        """Yield the parts."""
         yield from (Case(name, measure) for name, measure in PARTS.items())
 
     async def run_case(self, case: Case) -> JsonObject:  # async, because Ray needs the main thread

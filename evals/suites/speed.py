@@ -53,7 +53,6 @@ class Speed(Suite):
         parser.add_argument("--quick", action="store_true", help="small sizes, for a look in seconds")
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per measurement; those of one group differ in size."""
         quick = self.options.own.quick
         for size in costs.SIZES_KB[: 2 if quick else None]:
             for way in OUTPUT_METHODS:
@@ -86,7 +85,6 @@ def _case(group: str, name: str, measure: Callable[[], JsonObject], facts: JsonO
 
 
 def calls_table(records: Sequence[Record]) -> Table:
-    """Return model calls and tokens by role."""
     heads = ["kB of state", "simulated by", "verdict", "model calls", "prompt tokens", "by role: calls, tokens a call"]
     table = Table("Model calls and tokens of the case", heads)
     for record in records:
@@ -99,7 +97,6 @@ def calls_table(records: Sequence[Record]) -> Table:
 
 
 def met(records: Sequence[Record]) -> Iterator[Expectation]:
-    """Expect that the case is accepted, with the designed number of model calls."""
     yield Expectation("the case is accepted", all(record.values["verdict"] == "accepted" for record in records))
     for way, calls in TARGETS.items():
         some = [record.values["calls"] for record in records if record.facts["way"] == way]
@@ -107,7 +104,6 @@ def met(records: Sequence[Record]) -> Iterator[Expectation]:
 
 
 def growth_table(records: Sequence[Record]) -> Table:
-    """Return the cost of attempts of each length."""
     steep = (f"{words}: {slope(points_of(records, key))}" for key, (words, _) in GROWTH.items())
     note = f"It grows with the calls to the power of ... {'; '.join(steep)}."
     table = Table("Growth with tool calls in one attempt", ["calls", *(words for words, _ in GROWTH.values())], note)
@@ -123,7 +119,6 @@ def _value(record: Record, key: str) -> float:
 
 
 def points_of(records: Sequence[Record], key: str) -> list[tuple[float, float]]:
-    """Return the sizes with the measured values."""
     return [(float(record.facts["size"]), _value(record, key)) for record in records]
 
 

@@ -42,7 +42,6 @@ class RealCall:
 
     @property
     def succeeded(self) -> bool:
-        """Whether the real tool answered without an error."""
         return not self.result.startswith(FAILED)
 
 
@@ -231,7 +230,6 @@ class Tau(Suite):
         self._kits = {domain: Toolkit.from_tools(tools[domain]) for domain in tools}
 
     def cases(self) -> Iterator[Case]:
-        """Yield the recorded conversations."""
         for row in read_jsonl(self.options.dataset(CONVERSATIONS)):
             conversation = conversation_of(row)
             facts = {"reward": row["reward"], "calls": len(conversation.calls)}

@@ -64,7 +64,6 @@ class Undo(Suite):
         parser.add_argument("--plans", type=int, default=300, metavar="N", help="plans on the order service (300)")
 
     def cases(self) -> Iterator[Case]:
-        """Yield the classes, and the plans."""
         data, own = self.options.data, self.options.own
         for kind in CLASSES:
             yield Case(kind, partial(look_at_class, kind, data, own.writes), group="classes")

@@ -67,7 +67,6 @@ class Trajectory:
 
 
 def trajectories() -> Iterator[Trajectory]:
-    """Yield all cases, each followed by its twin."""
     for file in sorted(FOLDER.glob("*.yaml")):
         document = read_document(file)
         for case in document["cases"]:
@@ -147,7 +146,6 @@ class Setting:
 
 @cache
 def settings() -> Mapping[str, Setting]:
-    """Return the worlds by name."""
     return {name: Setting(_toolkit(name, world), world["state"]) for name, world in read_document(FILE).items()}
 
 
