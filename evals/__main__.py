@@ -76,11 +76,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def find(name: str) -> type[Suite] | ModuleType:
-    """Return the suite of this name, or a module with its own `run(argv)`.
-
-    Raises:
-        EvalError: No suite has this name.
-    """
+    """Return the suite of this name, or a module with its own `run(argv)`."""
     if ":" in name:
         module, _, attribute = name.partition(":")
     elif name in SUITES:

@@ -20,15 +20,7 @@ Points = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One picture.
-
-    Args:
-        title: Its title.
-        x: The name of the horizontal axis.
-        ticks: Marked values on both axes: `(value, label)`.
-        series: Points by the name at the end of their line.
-        is_log: Whether both axes are logarithmic.
-    """
+    """One picture; the ticks are `(value, label)` on both axes, the series are named at the end of their line."""
 
     title: str
     x: str
@@ -74,11 +66,7 @@ class Curve:
 
 
 def rows(report: str, pattern: str) -> list[list[str]]:
-    """Return the cells of a report's table rows that match a pattern.
-
-    Raises:
-        LookupError: No row matches.
-    """
+    """Return the cells of a report's table rows that match a pattern."""
     lines = (REPORTS / f"{report}.md").read_text(encoding="utf-8").splitlines()
     found = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines if re.match(pattern, line)]
     if not found:

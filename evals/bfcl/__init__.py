@@ -38,11 +38,7 @@ def categories(argv: Sequence[str]) -> list[str]:
 
 
 def suite_of(named: Sequence[str]) -> type[Suite]:
-    """Return the suite for these categories; by default the multi-turn one.
-
-    Raises:
-        EvalError: A category is unknown, or single-turn and multi-turn ones are mixed.
-    """
+    """Return the suite for these categories; by default the multi-turn one."""
     from .single import ALL, CATEGORIES
 
     for name in named:

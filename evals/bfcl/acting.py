@@ -44,14 +44,7 @@ MOST_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Acted:
-    """The result of one turn.
-
-    Args:
-        played: The last rehearsal, with the state that it predicts.
-        execution: The agent's record of its real calls.
-        state: The agent's task state afterwards.
-        real: The state of the real instances afterwards, in the same layout.
-    """
+    """One turn: the last rehearsal, the agent's record of its real calls, its and the real state afterwards."""
 
     played: Played
     execution: Execution

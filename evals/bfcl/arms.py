@@ -51,10 +51,7 @@ async def by_truth(stage: Stage, options: Options) -> JsonObject:
 async def spoilt(task: Task, options: Options, *, first: int) -> JsonObject:
     """Play on the real classes with the ground truth as planner, corrupted in each turn's first attempt only.
 
-    Args:
-        task: The task.
-        options: The seed of the choices, and the number of attempts after the first (1).
-        first: Number of the corruption that the first turn starts with.
+    `first` is the number of the corruption that the first turn starts with.
     """
     truth = truth_of(task)
     ways = spoilt_turns(task, truth, first=first, seed=options.seed)
@@ -75,13 +72,7 @@ async def spoilt(task: Task, options: Options, *, first: int) -> JsonObject:
 
 
 async def by_record(stage: Stage, options: Options, *, row: Mapping[str, Any]) -> JsonObject:
-    """Play with a recorded model as planner: its calls unchanged, one attempt per turn.
-
-    Args:
-        stage: The task in the form that the model was given, and the tools that answer.
-        options: The knobs.
-        row: The recorded trajectory.
-    """
+    """Play with a recorded model as planner: its calls unchanged, one attempt per turn."""
     task = stage.task
     turns = [recorded_steps(task, turn) for turn in row["turns"]]
     seen = seen_of(task, row)
@@ -109,9 +100,7 @@ async def by_model(stage: Stage, options: Options) -> JsonObject:
 async def _played(stage: Stage, player: Callable[[Stage, int], Player]) -> Sequence[Played]:
     """Return the played turns, in one conversation or each alone, with the real identifiers.
 
-    Args:
-        stage: The task with its tools.
-        player: Returns the player from a turn on, numbered from 0; a turn that is played alone keeps its number.
+    `player` returns the player from a turn on; a turn that is played alone keeps its number.
     """
     if not stage.alone:
         return stage.real(await play(stage.task, player(stage, 0)))

@@ -29,15 +29,9 @@ _LEFT_OUT = ("_api_description", "_random", "_current_dir")
 
 
 class Classes:
-    """The classes of one task, with its initial configuration.
+    """The classes of one task, with its initial configuration; of methods of the same name the later class's is called.
 
-    Args:
-        names: The classes; if two have a method of the same name, the later one's is called, as in the benchmark.
-        config: Initial configuration by class.
-        long_context: Whether to load the benchmark's padding, which makes answers long.
-
-    Raises:
-        EvalError: The official package is missing.
+    `long_context` loads the benchmark's padding, which makes answers long.
     """
 
     def __init__(self, names: Sequence[str], config: Mapping[str, Any], *, long_context: bool = False) -> None:
@@ -204,11 +198,7 @@ Kinds = dict[str, str]
 
 
 def encode(value: Any, kinds: Kinds, *, place: tuple[str | int, ...] = ()) -> Json:
-    """Return the value as JSON and add the types that JSON cannot represent to `kinds`.
-
-    Raises:
-        TypeError: The value contains something other than Python's built-in containers and scalars.
-    """
+    """Return the value as JSON and add the types that JSON cannot represent to `kinds`."""
     if isinstance(value, dict):
         return _encode_object(value, kinds, place)
     if isinstance(value, set | tuple):
@@ -255,12 +245,7 @@ def _key(name: str, kind: str | None) -> str | int:
 
 
 class CountedRandom(random.Random):
-    """Draws like `random.Random` and counts the 32-bit words drawn.
-
-    Args:
-        start: Start state of the source that it replaces.
-        drawn: Words drawn since.
-    """
+    """Draws like `random.Random` from another source's start state, and counts the 32-bit words drawn."""
 
     def __init__(self, start: Any, drawn: int = 0) -> None:
         super().__init__(0)
@@ -280,11 +265,7 @@ class CountedRandom(random.Random):
 
 
 def words_drawn(source: random.Random, start: Any) -> int:
-    """Return how many words a source has drawn since `start`, its state right after seeding.
-
-    Raises:
-        ValueError: It was seeded differently, or has drawn more words than can be counted.
-    """
+    """Return how many words a source has drawn since `start`, its state right after seeding."""
     if isinstance(source, CountedRandom):
         return source.drawn
     state = source.getstate()

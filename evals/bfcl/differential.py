@@ -131,11 +131,7 @@ class Real:
         self.hidden: Mapping[str, JsonObject] = {name: part.get("private", {}) for name, part in runtime.items()}
 
     def step(self, step: Step) -> JsonObject:
-        """Make a call on both sides and keep the real state.
-
-        Raises:
-            ValueError: The class's state cannot be represented in JSON because a folder contains itself.
-        """
+        """Make a call on both sides and keep the real state."""
         name, args = step
         result, raised, after = make_call(self.classes, self.start.kind, self.state, step)
         one = Recorded(self.start.kind, name, args, public(self.state), public(after), result, raised)

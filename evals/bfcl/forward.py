@@ -42,12 +42,7 @@ def lacking(result: JsonObject) -> Json:
 
 @dataclass(slots=True)
 class Service:
-    """The service of one task's run; `said` tells which answers were wrong, by the call's id.
-
-    Args:
-        seed: Seed of the choice of wrong answers.
-        share: Share of the answers that are made wrong.
-    """
+    """The service of one task's run; `said` tells which of its answers were made wrong, by the call's id."""
 
     seed: str
     share: float = 0.25

@@ -47,14 +47,7 @@ _MOST_VALUES = 300
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """The results of the ground truth, by turn.
-
-    Args:
-        states: The task state after each turn.
-        answers: The real classes' answers in each turn.
-        drawn: Values that the classes have drawn at random, as JSON.
-        past: Their answers before the first turn.
-    """
+    """The ground truth's results: states and answers by turn, the values drawn at random, the answers of the past."""
 
     states: Sequence[JsonObject]
     answers: Sequence[Sequence[Json]]
@@ -136,14 +129,10 @@ def checklist(
     seen: Sequence[Json],
     drawn: Drawn = frozenset(),
 ) -> list[ChecklistItem]:
-    """Return the checks of one turn.
+    """Return the checks of one turn, from the states before and after it and the answers of the truth's calls.
 
-    Args:
-        before: The task state at the start of the turn.
-        after: The required state at its end; parts that it lacks are not checked.
-        answers: The answers of the truth's calls.
-        seen: Answers of the turns before; these need not be repeated.
-        drawn: Values, as JSON, that were drawn at random and may differ.
+    Parts that `after` lacks are not checked; answers that were `seen` in the turns before need not be repeated; `drawn`
+    values, as JSON, may differ.
     """
     items: list[ChecklistItem] = []
     for name, part in after.items():

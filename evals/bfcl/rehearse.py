@@ -35,15 +35,9 @@ class Checklist(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """The models, knobs, tools and checks that play a task.
+    """The models, knobs, tools (by turn) and checks that play a task.
 
-    Args:
-        models: The models by role.
-        context: The knobs.
-        toolkit: Returns the tools of a turn.
-        checklist: Returns the conditions for a turn's end; None if the checklist model writes them.
-        start: The task state before the first turn; None for that of the real classes.
-        after: Called with each played turn, before the next one.
+    Without a checklist the checklist model writes it; `after` is called with each played turn.
     """
 
     models: Mapping[Role, BaseChatModel]
@@ -56,13 +50,7 @@ class Player:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """The result of one turn.
-
-    Args:
-        rehearsal: Its record.
-        before: The task state at its start.
-        after: The task state after the chosen attempt, accepted or not.
-    """
+    """One turn: its record, the task state at its start, and that after the chosen attempt, accepted or not."""
 
     rehearsal: Rehearsal
     before: JsonObject
@@ -104,19 +92,11 @@ async def play_turns(
     finish: Callable[[Mapping[str, Any], JsonObject], Played] | None = None,
     after: Callable[[Played], None] | None = None,
 ) -> list[Played]:
-    """Play turn by turn on one thread.
+    """Play turn by turn on one thread, each on the graph that `graph` returns for it.
 
     A turn that was not accepted does not change the thread's state. Because its returned plan counts all the same, the
-    next turn is given the state after that plan, as real tools would have it.
-
-    Args:
-        thread: The thread's name.
-        said: The messages of each turn.
-        start: The task state before the first turn.
-        graph: Returns the graph of a turn, on this saver.
-        checklist: Returns the conditions for a turn's end; None if the checklist model writes them.
-        finish: Makes the turn from a run's output and the state before it; by default that of a rehearsal.
-        after: Called with each played turn, before the next one.
+    next turn is given the state after that plan, as real tools would have it. `finish` makes the turn from a run's
+    output and the state before it; by default that of a rehearsal.
     """
     saver, played, seen = InMemorySaver(), list[Played](), list[Json]()
     config: RunnableConfig = {"configurable": {"thread_id": thread}}

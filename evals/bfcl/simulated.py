@@ -47,11 +47,8 @@ APART = ("contract", "model", "schema")
 class Stage:
     """A task with the tools that it is played on.
 
-    Args:
-        task: The task.
-        kind: The kind of tools.
-        alone: Whether each turn is played alone, after the truth of the turns before, instead of after the played ones.
-        learned: A folder of contracts learned for the classes, used instead of the written ones.
+    `alone`: each turn is played after the truth of the turns before, instead of after the played ones; `learned`: a
+    folder of contracts, used instead of the written ones.
     """
 
     task: Task

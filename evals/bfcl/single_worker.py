@@ -74,11 +74,7 @@ def begin(root: str) -> None:
 
 
 def check(category: str, task: str, result: Any) -> tuple[bool, str]:
-    """Return the verdict on one result: whether it is valid, and the kind of error.
-
-    Raises:
-        CheckerFailed: The evaluator raised.
-    """
+    """Return the verdict on one result: whether it is valid, and the kind of error."""
     try:
         verdict = judge(category, task, result)
     except Exception as error:  # noqa: BLE001 - every error of the evaluator is reported

@@ -32,10 +32,8 @@ def read_agents(file: Path) -> dict[str, Any]:
 class Player(BaseChatModel):
     """A scripted agent that adapts to the names and tools that it is offered, and repeats calls that fail by fault.
 
-    Args:
-        steps: As for `scripted`, with the tools' real names.
-        names: The names that the agent sees, by real name; calls of other tools are left out.
-        fails: Calls, as `"step.call"`, that fail rightly and are not repeated.
+    `names` are those that the agent sees, by real name; calls of other tools are left out. `fails` are calls, as
+    `"step.call"`, that fail rightly and are not repeated.
     """
 
     steps: Sequence[Mapping[str, Any]]

@@ -171,11 +171,7 @@ def identity(kind: type[Suite], options: Options) -> JsonObject:
 
 
 def options_of(kind: type[Suite], given: argparse.Namespace) -> Options:
-    """Return the parsed options.
-
-    Raises:
-        EvalError: The suite does not support the planner, or a model is for an unknown role.
-    """
+    """Return the parsed options."""
     own = [action.dest for action in kind.own_options()]
     options = Options(
         planner=_planner(kind, given),

@@ -26,16 +26,10 @@ Status = Literal["done", "failed", "unreached"]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case to measure.
+    """One case to measure: `data` is for `run_case`, `facts` are kept with its record even if it fails.
 
-    Args:
-        id: Its name, unique in the suite and the same in every run.
-        data: The data for `run_case`; not saved.
-        group: Its category, for tables and for `--only`.
-        facts: Facts known before it runs, as plain JSON; kept with its record even if it fails.
-        unit: What `--limit` counts: cases of one unit are taken or left together (the variants of one task); by default
-            the id.
-        tools: The kind of tools that answer, if not the suite's.
+    `unit` is what `--limit` counts: cases of one unit are taken or left together (the variants of one task); by default
+    the id. `tools` is the kind of tools that answer, if not the suite's.
     """
 
     id: str
@@ -48,18 +42,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The result of a case.
-
-    Args:
-        id: The case's id.
-        group: The case's group.
-        facts: The case's facts.
-        status: `done`, `failed` or `unreached`.
-        reason: Why it is not done, else empty.
-        seconds: Its duration.
-        tools: The kind of tools that answered.
-        values: The value of `run_case`; empty if it is not done.
-    """
+    """The result of a case: `reason` says why it is not done, `values` is what `run_case` returned."""
 
     id: str
     group: str
@@ -85,18 +68,7 @@ class MixedTools(TypeError):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A measured value.
-
-    Args:
-        value: The value; NaN if n is 0.
-        low: Lower end of its 95 % confidence interval.
-        high: Upper end.
-        n: Number of cases.
-        tools: The kind of tools that answered; `none` mixes with both others.
-        form: How it is written.
-        hits: For a rate, how many of the n.
-        rungs: Number of answers by rung.
-    """
+    """A measured value (NaN if n is 0) with its 95 % confidence interval; for a rate also its hits."""
 
     value: float
     low: float
@@ -129,13 +101,8 @@ def rate(
 ) -> Measured:
     """Return the share of records that meet a condition, with Wilson's interval.
 
-    Args:
-        records: The records. One that is not done is a miss, without calling `of`.
-        of: The condition, on `record.values`.
-        where: Selects the records that count, by `record.facts` or `group`; also called for records that are not done.
-
-    Raises:
-        MixedTools: Some records are from real and some from simulated tools.
+    Of the records that `where` selects, also called for those that are not done; one that is not done is a miss,
+    without calling `of`. Raises MixedTools.
     """
     counted = [record for record in records if where is None or where(record)]
     hits = sum(bool(of(record)) for record in counted if record.done)
@@ -182,11 +149,7 @@ def tools_of(records: Iterable[Record]) -> Tools:
 
 
 def one_of(tools: Iterable[Tools]) -> Tools:
-    """Return the only kind of tools other than `none`.
-
-    Raises:
-        MixedTools: There are two.
-    """
+    """Return the only kind of tools other than `none`."""
     kinds = sorted(set(tools) - {"none"})
     if len(kinds) > 1:
         raise MixedTools(f"scores from {' and '.join(kinds)} tools in one figure: make one figure of each")
@@ -202,15 +165,7 @@ def rungs_of(records: Iterable[Record]) -> dict[str, int]:
 
 @dataclass(slots=True)
 class Table:
-    """A table of cells.
-
-    Args:
-        title: Its title.
-        columns: The heads; the first column names the rows.
-        note: A sentence below the table.
-        rows: Filled by `add`.
-        tools: The kind of tools, taken from the cells.
-    """
+    """A table of cells; the first column names the rows, and the kind of tools is taken from the cells."""
 
     title: str
     columns: Sequence[str]
@@ -219,13 +174,7 @@ class Table:
     tools: Tools = "none"
 
     def add(self, *cells: Cell) -> None:
-        """Add a row.
-
-        Raises:
-            MixedTools: Its scores are from another kind of tools than the table's.
-            TypeError: A cell is a bare float, without n and interval.
-            ValueError: Too many or too few cells.
-        """
+        """Add a row. Raises MixedTools, TypeError for a bare float, ValueError for too many or too few cells."""
         if len(cells) != len(self.columns):
             raise ValueError(f"table {self.title!r}: {len(cells)} cells in a row of {len(self.columns)}")
         if bare := [cell for cell in cells if isinstance(cell, float)]:

@@ -81,11 +81,7 @@ class _Listener(BaseCallbackHandler):
 
 @cache
 def patient_model(name: str, *, base_url: str | None = None, patience_s: float = 600.0) -> BaseChatModel:
-    """Return a chat model by name whose client repeats a question for about `patience_s` seconds.
-
-    Raises:
-        ModelError: It cannot be built.
-    """
+    """Return a chat model by name whose client repeats a question for about `patience_s` seconds."""
     model: Any = chat_model(name, base_url=base_url)
     given = {key: getattr(model, key) for key in model.model_fields_set if "client" not in key}
     retries = FIRST_RETRIES + round(patience_s / PAUSE_S)

@@ -54,19 +54,7 @@ def _git(*words: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A finished run.
-
-    Args:
-        suite: The suite's name.
-        command: The last command.
-        head: The description of the run.
-        records: In the order of the cases.
-        told: One line on each record.
-        of: How many cases there were to choose from.
-        figures: The suite's tables, then the models' costs.
-        expectations: The suite's expectations, then those of every run.
-        notes: The suite's notes, then failures by reason.
-    """
+    """A finished run: the suite's tables, expectations and notes, with every run's; `told` is a line per record."""
 
     suite: str
     command: str

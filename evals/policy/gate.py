@@ -65,16 +65,11 @@ def without_rules(part: Any) -> Any:
 
 
 def judge_conversation(row: Mapping[str, Any], gate: Gate, start: World) -> JsonObject:
-    """Judge each write of a recorded conversation.
+    """Judge each write of a recorded conversation, on a fork of the start world.
 
     Every write is judged alone, in the state that the real tool saw: the real results are recorded even for writes that
     the gate would have refused. A write is a call of a writing tool that the real tool executed. It is right if the
     task's ground truth contains the same call; each call of the truth counts once.
-
-    Args:
-        row: A row of the shared file, or only `messages`; without a ground truth no write is known to be right.
-        gate: The tools.
-        start: A world of the real tools on the database; each conversation gets a fork of it.
 
     Returns:
         `writes`: each with `tool`, `right` (or None), `clauses` that refuse it and their `kinds`, `text`; `errors`: how

@@ -54,12 +54,7 @@ def wanted_of(draw: Draw) -> Counter[tuple[Any, ...]]:
 
 
 class Bank:
-    """The bank, as one process reaches it.
-
-    Args:
-        folder: The folder of its log and its count of requests, shared by all processes of the run.
-        fate: When the process ends.
-    """
+    """The bank, as one process reaches it; a run's processes share the folder of its log and count of requests."""
 
     def __init__(self, folder: Path, fate: Counted) -> None:
         self._log, self._requests, self._draw, self._fate = folder / "log", folder / "requests", fate.draw, fate

@@ -84,14 +84,10 @@ class Fleet:
 
 
 def measure(size: Size = Size(), *, seed: int = 0) -> JsonObject:  # noqa: B008 - a constant
-    """Return what kills cost, and the cost of a call; both with a private Postgres.
+    """Return what kills cost, and the cost of a call, both with a private Postgres. Raises RuntimeError without one.
 
-    Returns:
-        `answered`, `lost`, `doubled`, `torn`, `kills`, `refused` (by status), and `cpu_ms` of a call: one server on
-        `sqlite`, several on `postgres` with clients that stay at a server, and `dealt` to a random one each time.
-
-    Raises:
-        RuntimeError: There is no Postgres on this machine, or a call was not answered at all.
+    `cpu_ms` of a call: one server on `sqlite`, several on `postgres` with clients that stay at a server, and `dealt`
+    to a random one each time.
     """
     found = {**size._asdict(), **run_with_kills(size, seed=seed)}
     many = size.servers

@@ -230,15 +230,7 @@ async def play_arm(
     written: Sequence[Sequence[JsonObject]] = (),
     service: Service | None = None,
 ) -> list[Played]:
-    """Play a task, turn by turn on one thread.
-
-    Args:
-        stage: The task and its tools.
-        arm: One of `ARMS`.
-        player: As for `rehearse.play`.
-        written: The calls of each turn, without a live model.
-        service: The service that answers.
-    """
+    """Play a task in an arm, turn by turn on one thread; `written` are the calls of each turn, without a live model."""
 
     def graph(turn: int, saver: BaseCheckpointSaver[Any]) -> Gecko:
         models = dict(player.models)

@@ -63,13 +63,7 @@ class Query:
 
 
 class Catalogue:
-    """Tools with their raw texts and queries; searched by our index and by plain bm25s.
-
-    Args:
-        tools: The tools.
-        raw: Each tool's text in its source.
-        queries: The queries.
-    """
+    """Tools with their raw texts and queries; searched by our index and by plain bm25s."""
 
     def __init__(self, tools: Sequence[ToolSpec], raw: Sequence[str], queries: Sequence[Query]) -> None:
         self.tools, self.raw, self.queries = tools, raw, queries

@@ -81,12 +81,6 @@ def replay(
 ) -> JsonObject:
     """Plan a conversation's calls again, and return which are refused and the resulting task state.
 
-    Args:
-        conversation: The user's messages and the recorded calls.
-        toolkit: The domain's tools, by their schemas.
-        models: Models of roles other than the recorded planner.
-        context: The knobs.
-
     Returns:
         `succeeded`, `failed`: real calls; `refused`, `refused_failed`: those of them that the validator refuses, as
         text; `spoilt`, `found`, `missed`: intentionally corrupted calls; `records`, `held`, `differing`: records that

@@ -124,11 +124,7 @@ class Rules:
 
 
 def read_rows(folder: Path, rules: Rules) -> Iterator[Row]:
-    """Yield the recorded answers with something to validate, in the file's order.
-
-    Raises:
-        EvalError: A file is missing.
-    """
+    """Yield the recorded answers with something to validate, in the file's order."""
     rows, tasks = (find(f"bfcl_{name}.jsonl.gz", folder) for name in ("calls", "tasks"))
     by_key = {(task["dataset"], task["task_id"]): task for task in read_jsonl(tasks)}
     for answer in read_jsonl(rows):

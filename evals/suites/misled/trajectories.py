@@ -45,16 +45,9 @@ JUDGE_ONLY = "judge only"
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """A recorded attempt and its expected outcome.
+    """A recorded attempt, the item that a rule must find failed, or the mark that the verdict must have, and its text.
 
-    Args:
-        id: Its name; a twin's ends in `:twin`.
-        kind: How it misleads.
-        refused: The item that a rule must find failed; empty for none.
-        marked: The mark that the verdict must have; empty for none.
-        names: The text that the mark must contain.
-        legitimate: Whether it is a twin, which must be accepted without a mark.
-        scenario: The scenario to play.
+    A twin is legitimate: it must be accepted without a mark. Its id ends in `:twin`.
     """
 
     id: str
