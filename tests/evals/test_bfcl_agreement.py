@@ -10,28 +10,14 @@ import pytest
 from evals.bfcl.arms import by_model, by_truth
 from evals.bfcl.oracle import apart
 from evals.bfcl.simulated import Stage
-from evals.bfcl.tasks import RECORDED
 from evals.harness.options import Options, Planner
 from gecko_graph.models.recorded import RecordedModel
-from tests.evals.kept import kept_cases, start_bfcl
 
 BASE = "multi_turn_base"
 FILES_ONLY = "multi_turn_base_2"
 
 
-def test_contracts_rehearse_the_file_system_as_the_real_classes_do(tasks):
-    told = asyncio.run(by_truth(Stage(tasks[FILES_ONLY], "contract"), Options()))
-    assert told["valid"]
-    assert all(told["accepted"])
-    assert set(told["rungs"]) == {"contract"}
-    for turn in told["by_turn"]:
-        assert turn["status"] == "accepted"
-        assert turn["valid"]
-        assert turn["marks"] == {}
-    assert {name for turn in told["by_turn"] for name in turn["classes"]} <= {"GorillaFileSystem", "TicketAPI"}
-
-
-@pytest.mark.parametrize("number", [32, 33, 60, 161, 171])
+@pytest.mark.parametrize("number", [33, 60, 171])
 def test_contracts_rehearse_several_classes_in_one_state(tasks, number):
     """Mathematics, messages, tickets, tokens; and a booking whose identifier later calls name."""
     task = tasks[f"{BASE}_{number}"]
@@ -90,12 +76,6 @@ def test_a_judge_that_is_fooled_disagrees_with_the_real_classes(tasks, tmp_path,
     assert "made_up" not in told["by_turn"][0]["marks"]
 
 
-# the command
-
-
-# each turn alone
-
-
 def test_what_earlier_turns_have_really_given_is_not_made_up(tasks):
     """The booking's number comes from the real result of the turn before, which made-up answers had hidden."""
     task = tasks["multi_turn_base_151"]
@@ -105,14 +85,6 @@ def test_what_earlier_turns_have_really_given_is_not_made_up(tasks):
     )
     assert "made_up" not in alone["marks"]
     assert [each["data"]["value"] for each in after["marks"]["made_up"]] == ["3426812"]
-
-
-def test_alone_contracts_go_on_from_the_truth_and_what_they_draw_is_scored_with_the_real_numbers(tasks):
-    task = tasks["multi_turn_base_151"]
-    told = asyncio.run(by_truth(Stage(task, "contract", alone=True), Options()))
-    assert told["valid"]
-    assert all(told["accepted"])
-    assert "booking_id='3426812'" in str(told["plan"])
 
 
 def test_a_turn_alone_begins_with_the_state_and_the_conversation_of_the_truth(tasks):
@@ -126,29 +98,6 @@ def test_a_turn_alone_begins_with_the_state_and_the_conversation_of_the_truth(ta
     answered = [message for message in before if getattr(message, "type", "") == "tool"]
     assert len(answered) == sum(len(turn.truth) for turn in task.turns[:-1])
     assert "Something is missing: I can not do this yet." in [getattr(message, "content", "") for message in before]
-
-
-def test_the_command_plays_recorded_turns_alone_and_tells_marks_of_right_and_wrong_turns(
-    official, shared_data, tmp_path, capsys
-):
-    planner = f"recorded:{shared_data / RECORDED}"
-    words = ["--category", "multi_turn_miss_param", "--tools", "schema", "--only", "multi_turn_miss_param_88:*"]
-    assert start_bfcl(shared_data, tmp_path, *words, "--planner", planner) == 0
-    out = capsys.readouterr().out
-    told = [
-        line for line in out.splitlines() if line.startswith(("| accepted, wrong", "| refused, right", "| made_up"))
-    ]
-    turns = [turn for case in kept_cases(tmp_path) for turn in case["values"]["by_turn"]]
-    right, wrong = ([turn for turn in turns if turn["valid"] is valid] for valid in (True, False))
-    marked = [sum("made_up" in turn["marks"] for turn in some) for some in (right, wrong)]
-    assert f"{marked[0]}/{len(right)} |" in " ".join(told)
-    assert f"{marked[1]}/{len(wrong)} |" in " ".join(told)
-    accepted = [turn for turn in wrong if turn["status"] == "accepted"]
-    counts = [sum(bool(turn["marks"]) is is_marked for turn in accepted) for is_marked in (True, False)]
-    assert f"| accepted, wrong | {counts[0]} | {counts[1]} |" in out
-
-
-# what the evaluation keeps for itself
 
 
 def test_nothing_of_the_classes_private_state_reaches_a_prompt(tasks, monkeypatch, tmp_path):

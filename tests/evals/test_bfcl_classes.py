@@ -14,11 +14,6 @@ from evals.bfcl.oracle import public
 from evals.bfcl.tasks import NoCall, read_call, write_call
 from tests.evals.kept import VALUES
 
-# the official package
-
-
-# values and random sources
-
 
 @given(VALUES)
 @settings(max_examples=60, deadline=None)
@@ -50,8 +45,6 @@ def test_a_random_source_goes_on_where_it_stood(seed, steps):
     assert words_drawn(plain, start) == drawn
 
 
-# the classes as a rung
-
 NAMES = ["a", "b", "c.txt", "d.txt", "notes"]
 
 
@@ -73,7 +66,7 @@ def random_call(dice):
     )
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_folders_behave_from_json_as_the_living_ones(official, seed):
     from evals.bfcl.classes import FILES, Classes, class_of, told
 
@@ -120,9 +113,6 @@ def test_a_call_leaves_nothing_but_its_state(tasks):
         assert tweet["mentions"] == []
         mention(state, tweet_id=tweet["id"], mentioned_usernames=["dana"])
     assert json.dumps(task.real.initial_state) == before
-
-
-# calls as text
 
 
 ARGUMENTS = st.dictionaries(st.sampled_from(["a", "b_c", "folder", "x1"]), VALUES.map(lambda value: encode(value, {})))

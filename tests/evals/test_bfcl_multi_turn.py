@@ -1,19 +1,17 @@
-"""BFCL multi-turn: the oracle, ground truth, spoilt plans, a live planner."""
+"""BFCL multi-turn: the oracle, ground truth, spoilt plans."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import random
-from argparse import Namespace
 
 import pytest
 
 from evals.bfcl.arms import by_truth, spoilt
 from evals.bfcl.oracle import KINDS, Scene, checklist, spoil, truth_of
 from evals.bfcl.simulated import Stage
-from evals.harness.options import Options, Planner
-from evals.suites.bfcl_multi_turn import MultiTurn
+from evals.harness.options import Options
 from gecko_graph.contracts.language.expression import Scope, check_expression
 from gecko_graph.models.recorded import RecordedModel
 from tests.evals.kept import read_summary, start_bfcl
@@ -31,9 +29,6 @@ def some_tasks(tasks):
 
 def play(coroutine):
     return asyncio.run(coroutine)
-
-
-# the oracle
 
 
 def leaves(value, place=()):
@@ -68,9 +63,6 @@ def test_checks_hold_of_the_real_end_state_and_of_no_other(some_tasks):
                 inner[place[-1]] = "another"
                 assert not holds(other), place
             before = after
-
-
-# ground truth and sabotage
 
 
 @pytest.mark.parametrize(
@@ -117,9 +109,6 @@ def test_each_kind_of_sabotage_does_what_it_says(tasks):
     assert not {"cd", "touch"} & reads
 
 
-# the command
-
-
 @pytest.mark.parametrize(("retries", "hits"), [(0, 0), (1, 3)])
 def test_retries_show_in_what_is_valid(official, shared_data, tmp_path, retries, hits):
     words = ["--category", BASE, "--sabotage", "--limit", "3", "--max-retries", str(retries)]
@@ -142,47 +131,3 @@ def test_a_command_that_makes_no_sense_is_told(official, shared_data, tmp_path, 
     monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: RecordedModel())
     assert start_bfcl(shared_data, tmp_path, *words) == 2
     assert told in capsys.readouterr().err
-
-
-# a live planner
-
-
-def spoken(task, *, right):
-    """What a live model says: in its first attempt at the first turn the last call is missing where not `right`."""
-    turns = []
-    for number, turn in enumerate(task.turns):
-        calls = [task.read(call) for call in turn.truth]
-        first = calls if right or number else calls[:-1]
-        word = "success" if right or number else "failed"
-        turns.append(
-            {
-                "planner": [[*first, {"say": "Done."}], [*calls, {"say": "Done."}]],
-                "checklist": [{"items": [{"description": "it is done"}]}],
-                "judge": [
-                    {"items": [{"id": "item-1", "status": word, "reason": "seen"}]},
-                    {"items": [{"id": "item-1", "status": "success"}]},
-                ],
-                "validator": [{"problems": []}] * 20,
-            }
-        )
-    return turns
-
-
-@pytest.mark.parametrize("right", [True, False])
-def test_a_live_planner_is_judged_by_a_model_and_checked_officially(tasks, tmp_path, monkeypatch, right):
-    task = tasks["multi_turn_base_2"]
-    model = RecordedModel(turns=spoken(task, right=right))
-    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: model)
-    options = Options(
-        planner=Planner("model", model="any:thing"),
-        model="any:thing",
-        only=(task.id,),
-        out=tmp_path,
-        own=Namespace(category=BASE, tools="real", contracts=None, sabotage=False),
-    )
-    suite = MultiTurn(options)
-    case = next(case for case in suite.cases() if case.id == task.id)
-    told = play(suite.run_case(case))
-    assert told["valid"]
-    assert told["attempts"] == len(task.turns) + (0 if right else 1)
-    assert set(told["usage"]) == {"planner", "checklist", "judge", "validator"}

@@ -9,15 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from evals.bfcl.single import (
-    CATEGORIES,
-    Checker,
-    Words,
-    right_calls,
-    tasks_of,
-)
+from evals.bfcl.single import Checker, Words
 from evals.harness.options import EvalError
-from evals.suites.bfcl_single_turn import SUITE, UNANSWERABLE
+from evals.suites.bfcl_single_turn import SUITE
 from gecko_graph.testing import recorded
 
 
@@ -58,34 +52,6 @@ def test_verdicts_are_those_that_were_recorded(official, calls_file):
         assert found.valid == row["official"]["valid"], row
         if row["label"] != "NO_CALL":
             assert found.error_type == (row["official"]["error_type"] or "")
-
-
-def test_some_tasks_take_no_answer(official):
-    tasks = {each.id: each for category in ("live_simple", "live_multiple") for each in tasks_of(category)}
-    for name in UNANSWERABLE:
-        assert not official.check(category_of(name), name, Words(right_calls(tasks[name]), "").result).valid
-    record = tasks["live_simple_112-68-0"]
-    empty = {**right_calls(record)[0]["args"], **{name: [] for name in record.functions[0]["parameters"]["required"]}}
-    assert not official.check("live_simple", record.id, Words([{"call": "record", "args": empty}], "").result).valid
-
-
-# whole runs
-
-
-def test_ground_truth_is_valid(official, run, tmp_path):
-    assert run(SUITE, "--category", ",".join(CATEGORIES), "--limit", 20) == 0
-    records = records_of(tmp_path / "out")
-    assert len(records) == 20
-    assert all(each["values"]["valid"] or each["values"]["refused"] for each in records.values())
-    assert {each["values"]["judged"] for each in records.values()} == {"nobody"}
-
-
-def test_a_right_answer_that_its_schema_forbids_is_told(official, run, tmp_path, capsys):
-    assert run(SUITE, "--category", "live_multiple", "--only", "live_multiple_947-197-0") == 0
-    (record,) = records_of(tmp_path / "out").values()
-    assert record["values"]["planned"]
-    assert not record["values"]["valid"]
-    assert "Officially valid answers that rehearsal lost" in capsys.readouterr().out
 
 
 def speaks(monkeypatch, **roles):

@@ -23,9 +23,6 @@ def cases_of(out):
     return [line for line in lines if line["kind"] == "case"]
 
 
-# -- choosing ----------------------------------------------------------------------------------------------------------
-
-
 def some_cases(count):
     return [Case(f"{'ab'[number % 2]}_{number}", group="ab"[number % 2]) for number in range(count)]
 
@@ -48,9 +45,6 @@ def test_only_is_of_ids_and_of_groups():
         select(cases, only=["c"])
 
 
-# -- running -----------------------------------------------------------------------------------------------------------
-
-
 def test_a_failing_case_is_counted_with_its_reason_and_its_place(run, tmp_path, capsys):
     assert run(Tiny, "--fail", 3) == 0
     shown = capsys.readouterr().out
@@ -67,9 +61,6 @@ def test_too_many_failures_and_a_broken_expectation_make_the_exit_code_1(run, ca
     assert "DOES NOT HOLD: 2 of 12 cases failed or were not reached, allowed 1" in capsys.readouterr().out
     assert run(Tiny, "--small", 2, out="b") == 1
     assert "DOES NOT HOLD: three of four are small" in capsys.readouterr().out
-
-
-# -- what is refused ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -102,6 +93,3 @@ def test_help_teaches(capsys):
     for word in ("A second paragraph", "ground-truth | recorded:FILE", "--small", "--limit 3"):
         assert word in told
     assert "provider:model (" not in told  # a planner that the suite does not know
-
-
-# -- models ------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from evals.harness.options import read_jsonl
-from evals.suites.tau import conversation_of, replay, spoil
+from evals.suites.tau import conversation_of, replay
 from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.models.recorded import RecordedModel
 
@@ -22,15 +22,6 @@ def airline(shared_data):
 @pytest.fixture(scope="module")
 def conversations(shared_data):
     return [conversation_of(row) for row in read_jsonl(shared_data / "tau_airline_gpt4o.jsonl.gz")]
-
-
-def test_all_recorded_calls_are_there_and_pass_the_rules(conversations, airline):
-    calls = [call for each in conversations for call in each.calls]
-    assert len(calls) == 732
-    assert sum(call.succeeded for call in calls) == 703
-    told = spoil(calls[::10], airline)
-    assert told["missed"] == []
-    assert told["found"] == told["spoilt"] > 100
 
 
 def busiest(conversations):

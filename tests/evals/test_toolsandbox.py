@@ -23,12 +23,6 @@ def compare(row):
     )
 
 
-def test_scores_and_mappings_are_the_public_code_s(read_jsonl):
-    rows = read_jsonl(suite.FILE)
-    assert len(rows) == 488
-    assert [row["scenario"] for row in rows if compare(row) != (True, True)] == []
-
-
 def test_a_wrong_score_and_a_wrong_mapping_are_found(read_jsonl):
     row = next(row for row in read_jsonl(suite.FILE) if row["variant"] == "drop_last")
     other = copy.deepcopy(row)
@@ -45,10 +39,3 @@ def test_the_paper_s_score_is_never_higher_with_guards_and_snapshots_of_their_ow
         paper, public = (score(goal, trajectory)["similarity"] for score in (Goal.score, score_publicly))
         assert paper is None or paper <= public + suite.CLOSE
         assert (paper is None) <= (not goal.milestones)
-
-
-def test_the_phone_is_held_with_its_scripted_agents(run, capsys):
-    assert run(suite.ToolSandbox, "--only", "phone:wifi-off:*") == 0
-    shown = capsys.readouterr().out
-    assert "holds: all good scripted agents score 1.0" in shown
-    assert "| bad |" in shown

@@ -12,8 +12,6 @@ from evals.harness.options import Options
 from evals.suites.validation import Row, Rules, Validation, summary_of
 from gecko_graph.models.recorded import RecordedModel
 
-from .kept import read_summary
-
 HYPOT = {"name": "math.hypot", "parameters": {"type": "dict", "properties": {"x": {"type": "float"}}}}
 
 
@@ -33,19 +31,6 @@ def row(*calls, underscored=False, functions=(HYPOT,), label="CORRECT", sublabel
 
 
 RULES = Rules()
-
-
-def test_a_slice_without_a_model(run, shared_data, tmp_path):
-    assert run(Validation, "--only", "live_simple", "--limit", 40) == 0
-    told = read_summary(tmp_path)
-    table = told["figures"][0]
-    assert table["columns"] == ["category", "true positive", "syntactic errors", "semantic errors"]
-    ours, *_, paper = table["rows"]
-    assert ours[0] == "live_simple"
-    assert ours[1]["n"] > 200
-    assert ours[3] == "not measured"
-    assert paper[3]["value"] == 0.63
-    assert len(told["expectations"]) == 3
 
 
 def records(*pairs):
