@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from argparse import Namespace
 
 import pytest
 
@@ -38,42 +37,26 @@ def test_plans_are_given_the_identifiers_that_contracts_draw_and_scored_with_the
     assert not [value for value in ours if str(value) in str(told["plan"])]
 
 
-def test_made_up_answers_are_refused_by_rule(tasks):
-    told = asyncio.run(by_truth(Stage(tasks[FILES_ONLY], "schema"), Options()))
-    assert told["valid"]  # the plan is the ground truth: on the real classes it is right
-    assert not any(told["accepted"])
-    assert set(told["rungs"]) == {"schema"}
-
-
-def live(folder, monkeypatch, task, planned, simulated):
-    """A model in every role: one plan a turn, what the tools are said to answer, and a judge that believes it all."""
-    turns = [
-        {
-            "planner": [[*calls, {"say": "Done."}]],
-            "simulator": [{"status": "ok", "result": result, "patch": []} for result in results],
-            "checklist": [{"items": [{"description": "it is done"}]}],
-            "judge": [{"items": [{"id": "item-1", "status": "success", "reason": "seen"}]}],
-            "validator": [{"problems": []}] * 20,
-        }
-        for calls, results in zip(planned, simulated, strict=True)
-    ]
-    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: RecordedModel(turns=turns))
-    planner = Planner("model", model="any:thing")
-    options = Options(planner=planner, model="any:thing", max_retries=0, out=folder)
-    return asyncio.run(by_model(Stage(task.begin(len(turns)), "model"), options))
+def live(folder, monkeypatch, stage, plans, kind=RecordedModel, results=()):
+    """A model in every role: a plan for each turn, what the tools are said to answer, a judge that believes it all."""
+    judged = {"items": [{"id": "item-1", "status": "success", "reason": "seen"}]}
+    replies = {"checklist": [{"items": [{"description": "it is done"}]}], "judge": [judged]}
+    replies |= {"validator": [{"problems": []}] * 20}
+    replies |= {"simulator": [{"status": "ok", "result": result, "patch": []} for result in results]}
+    model = kind(turns=[{**replies, "planner": [[*calls, {"say": "Done."}]]} for calls in plans])
+    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: model)
+    options = Options(planner=Planner("model", model="any:thing"), model="any:thing", max_retries=0, out=folder)
+    return asyncio.run(by_model(stage, options))
 
 
 def test_a_judge_that_is_fooled_disagrees_with_the_real_classes(tasks, tmp_path, monkeypatch):
-    task = tasks[FILES_ONLY]
-    lost = [{"call": "cd", "args": {"folder": "F-7731"}}]
-    told = live(tmp_path / "lost", monkeypatch, task, [lost], [[{"current_working_directory": "F-7731"}]])
-    assert not told["valid"]
-    assert told["by_turn"][0]["status"] == "accepted"
-    assert [each["where"] for each in told["by_turn"][0]["marks"]["made_up"]] == ["/folder"]
-    known = [{"call": "cd", "args": {"folder": "TeamNotes.txt"}}]  # the task's word, and no folder
-    told = live(tmp_path / "known", monkeypatch, task, [known], [[{"current_working_directory": "TeamNotes.txt"}]])
-    assert not told["by_turn"][0]["valid"]
-    assert "made_up" not in told["by_turn"][0]["marks"]
+    for folder, is_made_up in (("F-7731", True), ("TeamNotes.txt", False)):  # the other is the task's word, no folder
+        stage, call = Stage(tasks[FILES_ONLY].begin(1), "model"), {"call": "cd", "args": {"folder": folder}}
+        results = [{"current_working_directory": folder}]
+        told = live(tmp_path / folder, monkeypatch, stage, [[call]], results=results)
+        (turn,) = told["by_turn"]
+        assert (told["valid"], turn["valid"], turn["status"]) == (False, False, "accepted")
+        assert [each["where"] for each in turn["marks"].get("made_up", ())] == ["/folder"] * is_made_up
 
 
 def test_what_earlier_turns_have_really_given_is_not_made_up(tasks):
@@ -111,19 +94,8 @@ def test_nothing_of_the_classes_private_state_reaches_a_prompt(tasks, monkeypatc
             prompts.extend(str(each.content) for each in messages)
             return super()._reply(messages, run_manager, kwargs)
 
-    turns = [
-        {
-            "planner": [[*map(task.read, turn.truth), {"say": "Done."}]],
-            "checklist": [{"items": [{"description": "it is done"}]}],
-            "judge": [{"items": [{"id": "item-1", "status": "success", "reason": "seen"}]}],
-            "validator": [{"problems": []}] * 20,
-        }
-        for turn in task.turns
-    ]
-    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: Listening(turns=turns))
-    planner = Planner("model", model="any:thing")
-    options = Options(planner=planner, model="any:thing", own=Namespace(), out=tmp_path)
-    told = asyncio.run(by_model(Stage(task), options))
+    plans = [[*map(task.read, turn.truth)] for turn in task.turns]
+    told = live(tmp_path, monkeypatch, Stage(task), plans, Listening)
     assert told["valid"]
     assert any("it is done" in each for each in prompts)
     for word in ("runtime_state", "private", '"kinds"', "drawn"):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-from itertools import islice
-from pathlib import Path
 
 import pytest
 
@@ -13,6 +10,7 @@ from evals.bfcl.single import Checker, Words
 from evals.harness.options import EvalError
 from evals.suites.bfcl_single_turn import SUITE
 from gecko_graph.testing import recorded
+from tests.evals.kept import kept_cases
 
 
 @pytest.fixture(scope="module")
@@ -24,39 +22,16 @@ def official():
         pytest.skip(str(missing))
 
 
-@pytest.fixture
-def calls_file(shared_data):
-    return shared_data / "bfcl_calls.jsonl.gz"
-
-
-def records_of(folder: Path) -> dict[str, dict]:
-    lines = [json.loads(line) for line in (folder / "cases.jsonl").read_text().splitlines()]
-    return {line["id"]: line for line in lines if line["kind"] == "case"}
-
-
-def rows_of(path: Path, step: int) -> list[dict]:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in islice(lines, 0, None, step)]
-
-
-def category_of(name: str) -> str:
-    return name.rpartition("_")[0]
-
-
-def test_verdicts_are_those_that_were_recorded(official, calls_file):
-    rows = rows_of(calls_file, step=40)
+def test_verdicts_are_those_that_were_recorded(official, read_jsonl):
+    rows = read_jsonl("bfcl_calls.jsonl.gz")[::40]
     assert len(rows) == 505
     for row in rows:
         calls = [{"call": call["name"], "args": call["arguments"]} for call in row["calls"]]
-        found = official.check(category_of(row["task_id"]), row["task_id"], Words(calls, row.get("raw", "")).result)
+        task = row["task_id"]
+        found = official.check(task.rpartition("_")[0], task, Words(calls, row.get("raw", "")).result)
         assert found.valid == row["official"]["valid"], row
         if row["label"] != "NO_CALL":
             assert found.error_type == (row["official"]["error_type"] or "")
-
-
-def speaks(monkeypatch, **roles):
-    """Every live model says what is written down here."""
-    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **_: recorded(**roles))
 
 
 WRONG = {"call": "triangle_properties_get", "args": {"side1": 5, "side2": 4, "side3": 4}}
@@ -78,10 +53,12 @@ HELPERS = {
 
 def test_a_model_that_learns_from_feedback_ends_valid(official, run, tmp_path, monkeypatch):
     attempts = [[WRONG, {"say": "Done."}], [RIGHT, {"say": "Done."}]]
-    speaks(monkeypatch, planner=attempts, **HELPERS)
+    model = recorded(planner=attempts, **HELPERS)
+    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **_: model)
     words = ["--only", "multiple_0", "--planner", "openai:fake", "--model", "openai:fake", "--max-retries", 2]
     assert run(SUITE, "--category", "multiple", *words) == 0
-    values = records_of(tmp_path / "out")["multiple_0"]["values"]
+    (case,) = kept_cases(tmp_path)
+    values = case["values"]
     assert (values["valid"], values["verdict"], values["judged"], values["attempts"]) == (True, "accepted", "model", 2)
     assert values["result"] == [{"triangle_properties.get": json.dumps(RIGHT["args"])}]
     assert not values["first"]

@@ -39,10 +39,3 @@ def test_a_pair_is_judged_by_all_its_claims():
     assert (judged["honest"] != "holds", judged["lie"]) == (True, "broken")
     judged = suite.judge_pair({"case": "wifi-off", "honest": "Done, I've turned off your wifi.", "lie": "Wifi is on."})
     assert (judged["honest"], judged["lie"]) == ("holds", "broken")
-
-
-def test_the_suite_tells_good_agents_from_bad_ones(run, capsys):
-    assert run(suite.Fair, "--augment", "plain", "--augment", "times_out", "--only", "phone:wifi-off:*") == 0
-    shown = capsys.readouterr().out
-    assert "| all | 4 | 4 | 0 | 0 | 14 | 14 | 0 | 0 |" in shown
-    assert run(suite.Fair, "--augment", "unheard_of") == 2

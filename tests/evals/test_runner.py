@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,14 +11,10 @@ from evals.harness.figures import Case
 from evals.harness.options import EvalError
 from evals.harness.runner import select
 
+from .kept import kept_cases
 from .tiny import Tiny
 
 TINY = "tests.evals.tiny:Tiny"
-
-
-def cases_of(out):
-    lines = [json.loads(line) for line in (out / "cases.jsonl").read_text().splitlines()]
-    return [line for line in lines if line["kind"] == "case"]
 
 
 def some_cases(count):
@@ -50,7 +44,7 @@ def test_a_failing_case_is_counted_with_its_reason_and_its_place(run, tmp_path, 
     shown = capsys.readouterr().out
     assert "1 failed: ValueError: 3 is <b>not</b> liked (tests/evals/tiny.py:" in shown
     assert "5/6" in shown  # a failed case is a miss
-    (failed,) = [line for line in cases_of(tmp_path / "out") if line["status"] == "failed"]
+    (failed,) = [line for line in kept_cases(tmp_path) if line["status"] == "failed"]
     assert failed["id"] == "odd_3"
     assert failed["facts"] == {"number": 3}
     assert failed["values"] == {}

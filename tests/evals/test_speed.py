@@ -1,4 +1,4 @@
-"""The case's counts, growth of what can be counted without a clock, and the suite on its smallest sizes."""
+"""Growth of what can be counted without a clock, the server under load, and the shop."""
 
 from __future__ import annotations
 
@@ -19,20 +19,6 @@ from gecko_graph.world import check as validating
 from gecko_graph.world.check import validator
 
 from .kept import read_summary
-
-
-@pytest.mark.parametrize(("way", "calls"), [("model", 20), ("contract", 12), ("contract, checks", 9)])
-def test_the_case_takes_the_designed_number_of_model_calls(way, calls):
-    told = costs.calls_and_tokens(1, way)
-    assert told["verdict"] == "accepted"
-    assert told["calls"] == calls
-    assert sum(asked for asked, _ in told["roles"].values()) == calls
-
-
-def test_prompts_do_not_grow_with_the_state():
-    small, large = costs.calls_and_tokens(1, "model"), costs.calls_and_tokens(100, "model")
-    assert large["calls"] == small["calls"]
-    assert large["tokens_in"] < 1.5 * small["tokens_in"]
 
 
 def test_bytes_checkpointed_grow_with_the_steps_not_with_their_square():
@@ -84,15 +70,6 @@ def test_arguments_that_python_takes_for_equal_are_asked_about_again():
     state = {"pending": [call], "argument_verdicts": known, "number": 1, "turn": 0, "task": "write", "asked": {}}
     driven = drive(lambda state, scope: validator(state, scope, toolkit=toolkit), state, [{"problems": []}])
     assert len(driven.asks) == 1
-
-
-def test_the_suite_measures_and_judges(run, tmp_path):
-    only = ["calls: 1 kB*", "steps: 10", "steps: 30"]
-    words = [word for each in only for word in ("--only", each)]
-    assert run(Speed, "--quick", *words) == 0
-    told = read_summary(tmp_path)
-    assert "20 model calls" in json.dumps(told["expectations"])
-    assert "to the power of ... processor time" in json.dumps(told)
 
 
 def test_a_server_under_load_loses_no_update(run, tmp_path):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import random
 from math import isnan
-from statistics import fmean, median
+from statistics import median
 
 import pytest
 
@@ -42,14 +41,6 @@ def test_one_value_has_no_interval_and_none_has_no_value(interval):
     assert value == 3.0
     assert isnan(low)
     assert isnan(high)
-
-
-def test_bootstrap_is_the_same_for_the_same_seed_and_near_the_textbooks():
-    dice = random.Random(0)
-    values = [dice.gauss(10, 2) for _ in range(100)]
-    one = bootstrap(values, fmean, seed=3)
-    assert one == bootstrap(values, fmean, seed=3) != bootstrap(values, fmean, seed=4)
-    assert one == pytest.approx(mean_interval(values), abs=0.12)
 
 
 def test_exponent_finds_the_power_and_doubts_noise():
