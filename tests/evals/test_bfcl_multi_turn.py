@@ -14,6 +14,7 @@ from evals.bfcl.simulated import Stage
 from evals.harness.options import Options
 from gecko_graph.contracts.language.expression import Scope, check_expression
 from gecko_graph.models.recorded import RecordedModel
+from gecko_graph.values.places import scalars
 from tests.evals.kept import read_summary, start_bfcl
 
 BASE = "multi_turn_base"
@@ -31,17 +32,6 @@ def play(coroutine):
     return asyncio.run(coroutine)
 
 
-def leaves(value, place=()):
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from leaves(item, (*place, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from leaves(item, (*place, index))
-    else:
-        yield place
-
-
 def test_checks_hold_of_the_real_end_state_and_of_no_other(some_tasks):
     for task in some_tasks:
         truth, before = truth_of(task), task.real.initial_state
@@ -55,7 +45,7 @@ def test_checks_hold_of_the_real_end_state_and_of_no_other(some_tasks):
 
             assert holds(after)
             assert not holds(after, calls=calls[1:])
-            for place in random.Random(0).sample(list(leaves(after)), 5):
+            for place in random.Random(0).sample([place for place, _ in scalars(after)], 5):
                 other = json.loads(json.dumps(after))
                 inner = other
                 for token in place[:-1]:
@@ -65,14 +55,11 @@ def test_checks_hold_of_the_real_end_state_and_of_no_other(some_tasks):
             before = after
 
 
-@pytest.mark.parametrize(
-    ("name", "why"), [("multi_turn_base_173", "wants an integer"), ("multi_turn_miss_func_49", "is not offered")]
-)
-def test_a_truth_that_breaks_its_documents_is_allowed_and_told(tasks, name, why):
-    told = play(by_truth(Stage(tasks[name]), Options()))
+def test_a_truth_that_breaks_its_documents_is_allowed_and_told(tasks):
+    told = play(by_truth(Stage(tasks["multi_turn_miss_func_49"]), Options()))
     assert told["valid"]
-    assert len(told["errata"]) == 1
-    assert why in told["errata"][0]
+    (erratum,) = told["errata"]
+    assert "is not offered" in erratum
 
 
 @pytest.mark.parametrize("first", range(0, len(KINDS), 2))
