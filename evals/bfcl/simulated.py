@@ -18,9 +18,8 @@ from gecko_graph.state import ChecklistItem, Json, JsonObject
 from gecko_graph.values.digest import clone
 
 from .classes import FILES, RUNTIME
-from .contracted import class_toolkit, learned_toolkit
+from .contracted import PRINTED, class_toolkit, learned_toolkit
 from .drawn import Redrawn
-from .mathematics import PRINTED
 from .oracle import NOTHING, Truth, checklist, public, truth_of
 from .rehearse import Checklist, Played
 from .tasks import Task, documents, for_truth, plain

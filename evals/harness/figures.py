@@ -58,8 +58,8 @@ class Record:
         return self.status == "done"
 
 
-Form = Literal["percent", "number", "seconds", "dollars", "bytes"]
-_UNITS = {"percent": " %", "number": "", "seconds": " s", "dollars": " $", "bytes": " B"}
+Form = Literal["percent", "number", "seconds", "bytes"]
+_UNITS = {"percent": " %", "number": "", "seconds": " s", "bytes": " B"}
 
 
 class MixedTools(TypeError):
@@ -80,17 +80,8 @@ class Measured:
     rungs: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
-    """A value that others measured and published, such as the paper's."""
-
-    value: float
-    source: str
-    form: Form = "percent"
-
-
-Cell: TypeAlias = Measured | Published | str | int | None
-"""A measured or published value, a text, a plain count, or nothing; not a bare float."""
+Cell: TypeAlias = Measured | str | int | None
+"""A measured value, a text, a plain count, or nothing; not a bare float."""
 
 
 def rate(
@@ -191,8 +182,6 @@ def format_cell(cell: Cell) -> str:
         return ""
     if isinstance(cell, Measured):
         return format_measured(cell)
-    if isinstance(cell, Published):
-        return f"{format_number(cell.value, cell.form)} ({cell.source})"
     return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else str(cell)
 
 

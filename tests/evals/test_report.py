@@ -10,7 +10,6 @@ import pytest
 from evals.harness.figures import (
     Case,
     MixedTools,
-    Published,
     Record,
     Table,
     format_cell,
@@ -66,7 +65,6 @@ def test_real_and_simulated_never_mix():
         (share(0, 0, tools="none"), "none n=0"),
         (mean_of([1.0, 2.0, 3.0], form="seconds"), "2.00 s [0, 4.48] n=3"),
         (mean_of([2.0]), "2.00 n=1"),
-        (Published(0.812, "paper, table 1"), "81.2 % (paper, table 1)"),
         (12345, "12,345"),
         (None, ""),
         (True, "True"),
