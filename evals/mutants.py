@@ -190,7 +190,6 @@ def try_one(tree: Path, site: Site, known: set[str]) -> str:
 
 
 def main() -> None:
-    """Draw or read the mutants, try them, and save the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draw", type=int, metavar="N", help="draw this many new ones")
     parser.add_argument("--only", nargs="+", metavar="ROOM", default=[], help="try only those of these folders")
@@ -209,7 +208,6 @@ def main() -> None:
 
 
 def read_rows() -> dict[Mutant, str]:
-    """Return the stored mutants, each with what caught it last."""
     return {Mutant(*row[:-1]): row[-1] for row in json.loads(STORED.read_text("utf-8"))}
 
 

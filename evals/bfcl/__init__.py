@@ -17,7 +17,6 @@ ALL_MULTI_TURN = "multi_turn"
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run the suite of the given categories and return its exit code."""
     from ..harness.command import run as run_suite
 
     try:
@@ -29,7 +28,6 @@ def run(argv: Sequence[str]) -> int:
 
 
 def categories(argv: Sequence[str]) -> list[str]:
-    """Return the categories that a command line names."""
     named: list[str] = []
     for index, word in enumerate(argv):
         if word == "--category":
@@ -40,11 +38,7 @@ def categories(argv: Sequence[str]) -> list[str]:
 
 
 def suite_of(named: Sequence[str]) -> type[Suite]:
-    """Return the suite for these categories; by default the multi-turn one.
-
-    Raises:
-        EvalError: A category is unknown, or single-turn and multi-turn ones are mixed.
-    """
+    """Return the suite for these categories; by default the multi-turn one."""
     from .single import ALL, CATEGORIES
 
     for name in named:

@@ -44,14 +44,7 @@ MOST_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Acted:
-    """The result of one turn.
-
-    Args:
-        played: The last rehearsal, with the state that it predicts.
-        execution: The agent's record of its real calls.
-        state: The agent's task state afterwards.
-        real: The state of the real instances afterwards, in the same layout.
-    """
+    """One turn: the last rehearsal, the agent's record of its real calls, its and the real state afterwards."""
 
     played: Played
     execution: Execution
@@ -60,7 +53,6 @@ class Acted:
 
 
 async def act(stage: Stage, player: Player) -> list[Acted]:
-    """Play a task turn by turn on one thread of the agent."""
     task, saver = stage.task, InMemorySaver()
     config: RunnableConfig = {"configurable": {"thread_id": task.id}}
     instances, state = task.real.load(), stage.start
@@ -127,7 +119,6 @@ def record_of(stage: Stage, acted: Sequence[Acted]) -> JsonObject:
 
 
 def made(execution: Execution) -> list[ExecutedCall]:
-    """Return the calls of a turn that were really made."""
     return [each for each in execution["calls"] if each["status"] in ("ok", "error")]
 
 
@@ -193,12 +184,10 @@ def _by_category(records: Sequence[Record]) -> Table:
 
 
 def is_carried_out(turn: Mapping[str, Any]) -> bool:
-    """Return whether any call of a turn was made, or attempted."""
     return bool(turn["calls"] or turn["departures"])
 
 
 def is_agreed(turn: Mapping[str, Any]) -> bool:
-    """Return whether the verdict on a turn agrees with the official verdict on its plan."""
     return bool((turn["status"] == "accepted") == turn["valid"])
 
 

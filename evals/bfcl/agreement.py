@@ -63,7 +63,6 @@ def _count_filled(steps: Sequence[Step]) -> int:
 
 
 def marks_of(verdict: Mapping[str, Json]) -> JsonObject:
-    """Return the notes of a verdict, by kind."""
     return {kind: found for kind in KINDS if (found := notes_of(verdict, kind))}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -18,7 +18,6 @@ from gecko_graph.state import ChecklistItem, Json, JsonObject, Role
 
 from ..harness.options import Options
 from ..harness.suite import rehearsed
-from .ablation import nodes_without
 from .acting import act, record_of
 from .agreement import by_turn
 from .drawn import Seen
@@ -52,10 +51,7 @@ async def by_truth(stage: Stage, options: Options) -> JsonObject:
 async def spoilt(task: Task, options: Options, *, first: int) -> JsonObject:
     """Play on the real classes with the ground truth as planner, corrupted in each turn's first attempt only.
 
-    Args:
-        task: The task.
-        options: The seed of the choices, the number of attempts after the first (1), and the part to remove.
-        first: Number of the corruption that the first turn starts with.
+    `first` is the number of the corruption that the first turn starts with.
     """
     truth = truth_of(task)
     ways = spoilt_turns(task, truth, first=first, seed=options.seed)
@@ -64,8 +60,7 @@ async def spoilt(task: Task, options: Options, *, first: int) -> JsonObject:
     models: dict[Role, BaseChatModel] = {"planner": RecordedModel(turns=turns)}
     stage = Stage(task)
     context = knobs(options, retries, **stage.knobs)
-    nodes = partial(nodes_without, options.own.without)
-    played = await play(task, Player(models, context, task.truthful, _strict(truth), nodes=nodes))
+    played = await play(task, Player(models, context, task.truthful, _strict(truth)))
     plan, judged = plan_of(played), []
     for number, (each, way) in enumerate(zip(played, ways, strict=True)):
         if way.kind:
@@ -77,13 +72,7 @@ async def spoilt(task: Task, options: Options, *, first: int) -> JsonObject:
 
 
 async def by_record(stage: Stage, options: Options, *, row: Mapping[str, Any]) -> JsonObject:
-    """Play with a recorded model as planner: its calls unchanged, one attempt per turn.
-
-    Args:
-        stage: The task in the form that the model was given, and the tools that answer.
-        options: The knobs.
-        row: The recorded trajectory.
-    """
+    """Play with a recorded model as planner: its calls unchanged, one attempt per turn."""
     task = stage.task
     turns = [recorded_steps(task, turn) for turn in row["turns"]]
     seen = seen_of(task, row)
@@ -111,9 +100,7 @@ async def by_model(stage: Stage, options: Options) -> JsonObject:
 async def _played(stage: Stage, player: Callable[[Stage, int], Player]) -> Sequence[Played]:
     """Return the played turns, in one conversation or each alone, with the real identifiers.
 
-    Args:
-        stage: The task with its tools.
-        player: Returns the player from a turn on, numbered from 0; a turn that is played alone keeps its number.
+    `player` returns the player from a turn on; a turn that is played alone keeps its number.
     """
     if not stage.alone:
         return stage.real(await play(stage.task, player(stage, 0)))
@@ -183,7 +170,6 @@ def ruled_by_record(task: Task) -> Checklist:
 
 
 def speaker(turns: Sequence[Sequence[JsonObject]], **given: Any) -> dict[Role, BaseChatModel]:
-    """Return a planner with recorded messages, by turn."""
     return {"planner": RecordedModel(turns=[{"planner": [[*turn]]} for turn in turns], **given)}
 
 

@@ -29,15 +29,9 @@ _LEFT_OUT = ("_api_description", "_random", "_current_dir")
 
 
 class Classes:
-    """The classes of one task, with its initial configuration.
+    """The classes of one task, with its initial configuration; of methods of the same name the later class's is called.
 
-    Args:
-        names: The classes; if two have a method of the same name, the later one's is called, as in the benchmark.
-        config: Initial configuration by class.
-        long_context: Whether to load the benchmark's padding, which makes answers long.
-
-    Raises:
-        EvalError: The official package is missing.
+    `long_context` loads the benchmark's padding, which makes answers long.
     """
 
     def __init__(self, names: Sequence[str], config: Mapping[str, Any], *, long_context: bool = False) -> None:
@@ -91,7 +85,6 @@ class Classes:
         return run
 
     def signature(self, tool: str) -> inspect.Signature:
-        """Return the parameters of a tool's method."""
         return inspect.signature(methods(self.owners[tool])[tool])
 
     def _make(self, name: str, state: Mapping[str, Any]) -> Any:
@@ -108,7 +101,6 @@ class Classes:
         return instance
 
     def _read_one(self, name: str, instance: Any, state: JsonObject) -> None:
-        """Write an instance's attributes into the task state."""
         kinds: Kinds = {}
         values = {key: value for key, value in vars(instance).items() if key not in _LEFT_OUT and key != "root"}
         made = encode(values, kinds)
@@ -148,7 +140,6 @@ def told(method: Callable[..., Any], args: Mapping[str, Any]) -> Json:
 
 @cache
 def methods(name: str) -> dict[str, Callable[..., Any]]:
-    """Return the public methods of a class, bound to an instance without a scenario."""
     shared_defaults(name)  # recorded before the first call changes them
     found = inspect.getmembers(class_of(name)(), predicate=inspect.ismethod)
     return {key: method for key, method in found if not key.startswith("_")}
@@ -174,7 +165,6 @@ def shared_defaults(name: str) -> dict[str, dict[str, Any]]:
 
 
 def unshared(name: str, method: str) -> dict[str, Any]:
-    """Return copies of a method's mutable defaults."""
     return copy.deepcopy(shared_defaults(name).get(method, {}))
 
 
@@ -208,11 +198,7 @@ Kinds = dict[str, str]
 
 
 def encode(value: Any, kinds: Kinds, *, place: tuple[str | int, ...] = ()) -> Json:
-    """Return the value as JSON and add the types that JSON cannot represent to `kinds`.
-
-    Raises:
-        TypeError: The value contains something other than Python's built-in containers and scalars.
-    """
+    """Return the value as JSON and add the types that JSON cannot represent to `kinds`."""
     if isinstance(value, dict):
         return _encode_object(value, kinds, place)
     if isinstance(value, set | tuple):
@@ -259,12 +245,7 @@ def _key(name: str, kind: str | None) -> str | int:
 
 
 class CountedRandom(random.Random):
-    """Draws like `random.Random` and counts the 32-bit words drawn.
-
-    Args:
-        start: Start state of the source that it replaces.
-        drawn: Words drawn since.
-    """
+    """Draws like `random.Random` from another source's start state, and counts the 32-bit words drawn."""
 
     def __init__(self, start: Any, drawn: int = 0) -> None:
         super().__init__(0)
@@ -274,7 +255,6 @@ class CountedRandom(random.Random):
         self.drawn = drawn
 
     def random(self) -> float:
-        """Draw as the base class does, using two words."""
         self.drawn += 2
         return super().random()
 
@@ -285,11 +265,7 @@ class CountedRandom(random.Random):
 
 
 def words_drawn(source: random.Random, start: Any) -> int:
-    """Return how many words a source has drawn since `start`, its state right after seeding.
-
-    Raises:
-        ValueError: It was seeded differently, or has drawn more words than can be counted.
-    """
+    """Return how many words a source has drawn since `start`, its state right after seeding."""
     if isinstance(source, CountedRandom):
         return source.drawn
     state = source.getstate()

@@ -100,7 +100,6 @@ def values_of(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
 
 
 def near(state: JsonObject) -> Iterator[str]:
-    """Yield the names in the file system's working folder."""
     for files in state.values():
         if isinstance(files, dict) and "cwd" in files:
             here = {"contents": files["tree"]}
@@ -132,11 +131,7 @@ class Real:
         self.hidden: Mapping[str, JsonObject] = {name: part.get("private", {}) for name, part in runtime.items()}
 
     def step(self, step: Step) -> JsonObject:
-        """Make a call on both sides and keep the real state.
-
-        Raises:
-            ValueError: The class's state cannot be represented in JSON because a folder contains itself.
-        """
+        """Make a call on both sides and keep the real state."""
         name, args = step
         result, raised, after = make_call(self.classes, self.start.kind, self.state, step)
         one = Recorded(self.start.kind, name, args, public(self.state), public(after), result, raised)
@@ -164,7 +159,6 @@ def answered(method: Callable[..., Any], args: JsonObject) -> tuple[Json, str | 
 
 
 def public(state: JsonObject) -> JsonObject:
-    """Return a state without its runtime state."""
     return {name: part for name, part in state.items() if name != RUNTIME}
 
 

@@ -23,11 +23,9 @@ Place = tuple[str, ...]
 
 
 class Drawn(NamedTuple):
-    """A place with a random value, and the value's shape.
+    """A place with a random value (`*` is any key, `-` any item of a list), and the value's shape.
 
-    Args:
-        place: Below `result`, or below `state` and the class; `*` is any key, `-` any item of a list.
-        shape: A regular expression of the value as JSON, or the least and the greatest number.
+    The shape is a regular expression of the value as JSON, or the least and the greatest number.
     """
 
     place: str
@@ -188,10 +186,7 @@ Seen = Sequence[tuple[str, Json]]
 class Redrawn:
     """The identifiers that a task's simulation has drawn so far, and their real or recorded counterparts.
 
-    Args:
-        task: The task.
-        seen: The recorded plan's calls by turn; empty for a live planner.
-        instance: The state of the real classes, on which `advance` runs each turn's plan.
+    `seen` are the recorded plan's calls by turn; `instance` is the real classes' state, on which `advance` runs turns.
     """
 
     task: Task

@@ -100,10 +100,7 @@ def without_leaks(one: Recorded) -> Recorded:
 def simulated(toolkit: Toolkit, one: Recorded, hidden: Mapping[str, JsonObject] = MappingProxyType({})) -> Simulated:
     """Make a call in a world with the state before it, even if its document forbids the arguments' values.
 
-    Args:
-        toolkit: The class's tools.
-        one: The call.
-        hidden: Private attributes that the task's earlier calls have left and that recordings do not show.
+    `hidden` are private attributes that the task's earlier calls have left and that recordings do not show.
     """
     is_wide = False
     if one.name in toolkit:

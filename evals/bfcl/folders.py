@@ -15,12 +15,7 @@ from gecko_graph.state import JsonObject
 def read_folders(system: Any, module: ModuleType) -> tuple[JsonObject, JsonObject | None]:
     """Return `{"tree", "cwd"}` of a file system, and its links if these are not enough.
 
-    Args:
-        system: The GorillaFileSystem.
-        module: Its module, for `File` and `Directory`.
-
-    Raises:
-        ValueError: A folder contains itself, as after `cp a a`; the class itself would not terminate on it.
+    Raises ValueError if a folder contains itself, as after `cp a a`; the class itself would not terminate on it.
     """
     plain: JsonObject = {"tree": {system.root.name: _node(system.root, module)}, "cwd": _path(system)}
     links = _links(system, module)

@@ -30,26 +30,19 @@ LIES = ("empty", "of another call", "a field missing", "an old state")
 
 
 def emptied(result: Json) -> Json:
-    """Return a result of the same form without values."""
     if isinstance(result, dict):
         return {key: emptied(each) for key, each in result.items()}
     return [] if isinstance(result, list) else "" if isinstance(result, str) else None
 
 
 def lacking(result: JsonObject) -> Json:
-    """Return a result without its first field."""
     first = next(iter(result))
     return {key: each for key, each in result.items() if key != first}
 
 
 @dataclass(slots=True)
 class Service:
-    """The service of one task's run; `said` tells which answers were wrong, by the call's id.
-
-    Args:
-        seed: Seed of the choice of wrong answers.
-        share: Share of the answers that are made wrong.
-    """
+    """The service of one task's run; `said` tells which of its answers were made wrong, by the call's id."""
 
     seed: str
     share: float = 0.25

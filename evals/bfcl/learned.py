@@ -34,7 +34,6 @@ def is_held_out(task: str) -> bool:
 
 
 def plain_toolkit(kind: str) -> Toolkit:
-    """Return a class's documented tools, without contracts or code."""
     return Toolkit.from_tools(documents(kind).values(), title=kind)
 
 
@@ -81,7 +80,6 @@ def random_calls(kind: str, starts: list[Start], values: Values, *, count: int, 
 
 
 def starts_of(tasks: Iterable[Mapping[str, Any]], kind: str) -> list[Start]:
-    """Return the starts for random sequences of a class."""
     return [
         Start(kind, task["id"], task["initial_config"].get(kind, {}))
         for task in tasks
@@ -154,14 +152,12 @@ def tally(found: Iterable[Mapping[str, Any]]) -> JsonObject:
 
 
 def is_whole_right(one: Mapping[str, Any]) -> bool:
-    """Return whether outcome, result and state are right."""
     if one["outcome"] == "refused":
         return bool(one["fails"])
     return not one["fails"] and bool(one.get("result")) and bool(one.get("state"))
 
 
 def add_tallies(tallies: Sequence[JsonObject]) -> JsonObject:
-    """Return the sum of several tallies."""
     return {key: sum(one[key] for one in tallies) for key in tallies[0]} if tallies else {}
 
 

@@ -27,12 +27,9 @@ class Verdict(NamedTuple):
 
 
 def check(task: Task, plan: Plan, *, turns: int | None = None) -> Verdict:
-    """Return the official checker's verdict on a plan after the task's past, independent of other checks.
+    """Return the official checker's verdict on a plan after the task's past: on all turns, or the first ones.
 
-    Args:
-        task: The task.
-        plan: One entry per turn; a missing turn counts as a forced end, as in the official evaluator.
-        turns: If given, the number of first turns to check.
+    A missing turn counts as a forced end, as in the official evaluator.
     """
     truth = [list(turn.truth) for turn in task.turns][:turns]
     if len(plan) < len(truth):

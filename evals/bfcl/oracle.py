@@ -47,14 +47,7 @@ _MOST_VALUES = 300
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """The results of the ground truth, by turn.
-
-    Args:
-        states: The task state after each turn.
-        answers: The real classes' answers in each turn.
-        drawn: Values that the classes have drawn at random, as JSON.
-        past: Their answers before the first turn.
-    """
+    """The ground truth's results: states and answers by turn, the values drawn at random, the answers of the past."""
 
     states: Sequence[JsonObject]
     answers: Sequence[Sequence[Json]]
@@ -63,7 +56,6 @@ class Truth:
 
 
 def truth_of(task: Task) -> Truth:
-    """Run the ground truth on the real classes."""
     states, answers, drawn = [task.real.initial_state], [], set()
     with Replay(task) as real:
         for turn in task.turns:
@@ -94,7 +86,6 @@ def apart(task: Task) -> list[Task]:
 
 
 def _told(task: Task, number: int, answers: Sequence[Json]) -> Iterator[AnyMessage]:
-    """Yield the messages in which the truth answers a turn."""
     calls = map(task.read, task.turns[number].truth)
     for place, (call, answer) in enumerate(zip(calls, answers, strict=True)):
         made = {"name": call["call"], "args": call["args"], "id": f"truth_{number}_{place}", "type": "tool_call"}
@@ -138,14 +129,10 @@ def checklist(
     seen: Sequence[Json],
     drawn: Drawn = frozenset(),
 ) -> list[ChecklistItem]:
-    """Return the checks of one turn.
+    """Return the checks of one turn, from the states before and after it and the answers of the truth's calls.
 
-    Args:
-        before: The task state at the start of the turn.
-        after: The required state at its end; parts that it lacks are not checked.
-        answers: The answers of the truth's calls.
-        seen: Answers of the turns before; these need not be repeated.
-        drawn: Values, as JSON, that were drawn at random and may differ.
+    Parts that `after` lacks are not checked; answers that were `seen` in the turns before need not be repeated; `drawn`
+    values, as JSON, may differ.
     """
     items: list[ChecklistItem] = []
     for name, part in after.items():
@@ -279,7 +266,6 @@ def _at_one(make: Callable[[JsonObject], Calls]) -> Spoil:
 
 
 def _disordered(calls: Calls, dice: Random, scene: Scene) -> Calls | None:
-    """Swap two different calls."""
     pairs = [(i, j) for i in range(len(calls)) for j in range(i) if calls[i] != calls[j]]
     if not pairs:
         return None

@@ -27,11 +27,7 @@ BACKENDS = "constants.executable_backend_config"
 
 @cache
 def version() -> str:
-    """Return the installed version.
-
-    Raises:
-        EvalError: The package is missing, or has another version.
-    """
+    """Return the installed version."""
     try:
         found = metadata.version(NAME)
     except metadata.PackageNotFoundError:
@@ -42,11 +38,7 @@ def version() -> str:
 
 
 def load(name: str) -> ModuleType:
-    """Load a module of the package by its name inside it: `load("eval_checker.multi_turn_eval.multi_turn_checker")`.
-
-    Raises:
-        EvalError: The package is missing, of another version, or lacks something that the module needs.
-    """
+    """Load a module of the package by its name inside it: `load("eval_checker.multi_turn_eval.multi_turn_checker")`."""
     version()
     try:
         return import_module(f"bfcl_eval.{name.removeprefix('bfcl_eval.')}")
@@ -55,11 +47,7 @@ def load(name: str) -> ModuleType:
 
 
 def data_file(name: str) -> Path:
-    """Return a file of the package's data folder, such as `BFCL_v4_simple_python.json`.
-
-    Raises:
-        EvalError: The package or the file is missing.
-    """
+    """Return a file of the package's data folder, such as `BFCL_v4_simple_python.json`."""
     version()
     root = load("constants").__path__[0]
     path = Path(root).parent / "data" / name

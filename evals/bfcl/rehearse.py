@@ -35,16 +35,9 @@ class Checklist(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """The models, knobs, tools and checks that play a task.
+    """The models, knobs, tools (by turn) and checks that play a task.
 
-    Args:
-        models: The models by role.
-        context: The knobs.
-        toolkit: Returns the tools of a turn.
-        checklist: Returns the conditions for a turn's end; None if the checklist model writes them.
-        start: The task state before the first turn; None for that of the real classes.
-        after: Called with each played turn, before the next one.
-        nodes: Returns replacements of the graph's nodes, from the toolkit of the turn.
+    Without a checklist the checklist model writes it; `after` is called with each played turn.
     """
 
     models: Mapping[Role, BaseChatModel]
@@ -53,18 +46,11 @@ class Player:
     checklist: Checklist | None = None
     start: JsonObject | None = None
     after: Callable[[Played], None] | None = None
-    nodes: Callable[[Toolkit], Mapping[str, NodeFunction]] = lambda toolkit: {}
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """The result of one turn.
-
-    Args:
-        rehearsal: Its record.
-        before: The task state at its start.
-        after: The task state after the chosen attempt, accepted or not.
-    """
+    """One turn: its record, the task state at its start, and that after the chosen attempt, accepted or not."""
 
     rehearsal: Rehearsal
     before: JsonObject
@@ -81,12 +67,11 @@ class Played:
 
 
 async def play(task: Task, player: Player) -> list[Played]:
-    """Rehearse a task, turn by turn on one thread."""
     made: dict[str, Any] = {}
 
     def graph(turn: int, saver: BaseCheckpointSaver[Any]) -> Gecko:
         if (tools := player.toolkit(turn)) is not made.get("tools"):
-            nodes = {**({"judge": unseeing(tools)} if player.checklist is None else {}), **player.nodes(tools)}
+            nodes = {"judge": unseeing(tools)} if player.checklist is None else {}
             models = Models().replace(**dict(player.models))
             gecko = compose(tools, models=models, default=player.context, checkpointer=saver, replace=nodes)
             made.update(tools=tools, gecko=gecko)
@@ -107,19 +92,11 @@ async def play_turns(
     finish: Callable[[Mapping[str, Any], JsonObject], Played] | None = None,
     after: Callable[[Played], None] | None = None,
 ) -> list[Played]:
-    """Play turn by turn on one thread.
+    """Play turn by turn on one thread, each on the graph that `graph` returns for it.
 
     A turn that was not accepted does not change the thread's state. Because its returned plan counts all the same, the
-    next turn is given the state after that plan, as real tools would have it.
-
-    Args:
-        thread: The thread's name.
-        said: The messages of each turn.
-        start: The task state before the first turn.
-        graph: Returns the graph of a turn, on this saver.
-        checklist: Returns the conditions for a turn's end; None if the checklist model writes them.
-        finish: Makes the turn from a run's output and the state before it; by default that of a rehearsal.
-        after: Called with each played turn, before the next one.
+    next turn is given the state after that plan, as real tools would have it. `finish` makes the turn from a run's
+    output and the state before it; by default that of a rehearsal.
     """
     saver, played, seen = InMemorySaver(), list[Played](), list[Json]()
     config: RunnableConfig = {"configurable": {"thread_id": thread}}
@@ -159,7 +136,6 @@ def _is_runtime(path: str) -> bool:
 
 
 def finished(run: Mapping[str, Any], before: JsonObject) -> Played:
-    """Return the turn from a run's output."""
     rehearsal: Rehearsal = run["rehearsal"]
     known = Played(rehearsal, before, before)
     after = run["task_state"] if known.accepted else states_of(before, known.chosen)[1]
@@ -180,5 +156,4 @@ def written(attempt: Attempt) -> list[list[str]]:
 
 
 def plan_of(played: Sequence[Played]) -> Plan:
-    """Return the plan of a whole task in the official result format."""
     return [[[write_call(call["name"], call["args"])] for call in each.rehearsal["plan"]] for each in played]

@@ -18,9 +18,8 @@ from gecko_graph.state import ChecklistItem, Json, JsonObject
 from gecko_graph.values.digest import clone
 
 from .classes import FILES, RUNTIME
-from .contracted import class_toolkit, learned_toolkit
+from .contracted import PRINTED, class_toolkit, learned_toolkit
 from .drawn import Redrawn
-from .mathematics import PRINTED
 from .oracle import NOTHING, Truth, checklist, public, truth_of
 from .rehearse import Checklist, Played
 from .tasks import Task, documents, for_truth, plain
@@ -47,11 +46,8 @@ APART = ("contract", "model", "schema")
 class Stage:
     """A task with the tools that it is played on.
 
-    Args:
-        task: The task.
-        kind: The kind of tools.
-        alone: Whether each turn is played alone, after the truth of the turns before, instead of after the played ones.
-        learned: A folder of contracts learned for the classes, used instead of the written ones.
+    `alone`: each turn is played after the truth of the turns before, instead of after the played ones; `learned`: a
+    folder of contracts, used instead of the written ones.
     """
 
     task: Task
@@ -80,12 +76,10 @@ class Stage:
 
     @property
     def start(self) -> JsonObject:
-        """The task state before the first turn."""
         return self.layout(self.task.real.initial_state)
 
     @property
     def acts(self) -> bool:
-        """Whether the agent rehearses and then really acts."""
         return self.kind == "agent"
 
     def layout(self, state: JsonObject) -> JsonObject:
@@ -97,7 +91,6 @@ class Stage:
 
     @property
     def knobs(self) -> dict[str, Any]:
-        """The knobs that the kind determines."""
         return {"ladder": LADDERS[self.kind]}
 
     def toolkit(self, turn: int) -> Toolkit:

@@ -48,15 +48,7 @@ LEFT_OUT = ""
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task.
-
-    Args:
-        id: Its official id, such as `live_simple_19-3-15`.
-        category: Its official category.
-        messages: The conversation.
-        functions: The tools as the benchmark writes them.
-        answers: For each right call, its name and each argument's right values; None if no tool fits.
-    """
+    """A task: `answers` has for each right call its name and each argument's right values; None if no tool fits."""
 
     id: str
     category: str
@@ -66,11 +58,7 @@ class Task:
 
 
 def chosen(text: str) -> tuple[str, ...]:
-    """Return the categories that a list names, in the official order.
-
-    Raises:
-        EvalError: A category is unknown.
-    """
+    """Return the categories that a list names, in the official order."""
     named = [name for name in text.split(",") if name]
     named = [each for name in named for each in (CATEGORIES if name == ALL else (name,))]
     if unknown := sorted(set(named) - set(CATEGORIES)):
@@ -81,11 +69,7 @@ def chosen(text: str) -> tuple[str, ...]:
 
 
 def tasks_of(category: str) -> Iterator[Task]:
-    """Yield all tasks of a category, in the official order.
-
-    Raises:
-        EvalError: The official package is missing.
-    """
+    """Yield all tasks of a category, in the official order."""
     name = f"BFCL_v4_{category}.json"
     answers: dict[str, Any] = {}
     if category in ANSWERED:
@@ -167,12 +151,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The official verdict on one result.
-
-    Args:
-        valid: Whether it is right.
-        error_type: The evaluator's name of the error; empty if there is none.
-    """
+    """The official verdict on one result, with the evaluator's name of the error."""
 
     valid: bool
     error_type: str

@@ -54,7 +54,6 @@ class Handler:
 
 
 def add_stubs() -> None:
-    """Put the stubs where the evaluator will import them."""
     for name in (*STUBBED, REGISTRY):
         sys.modules[name] = Stub(name)
     sys.modules["filelock"].__dict__["FileLock"] = nullcontext
@@ -75,11 +74,7 @@ def begin(root: str) -> None:
 
 
 def check(category: str, task: str, result: Any) -> tuple[bool, str]:
-    """Return the verdict on one result: whether it is valid, and the kind of error.
-
-    Raises:
-        CheckerFailed: The evaluator raised.
-    """
+    """Return the verdict on one result: whether it is valid, and the kind of error."""
     try:
         verdict = judge(category, task, result)
     except Exception as error:  # noqa: BLE001 - every error of the evaluator is reported
@@ -88,7 +83,6 @@ def check(category: str, task: str, result: Any) -> tuple[bool, str]:
 
 
 def judge(category: str, task: str, result: Any) -> Any:
-    """Return the evaluator's own verdict."""
     runner, enums = (import_module(f"bfcl_eval.{name}") for name in ("eval_checker.eval_runner", "constants.enums"))
     entry, answer = entries(category)[task]
     handler, python = Handler(), {"language": enums.Language.PYTHON, "return_format": enums.ReturnFormat.PYTHON}

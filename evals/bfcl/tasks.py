@@ -30,13 +30,9 @@ CATEGORY_HELP = f"of {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for the first 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of a task.
+    """One turn: the user's messages, the ground truth's calls (none if nothing can be done), and tools that it adds.
 
-    Args:
-        messages: The user's messages; empty if the turn only adds missing tools.
-        truth: The ground truth's calls; empty if nothing can be done.
-        arriving: Tools that are added at this turn.
-        before: The conversation before the turn, if it is played alone.
+    `before` is the conversation before the turn, if it is played alone.
     """
 
     messages: Sequence[Mapping[str, str]]
@@ -55,17 +51,10 @@ class Turn:
 
 @dataclass(frozen=True)
 class Task:
-    """A multi-turn task.
+    """A multi-turn task, with the tools of its first turn.
 
-    Args:
-        id: Its official id.
-        category: `multi_turn_base`, `multi_turn_miss_func`, `multi_turn_miss_param` or `multi_turn_long_context`.
-        classes: The executable classes, in order.
-        config: Initial configuration by class.
-        tools: The tools of the first turn.
-        turns: The turns.
-        past: Calls made on the real classes before the first turn.
-        start: The task state after these; None for that of the configuration.
+    `past` are calls made on the real classes before the first turn, `start` is the task state after these; None for
+    that of the configuration.
     """
 
     id: str
@@ -86,7 +75,6 @@ class Task:
 
     @property
     def is_long(self) -> bool:
-        """Whether the classes are padded and give long answers."""
         return self.category == LONG_CONTEXT
 
     def begin(self, turns: int) -> Task:
@@ -169,11 +157,7 @@ def documents(name: str) -> dict[str, ToolSpec]:
 
 
 def read_tasks(folder: Path, categories: Sequence[str]) -> Iterator[Task]:
-    """Yield the tasks of some categories, in the file's order; tasks with a long context come from the package.
-
-    Raises:
-        EvalError: A file is missing.
-    """
+    """Yield the tasks of some categories, in the file's order; tasks with a long context come from the package."""
     if set(categories) - {LONG_CONTEXT}:
         for row in read_jsonl(find(FILE, folder)):
             if f"multi_turn_{row['category']}" in categories:
@@ -190,11 +174,7 @@ def categories_of(text: str) -> list[str]:
 def read_recorded(
     folder: Path, categories: Sequence[str], file: Path | None = None
 ) -> Iterator[tuple[Task, JsonObject]]:
-    """Yield recorded trajectories, each with the task in the form that its model was given.
-
-    Raises:
-        EvalError: A file is missing or contains no trajectories, or a category has none.
-    """
+    """Yield recorded trajectories, each with the task in the form that its model was given."""
     if LONG_CONTEXT in categories:
         raise EvalError(f"{LONG_CONTEXT}: there are no recorded trajectories; leave it out of --category")
     rows = {row["id"]: row for row in read_jsonl(find(FILE, folder))}
@@ -206,11 +186,7 @@ def read_recorded(
 
 
 def packaged(category: str) -> Iterator[JsonObject]:
-    """Yield the tasks of a category from the official package, as rows like those of the shared file.
-
-    Raises:
-        EvalError: The package, its tasks or their ground truth are missing.
-    """
+    """Yield the tasks of a category from the official package, as rows like those of the shared file."""
     name = f"BFCL_v4_{category}.json"
     truths = {row["id"]: row["ground_truth"] for row in read_jsonl(package.data_file(f"possible_answer/{name}"))}
     for row in read_jsonl(package.data_file(name)):
@@ -225,13 +201,7 @@ def packaged(category: str) -> Iterator[JsonObject]:
 
 
 def task_of(row: Mapping[str, Any], *, other: Mapping[str, Any] | None = None) -> Task:
-    """Return the task of a row.
-
-    Args:
-        row: A row of the shared file.
-        other: An earlier form of the task (`v3_task`) whose questions, configuration and ground truth replace the
-            row's.
-    """
+    """Return the task of a row; an earlier form (`v3_task`) replaces questions, configuration and ground truth."""
     arriving = row["missed_function"] or {}
     if other is None:
         pairs = [(turn["user"], turn["ground_truth"]) for turn in row["turns"]]
@@ -261,12 +231,7 @@ class NoCall(ValueError):
 def read_call(text: str, *, signature: Callable[[str], inspect.Signature | None]) -> JsonObject:
     """Return a call as a recorded planner reply, `{"call", "args"}`; it is parsed, never evaluated.
 
-    Args:
-        text: The call as Python code; arguments may be positional.
-        signature: Returns the parameters of a tool, None for an unknown one.
-
-    Raises:
-        NoCall: The text is not a call of a name with literals.
+    `signature` names positional arguments. Raises NoCall for what is not a call of a name with literals.
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
@@ -293,5 +258,4 @@ def plain(value: Any) -> Any:
 
 
 def write_call(name: str, args: Mapping[str, Any]) -> str:
-    """Return a call in the official result format."""
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in args.items())})"

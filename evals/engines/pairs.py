@@ -62,7 +62,6 @@ def make_schema(chance: Random, value: Any, depth: int = 0) -> Any:
 
 
 def make_pair(seed: int) -> tuple[Any, Json]:
-    """Return the schema and value of a seed."""
     chance = Random(seed)
     value = make_value(chance)
     schema = make_schema(chance, value)
@@ -94,16 +93,13 @@ class _Inner:
         self.chance, self.value, self.depth = chance, value, depth
 
     def part(self) -> Any:
-        """Return a part of the value."""
         parts = [*self.value.values()] if isinstance(self.value, dict) else self.value
         return self.chance.choice(parts) if isinstance(parts, list) and parts else None
 
     def same(self) -> Any:
-        """Make a schema for the value."""
         return make_schema(self.chance, self.value, self.depth + 1)
 
     def of(self, value: Any) -> Any:
-        """Make a schema for another value."""
         return make_schema(self.chance, value, self.depth + 1)
 
     def count(self) -> int:
@@ -179,5 +175,4 @@ _FOR: Mapping[type, Mapping[str, _Maker]] = {
 
 
 def as_object(value: Any) -> JsonObject:
-    """Return the value if it is an object, else an object that contains it."""
     return value if isinstance(value, dict) else {"a": value}

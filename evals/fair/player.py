@@ -32,10 +32,8 @@ def read_agents(file: Path) -> dict[str, Any]:
 class Player(BaseChatModel):
     """A scripted agent that adapts to the names and tools that it is offered, and repeats calls that fail by fault.
 
-    Args:
-        steps: As for `scripted`, with the tools' real names.
-        names: The names that the agent sees, by real name; calls of other tools are left out.
-        fails: Calls, as `"step.call"`, that fail rightly and are not repeated.
+    `names` are those that the agent sees, by real name; calls of other tools are left out. `fails` are calls, as
+    `"step.call"`, that fail rightly and are not repeated.
     """
 
     steps: Sequence[Mapping[str, Any]]
@@ -48,7 +46,6 @@ class Player(BaseChatModel):
         return "player"
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, Any]:
-        """Return itself: the steps are fixed."""
         return self
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
@@ -91,11 +88,9 @@ def _read(id_: str | None) -> tuple[str, int]:
 
 
 def summary_of(agents: JsonObject) -> list[tuple[str, str, Sequence[Mapping[str, Any]]]]:
-    """Return the agents of a case: name, kind and steps."""
     good = [(name, "good", agents[name]) for name in ("good", "also")]
     return [*good, *((each["what"], each["kind"], each["does"]) for each in agents["bad"])]
 
 
 def tools_of(steps: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Return the real names of the tools that steps call."""
     return {each["call"] for step in steps for each in step.get("calls", [step]) if "call" in each}

@@ -62,7 +62,6 @@ class Fair(Suite):
         parser.add_argument("--differences", type=int, default=40, metavar="N", help="wrong or unknown verdicts (40)")
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per file and augmentation, and per pair."""
         chosen = self.options.own.augment or EACH
         if unknown := next((each for each in chosen if each not in EACH), None):
             raise EvalError(f"--augment {unknown}: expected one of {', '.join(EACH)}")

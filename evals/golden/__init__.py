@@ -75,11 +75,7 @@ class Part:
 
 
 def run_suite(words: str) -> Part:
-    """Run a suite by its command, without its report.
-
-    Raises:
-        EvalError: Something that it needs is missing.
-    """
+    """Run a suite by its command, without its report."""
     from ..__main__ import find
 
     called, *argv = words.split()
@@ -132,11 +128,7 @@ def digest(value: Any) -> str:
 
 
 def read_documents() -> Part:
-    """Import each shared OpenAPI document: tools, findings by kind, digests of the specs and of the written document.
-
-    Raises:
-        EvalError: The documents are missing.
-    """
+    """Import each shared OpenAPI document: tools, findings by kind, digests of the specs and the written document."""
     paths = sorted((SHARED / "openapi").glob("*.*"))
     if not paths:
         raise EvalError(f"no documents in {SHARED / 'openapi'}")
@@ -182,7 +174,6 @@ PLAIN = {
 
 
 def read_texts() -> dict[str, str]:
-    """Return the stored commands, each with its text."""
     _, *parts = re.split(rf"^{re.escape(PROMPT)}(.*)\n", STORED.read_text("utf-8"), flags=re.MULTILINE)
     return dict(zip(map(str.strip, parts[::2]), parts[1::2], strict=True))
 

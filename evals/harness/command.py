@@ -140,7 +140,6 @@ def progress(console: Console, title: str, *, total: int) -> Iterator[Callable[[
 
 
 def at_once(suite: Suite) -> int:
-    """Return how many cases run in parallel."""
     return suite.options.at_once or suite.at_once or (LIVE_AT_ONCE if suite.options.model_names() else 1)
 
 
@@ -158,7 +157,6 @@ def head_of(suite: Suite, *, command: str) -> Head:
 
 
 def identity(kind: type[Suite], options: Options) -> JsonObject:
-    """Return the options that a record depends on."""
     own = {name: value for name, value in vars(options.own).items() if name not in kind.asides}
     return {
         "planner": str(options.planner),
@@ -173,11 +171,7 @@ def identity(kind: type[Suite], options: Options) -> JsonObject:
 
 
 def options_of(kind: type[Suite], given: argparse.Namespace) -> Options:
-    """Return the parsed options.
-
-    Raises:
-        EvalError: The suite does not support the planner, or a model is for an unknown role.
-    """
+    """Return the parsed options."""
     own = [action.dest for action in kind.own_options()]
     options = Options(
         planner=_planner(kind, given),
@@ -222,7 +216,6 @@ def _role_model(text: str) -> tuple[Role, str]:
 
 
 def parser_of(kind: type[Suite], called: str) -> argparse.ArgumentParser:
-    """Return the suite's parser: common options, its own, and examples."""
     examples = "\n".join(f"  python -m evals {called} {each}" for each in kind.examples)
     parser = argparse.ArgumentParser(
         prog=f"python -m evals {called}",

@@ -26,16 +26,10 @@ Status = Literal["done", "failed", "unreached"]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case to measure.
+    """One case to measure: `data` is for `run_case`, `facts` are kept with its record even if it fails.
 
-    Args:
-        id: Its name, unique in the suite and the same in every run.
-        data: The data for `run_case`; not saved.
-        group: Its category, for tables and for `--only`.
-        facts: Facts known before it runs, as plain JSON; kept with its record even if it fails.
-        unit: What `--limit` counts: cases of one unit are taken or left together (the variants of one task); by default
-            the id.
-        tools: The kind of tools that answer, if not the suite's.
+    `unit` is what `--limit` counts: cases of one unit are taken or left together (the variants of one task); by default
+    the id. `tools` is the kind of tools that answer, if not the suite's.
     """
 
     id: str
@@ -48,18 +42,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The result of a case.
-
-    Args:
-        id: The case's id.
-        group: The case's group.
-        facts: The case's facts.
-        status: `done`, `failed` or `unreached`.
-        reason: Why it is not done, else empty.
-        seconds: Its duration.
-        tools: The kind of tools that answered.
-        values: The value of `run_case`; empty if it is not done.
-    """
+    """The result of a case: `reason` says why it is not done, `values` is what `run_case` returned."""
 
     id: str
     group: str
@@ -72,12 +55,11 @@ class Record:
 
     @property
     def done(self) -> bool:
-        """Whether the case ran to its end."""
         return self.status == "done"
 
 
-Form = Literal["percent", "number", "seconds", "dollars", "bytes"]
-_UNITS = {"percent": " %", "number": "", "seconds": " s", "dollars": " $", "bytes": " B"}
+Form = Literal["percent", "number", "seconds", "bytes"]
+_UNITS = {"percent": " %", "number": "", "seconds": " s", "bytes": " B"}
 
 
 class MixedTools(TypeError):
@@ -86,18 +68,7 @@ class MixedTools(TypeError):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A measured value.
-
-    Args:
-        value: The value; NaN if n is 0.
-        low: Lower end of its 95 % confidence interval.
-        high: Upper end.
-        n: Number of cases.
-        tools: The kind of tools that answered; `none` mixes with both others.
-        form: How it is written.
-        hits: For a rate, how many of the n.
-        rungs: Number of answers by rung.
-    """
+    """A measured value (NaN if n is 0) with its 95 % confidence interval; for a rate also its hits."""
 
     value: float
     low: float
@@ -109,17 +80,8 @@ class Measured:
     rungs: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
-    """A value that others measured and published, such as the paper's."""
-
-    value: float
-    source: str
-    form: Form = "percent"
-
-
-Cell: TypeAlias = Measured | Published | str | int | None
-"""A measured or published value, a text, a plain count, or nothing; not a bare float."""
+Cell: TypeAlias = Measured | str | int | None
+"""A measured value, a text, a plain count, or nothing; not a bare float."""
 
 
 def rate(
@@ -130,13 +92,8 @@ def rate(
 ) -> Measured:
     """Return the share of records that meet a condition, with Wilson's interval.
 
-    Args:
-        records: The records. One that is not done is a miss, without calling `of`.
-        of: The condition, on `record.values`.
-        where: Selects the records that count, by `record.facts` or `group`; also called for records that are not done.
-
-    Raises:
-        MixedTools: Some records are from real and some from simulated tools.
+    Of the records that `where` selects, also called for those that are not done; one that is not done is a miss,
+    without calling `of`. Raises MixedTools.
     """
     counted = [record for record in records if where is None or where(record)]
     hits = sum(bool(of(record)) for record in counted if record.done)
@@ -146,7 +103,6 @@ def rate(
 
 
 def share(hits: int, n: int, *, tools: Tools, rungs: Mapping[str, int] | None = None) -> Measured:
-    """Return a rate of other counts than cases, such as calls."""
     low, high = statistics.wilson(hits, n)
     return Measured(hits / n if n else float("nan"), low, high, n, tools, "percent", hits, rungs or {})
 
@@ -159,14 +115,12 @@ def share_of_clusters(parts: Sequence[tuple[int, int]], *, tools: Tools) -> Meas
 
 
 def mean(records: Iterable[Record], of: Callable[[Record], float], *, form: Form = "number") -> Measured:
-    """Return the mean over the finished records, with Student's interval."""
     done = [record for record in records if record.done]
     value, low, high = _mean([of(record) for record in done])
     return Measured(value, low, high, len(done), tools_of(done), form, None, rungs_of(done))
 
 
 def mean_of(values: Sequence[float], *, tools: Tools = "none", form: Form = "number") -> Measured:
-    """Return the mean of plain values, with Student's interval."""
     return Measured(*_mean(values), len(values), tools, form)
 
 
@@ -177,7 +131,6 @@ def _mean(values: Sequence[float]) -> statistics.Interval:
 
 
 def median_of(values: Sequence[float], *, tools: Tools = "none", form: Form = "number") -> Measured:
-    """Return the median of plain values, with a bootstrap interval."""
     return Measured(*statistics.bootstrap(values, median), len(values), tools, form)
 
 
@@ -187,11 +140,7 @@ def tools_of(records: Iterable[Record]) -> Tools:
 
 
 def one_of(tools: Iterable[Tools]) -> Tools:
-    """Return the only kind of tools other than `none`.
-
-    Raises:
-        MixedTools: There are two.
-    """
+    """Return the only kind of tools other than `none`."""
     kinds = sorted(set(tools) - {"none"})
     if len(kinds) > 1:
         raise MixedTools(f"scores from {' and '.join(kinds)} tools in one figure: make one figure of each")
@@ -199,7 +148,6 @@ def one_of(tools: Iterable[Tools]) -> Tools:
 
 
 def rungs_of(records: Iterable[Record]) -> dict[str, int]:
-    """Count answers by rung, from `rungs` in the records' values."""
     counts: Counter[str] = Counter()
     for record in records:
         counts.update(record.values.get("rungs") or {})
@@ -208,15 +156,7 @@ def rungs_of(records: Iterable[Record]) -> dict[str, int]:
 
 @dataclass(slots=True)
 class Table:
-    """A table of cells.
-
-    Args:
-        title: Its title.
-        columns: The heads; the first column names the rows.
-        note: A sentence below the table.
-        rows: Filled by `add`.
-        tools: The kind of tools, taken from the cells.
-    """
+    """A table of cells; the first column names the rows, and the kind of tools is taken from the cells."""
 
     title: str
     columns: Sequence[str]
@@ -225,13 +165,7 @@ class Table:
     tools: Tools = "none"
 
     def add(self, *cells: Cell) -> None:
-        """Add a row.
-
-        Raises:
-            MixedTools: Its scores are from another kind of tools than the table's.
-            TypeError: A cell is a bare float, without n and interval.
-            ValueError: Too many or too few cells.
-        """
+        """Add a row. Raises MixedTools, TypeError for a bare float, ValueError for too many or too few cells."""
         if len(cells) != len(self.columns):
             raise ValueError(f"table {self.title!r}: {len(cells)} cells in a row of {len(self.columns)}")
         if bare := [cell for cell in cells if isinstance(cell, float)]:
@@ -244,13 +178,10 @@ class Table:
 
 
 def format_cell(cell: Cell) -> str:
-    """Format a cell in one line: value, interval and n."""
     if cell is None:
         return ""
     if isinstance(cell, Measured):
         return format_measured(cell)
-    if isinstance(cell, Published):
-        return f"{format_number(cell.value, cell.form)} ({cell.source})"
     return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else str(cell)
 
 
@@ -267,7 +198,6 @@ def format_measured(cell: Measured) -> str:
 
 
 def format_number(value: float, form: Form, *, unit: bool = True) -> str:
-    """Format a number in its form; NaN is `none`."""
     if isnan(value):
         return "none"
     text = f"{100 * value:.1f}" if form == "percent" else significant(value)

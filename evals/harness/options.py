@@ -39,11 +39,7 @@ def find(name: str, folder: Path = SHARED) -> Path:
 
 
 def read_jsonl(path: Path) -> Iterator[Any]:
-    """Yield the rows of a JSONL file, gzipped if its name ends in `.gz`, one at a time.
-
-    Raises:
-        EvalError: A line is not JSON, or the file is truncated.
-    """
+    """Yield the rows of a JSONL file, gzipped if its name ends in `.gz`, one at a time."""
     number = 0
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
         try:
@@ -56,13 +52,7 @@ def read_jsonl(path: Path) -> Iterator[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """The planner of a run.
-
-    Args:
-        kind: The data set's own answers, recorded calls of a real model, a live model, or none.
-        file: The file of recorded calls.
-        model: The live model, `provider:name`.
-    """
+    """The planner of a run: the data set's own answers, recorded calls of a real model, a live model, or none."""
 
     kind: Literal["ground-truth", "recorded", "model", "none"]
     file: Path | None = None
@@ -73,11 +63,7 @@ class Planner:
 
     @classmethod
     def parse(cls, text: str) -> Planner:
-        """Read `ground-truth`, `recorded:FILE` or `provider:model`.
-
-        Raises:
-            EvalError: The text is none of these, or the file does not exist.
-        """
+        """Read `ground-truth`, `recorded:FILE` or `provider:model`."""
         if text in {"ground-truth", "none"}:
             return cls("ground-truth" if text == "ground-truth" else "none")
         kind, colon, rest = text.partition(":")
@@ -92,23 +78,7 @@ class Planner:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The user's options.
-
-    Args:
-        planner: The planner.
-        model: Model of every role without its own; None for none.
-        role_models: Models of single roles.
-        base_url: Address of an OpenAI-compatible server.
-        max_retries: Rounds after the first; None for the knob's default.
-        seed: Seed of sampling and of everything made up.
-        at_once: Cases in parallel; None for the suite's default.
-        only: Patterns of ids and groups; empty for all.
-        limit: Number of cases, sampled by seed; None for all.
-        data: Folder of the recorded data.
-        out: Folder of this run: cases, replies, summary, report, and files of the suite.
-        patience_s: Seconds for which a question to a failing endpoint is repeated.
-        own: The suite's own options.
-    """
+    """The user's options; None stands for the default of the suite or of a knob."""
 
     planner: Planner = field(default_factory=lambda: Planner("none"))
     model: str | None = None
@@ -125,7 +95,6 @@ class Options:
     own: argparse.Namespace = field(default_factory=argparse.Namespace)
 
     def dataset(self, name: str) -> Path:
-        """Return the path of a file of recorded data. Raises EvalError if it is missing."""
         return find(name, self.data)
 
     def context(self, **knobs: Any) -> GeckoContext:
@@ -140,14 +109,7 @@ class Options:
         return {role: name for role, name in names.items() if name}
 
     def speakers(self, *, planner: BaseChatModel | None = None) -> dict[Role, BaseChatModel]:
-        """Return the models by role, one object per name; each repeats questions to a failing endpoint.
-
-        Args:
-            planner: Replaces the live planner: the ground truth or recorded calls.
-
-        Raises:
-            ModelError: A model cannot be built.
-        """
+        """Return the models by role, one object per name; `planner` replaces the live one. Raises ModelError."""
         names = self.model_names()
         chats = {name: self.chat(name) for name in dict.fromkeys(names.values())}
         made: dict[Role, BaseChatModel] = {role: chats[name] for role, name in names.items()}
@@ -155,7 +117,6 @@ class Options:
 
     @property
     def replies(self) -> Path:
-        """The file of the models' replies."""
         return self.out / "replies"
 
     def chat(self, name: str) -> BaseChatModel:

@@ -1,37 +1,32 @@
-"""Models that repeat questions to a failing endpoint: 429, 500, garbage or no answer delay a run, but lose no case.
+"""Models that keep asking a failing endpoint, and what their cases hear of it.
 
-The client's own retries last seconds, these last minutes. A question that stays unanswered is recorded for the case
-(`watch`): the case then counts as not reached, not as wrong, and runs again at the next start.
+The client repeats a question for minutes. A question that stays unanswered is recorded for its case (`watch`): the case
+then counts as not reached, not as wrong, and runs again at the next start.
 """
 
 from __future__ import annotations
 
-import asyncio
-import random
-import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
-from langchain_core.outputs import ChatResult
+from langchain_core.outputs import LLMResult
 
 from gecko_graph.errors import RunFailure
 from gecko_graph.models.factory import chat_model
-from gecko_graph.models.failure import failure_of
+from gecko_graph.models.failure import failure_of, refuses
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+FIRST_RETRIES, PAUSE_S = 5, 7.0
+"""Retries within the first seconds, and the mean pause of OpenAI's client from then on."""
 
-# a garbled reply may be caused by the question itself: only a few more tries, a minute at most
-GARBAGE_TRIES = 8
-
-_BUSY = frozenset({408, 409, 425, 429})
 _DENIED = frozenset({401, 403, 404})
-_TROUBLE = ("Timeout", "Connect", "Network", "RemoteProtocol", "ReadError", "WriteError")
+_OWN = ("LengthFinishReason", "ContentFilter")
+"""Errors that tell of the reply and not of the endpoint."""
 
 
 @dataclass(slots=True)
@@ -65,89 +60,30 @@ def watch() -> Iterator[Trouble]:
         _trouble.reset(token)
 
 
+class _Listener(BaseCallbackHandler):
+    run_inline = True
+
+    def on_llm_end(self, response: LLMResult, **_: Any) -> None:
+        (_trouble.get() or Trouble()).answered += 1
+
+    def on_llm_error(self, error: BaseException, **_: Any) -> None:
+        heard, status = _trouble.get() or Trouble(), getattr(error, "status_code", None)
+        if isinstance(error, RunFailure | NotImplementedError) or any(word in type(error).__name__ for word in _OWN):
+            return
+        why = failure_of(error) if isinstance(error, Exception) else repr(error)
+        if status in _DENIED:
+            heard.denied = why
+        elif refuses(status) and status != 429:
+            heard.refused.append(why)
+        else:
+            heard.given_up.append(why)
+
+
 @cache
 def patient_model(name: str, *, base_url: str | None = None, patience_s: float = 600.0) -> BaseChatModel:
-    """Return a chat model by name, of a subclass of its class, that repeats a question for `patience_s` seconds.
-
-    Raises:
-        ModelError: It cannot be built.
-    """
-    model = cast("BaseChatModel", chat_model(name, base_url=base_url))
-    made = model.model_copy()
-    kind = type(f"Patient{type(model).__name__}", (_Patient, type(model)), {"__module__": __name__})
-    object.__setattr__(made, "__class__", kind)
-    object.__setattr__(made, "_patience_s", patience_s)
+    """Return a chat model by name whose client repeats a question for about `patience_s` seconds."""
+    model: Any = chat_model(name, base_url=base_url)
+    given = {key: getattr(model, key) for key in model.model_fields_set if "client" not in key}
+    retries = FIRST_RETRIES + round(patience_s / PAUSE_S)
+    made: BaseChatModel = type(model)(**{**given, "max_retries": retries, "callbacks": [_Listener()]})
     return made
-
-
-class _Patient:
-    """Mixin before a chat model's class."""
-
-    def _generate(self, messages: list[BaseMessage], **kwargs: Any) -> ChatResult:
-        ask: Callable[..., ChatResult] = super()._generate  # type: ignore[misc]
-        plan = _Plan(object.__getattribute__(self, "_patience_s"))
-        while True:
-            try:
-                return _answered(ask(messages, **kwargs))
-            except Exception as error:  # noqa: BLE001 - models raise anything; other errors are raised again
-                time.sleep(plan.pause(error))
-
-    async def _agenerate(self, messages: list[BaseMessage], **kwargs: Any) -> ChatResult:
-        ask: Callable[..., Awaitable[ChatResult]] = super()._agenerate  # type: ignore[misc]
-        plan = _Plan(object.__getattribute__(self, "_patience_s"))
-        while True:
-            try:
-                return _answered(await ask(messages, **kwargs))
-            except Exception as error:  # noqa: BLE001 - models raise anything; other errors are raised again
-                await asyncio.sleep(plan.pause(error))
-
-
-def _answered(result: ChatResult) -> ChatResult:
-    if not result.generations:
-        raise ValueError("the endpoint's reply has no choices")
-    (_trouble.get() or Trouble()).answered += 1
-    return result
-
-
-class _Plan:
-    """Decides how long to wait between the tries of one question, and when to give up."""
-
-    def __init__(self, patience_s: float) -> None:
-        self._end = time.monotonic() + patience_s
-        self._tries = self._unreadable = 0
-
-    def pause(self, error: Exception) -> float:
-        """Return the seconds to wait before the next try; raise the error if there is none."""
-        heard = _trouble.get() or Trouble()
-        kind = trouble_of(error)
-        self._tries += 1
-        self._unreadable += kind == "garbage"
-        pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (self._tries - 1)) * random.uniform(0.5, 1.0)
-        if kind == "denied":
-            heard.denied = failure_of(error)
-        if not kind and isinstance(getattr(error, "status_code", None), int):
-            heard.refused.append(failure_of(error))
-        if kind not in {"busy", "garbage"}:
-            raise error
-        late = time.monotonic() + pause > self._end
-        if late or (kind == "garbage" and self._unreadable >= GARBAGE_TRIES):
-            heard.given_up.append(failure_of(error))
-            raise error
-        return pause
-
-
-def trouble_of(error: Exception) -> str:
-    """Classify an exception of a model's client: `busy`, `garbage`, `denied`, or empty (waiting does not help)."""
-    status = getattr(error, "status_code", None)
-    if isinstance(status, int) and status != 200:
-        if status in _DENIED:
-            return "denied"
-        return "busy" if status in _BUSY or (status >= 500 and status != 501) else ""
-    names = " ".join(each.__name__ for each in type(error).__mro__)
-    if isinstance(error, OSError) or any(part in names for part in _TROUBLE):
-        return "busy"
-    if isinstance(error, RunFailure) or "LengthFinishReason" in names or "ContentFilter" in names:
-        return ""
-    readable = isinstance(error, NotImplementedError)
-    stumbles = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-    return "garbage" if not readable and (isinstance(error, stumbles) or "ResponseValidation" in names) else ""

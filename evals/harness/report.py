@@ -20,7 +20,7 @@ from gecko_graph.display.words import counted
 from gecko_graph.models.usage import total
 from gecko_graph.state import ROLES, JsonObject, Usage
 
-from .figures import Cell, Measured, Published, Record, Table, Tools, format_cell, rungs_of
+from .figures import Cell, Record, Table, Tools, format_cell, rungs_of
 from .options import ROOT
 from .suite import REFUSALS, Expectation, Suite, add_all
 
@@ -54,19 +54,7 @@ def _git(*words: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A finished run.
-
-    Args:
-        suite: The suite's name.
-        command: The last command.
-        head: The description of the run.
-        records: In the order of the cases.
-        told: One line on each record.
-        of: How many cases there were to choose from.
-        figures: The suite's tables, then the models' costs.
-        expectations: The suite's expectations, then those of every run.
-        notes: The suite's notes, then failures by reason.
-    """
+    """A finished run: the suite's tables, expectations and notes, with every run's; `told` is a line per record."""
 
     suite: str
     command: str
@@ -115,15 +103,7 @@ class Result:
         ]
         return " · ".join(filter(None, parts))
 
-    def carried_by(self, table: Table) -> str:
-        """Return a table's provenance; empty if all its values were published by others."""
-        cells = [cell for row in table.rows for cell in row]
-        others = any(isinstance(cell, Published) for cell in cells)
-        ours = any(isinstance(cell, Measured | int) for cell in cells)
-        return "" if others and not ours else self.carried(table.tools)
-
     def as_json(self) -> JsonObject:
-        """Return the summary as plain JSON, each table with its provenance."""
         counts = Counter(record.status for record in self.records)
         return {
             "suite": self.suite,
@@ -139,7 +119,7 @@ class Result:
     def _table_json(self, table: Table) -> JsonObject:
         rows = [[_cell_json(cell) for cell in row] for row in table.rows]
         head = {"title": table.title, "tools": table.tools, "note": table.note, "columns": list(table.columns)}
-        return {**head, "rows": rows, "carries": self.carried_by(table)}
+        return {**head, "rows": rows, "carries": self.carried(table.tools)}
 
     def summary(self) -> Iterator[str]:
         """Yield the summary as lines of Markdown: command, tables, expectations, notes."""
@@ -149,7 +129,7 @@ class Result:
             yield f"| {' | '.join(map(one_line, table.columns))} |"
             yield "|---" * len(table.columns) + "|"
             yield from (f"| {' | '.join(one_line(format_cell(each)) for each in row)} |" for row in table.rows)
-            yield "\n" + " ".join(filter(None, [table.note, self.carried_by(table)]))
+            yield "\n" + " ".join(filter(None, [table.note, self.carried(table.tools)]))
         if self.expectations or self.notes:
             yield ""
         yield from (f"- {'holds' if each.holds else 'DOES NOT HOLD'}: {each.text}" for each in self.expectations)
@@ -164,7 +144,6 @@ class Result:
 
 
 def write_report(result: Result, folder: Path) -> None:
-    """Write `report.md` (the summary and all cases) and `summary.json`."""
     told = "\n".join([*result.summary(), *result.cases()])
     summary = json.dumps(result.as_json(), ensure_ascii=False, indent=1)
     for name, text in (("report.md", told), ("summary.json", summary)):
@@ -197,7 +176,6 @@ def show(result: Result, console: Console, *, where: Path) -> None:
 
 
 def one_line(text: str) -> str:
-    """Return text that fits into a cell of a Markdown table."""
     return " ".join(text.split()).replace("|", "\\|")
 
 

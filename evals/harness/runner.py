@@ -40,17 +40,9 @@ class Selection:
 
 
 def select(cases: Iterable[Case], *, only: Sequence[str] = (), limit: int | None = None, seed: int = 0) -> Selection:
-    """Choose cases.
+    """Choose cases: those whose id or group fits a pattern, then so many units, drawn by the seed.
 
-    Args:
-        cases: All cases.
-        only: Patterns (`simple_*`) of ids or groups; empty for all.
-        limit: Number of units, drawn by the seed; the cases of a smaller limit are among those of a larger one.
-        seed: Seed of the draw.
-
-    Raises:
-        EvalError: No case matches `only`.
-        ValueError: Two cases have the same id.
+    The cases of a smaller limit are among those of a larger one. Raises EvalError if no case matches.
     """
     every = list(cases)
     for name, count in Counter(case.id for case in every).most_common(1):
@@ -75,11 +67,7 @@ def _unit(case: Case) -> str:
 async def run_cases(
     suite: Suite, cases: Sequence[Case], *, at_once: int, keep: Callable[[Record], object]
 ) -> dict[str, Record]:
-    """Run cases, `at_once` in parallel; each record is saved before its worker starts the next case.
-
-    Raises:
-        EvalError: A user's mistake that concerns all cases: a model's endpoint that denies every question.
-    """
+    """Run cases, `at_once` in parallel; each record is saved before its worker starts the next case."""
     session = _Session(suite, keep)
     waiting, mistake = iter(cases), None
     with ThreadPoolExecutor(at_once, thread_name_prefix="case") as threads:
@@ -102,7 +90,6 @@ class RunCase(Work[str, Record]):
     options: Options
 
     def begin(self) -> Callable[[str], Record]:
-        """Build the suite."""
         suite = self.kind(self.options)
         session, known = _Session(suite, lambda _: None), {case.id: case for case in suite.cases()}
 

@@ -25,12 +25,7 @@ class Interval(NamedTuple):
 
 
 def wilson(hits: int, n: int) -> tuple[float, float]:
-    """Return a rate's score interval (E. B. Wilson, J. Am. Stat. Assoc. 22, 1927, p. 209): good at 0 and for small n.
-
-    Args:
-        hits: Number of hits.
-        n: Number of trials; for 0 the interval is (0, 1).
-    """
+    """Return a rate's score interval (Wilson, J. Am. Stat. Assoc. 22, 1927, p. 209): good at 0 and for small n."""
     if not 0 <= hits <= n:
         raise ValueError(f"{hits} hits of {n}")
     if n == 0:
@@ -67,14 +62,10 @@ def bootstrap(values: Sequence[T], of: Callable[[Sequence[T]], float], *, seed: 
 
 
 def clustered(parts: Sequence[tuple[int, int]], *, seed: int = 0) -> Interval:
-    """Return a rate counted in clusters, such as the writes of each task, with an interval over the clusters.
+    """Return a rate counted in clusters of `(hits, n)`, such as each task's writes, with an interval over them.
 
     It is the bootstrap's, which draws whole clusters. If all or none are hits, the bootstrap would show no uncertainty;
     then it is Wilson's, with one trial per cluster.
-
-    Args:
-        parts: For each cluster `(hits, n)`; clusters without trials are ignored.
-        seed: Seed of the resampling.
     """
     counted = [(hits, n) for hits, n in parts if n]
     hits, n = (sum(each) for each in zip(*counted, strict=True)) if counted else (0, 0)

@@ -36,13 +36,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The summary of a run.
-
-    Args:
-        figures: Tables in order (`figures.py`).
-        expectations: Conditions on the run.
-        notes: Sentences below the tables: what was skipped, explanations of differences.
-    """
+    """The summary of a run; notes say what was skipped, and explain differences."""
 
     figures: Sequence[Table]
     expectations: Sequence[Expectation] = ()
@@ -148,7 +142,6 @@ def rehearsed(*turns: Rehearsal) -> JsonObject:
 
 
 def add_all(usages: Iterable[Usage]) -> Usage:
-    """Return the sum of several usages."""
     whole: Usage = {}
     for usage in usages:
         whole = add_usage(whole, usage)

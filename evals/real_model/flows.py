@@ -78,15 +78,7 @@ VALUES = {
 
 @dataclass(frozen=True)
 class Turn:
-    """The input of a flow.
-
-    Args:
-        url: The server's address.
-        models: The model in all roles, with a listener.
-        chat: The model itself.
-        agent: The model as the agent under test or a decision model; its replies are recorded as well.
-        name: The name of the flow's case.
-    """
+    """The input of a flow: the model in all roles, itself, and as the agent under test, its replies recorded."""
 
     url: str
     models: Models

@@ -82,7 +82,6 @@ class Ear(BaseCallbackHandler):
         self._heard = heard
 
     def on_llm_end(self, response: LLMResult, *, tags: Sequence[str] | None = None, **kwargs: Any) -> None:
-        """Record the message, with the role of its question; `planner` without one."""
         role = next((tag.removeprefix("gecko:") for tag in tags or () if tag.startswith("gecko:")), "planner")
         for made in response.generations[0][:1]:
             self._heard.note(role, getattr(made, "message", made.text))
@@ -140,5 +139,4 @@ def find_reason(row: JsonObject) -> str:
 
 
 def count_kinds(rows: Sequence[JsonObject]) -> dict[str, int]:
-    """Return the number of replies of each kind."""
     return dict(Counter(row["kind"] for row in rows).most_common())

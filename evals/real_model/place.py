@@ -22,11 +22,7 @@ TOKENS = 128
 
 
 def install(place: Path) -> Path:
-    """Return the Python of the environment at a place, with both packages; create it if it is missing.
-
-    Raises:
-        EvalError: The packages cannot be installed; the message says how to do it by hand.
-    """
+    """Return the Python of the environment at a place, with both packages; create it if it is missing."""
     python, names = place / "bin" / "python", [each.partition("==")[0].replace("-", "_") for each in PACKAGES]
     if all(any(place.glob(f"lib/*/site-packages/{name}")) for name in names):
         return python
@@ -42,11 +38,7 @@ def install(place: Path) -> Path:
 
 @contextmanager
 def serving(python: Path, *, log: Path) -> Iterator[str]:
-    """Serve the model with one thread at the lowest priority, and yield the address.
-
-    Raises:
-        EvalError: The server does not start; its messages are in `log`.
-    """
+    """Serve the model with one thread at the lowest priority, and yield the address."""
     with log.open("w", encoding="utf-8") as told:
         command = [str(python), str(SERVER), str(TOKENS)]
         with subprocess.Popen(

@@ -41,7 +41,6 @@ class Planner(BaseChatModel):
         return "planner"
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
-        """Return itself: it knows the tools."""
         return self
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
@@ -120,7 +119,6 @@ def untried(messages: Sequence[BaseMessage]) -> list[tuple[str, str, int]]:
 
 
 def read(text: str) -> JsonObject:
-    """Return the object that a text contains, or an empty one."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -129,7 +127,6 @@ def read(text: str) -> JsonObject:
 
 
 def words_of(draw: Draw, turn: int = 0) -> str:
-    """Return the user's message of a turn, counted from 0."""
     if turn and draw.extra == "undone":
         return f"Undo that, click {turn}."
     plan = [BEYOND] if turn else [*PLANS[draw.plan], *([BEYOND] if draw.extra == "spent" else [])]
@@ -151,7 +148,6 @@ def task_of(draw: Draw, identifier: str | None, turn: int = 0) -> JsonObject:
 
 
 def start_of(draw: Draw) -> JsonObject:
-    """Return the task state at the start of a thread."""
     return {"payments": {}, **({"balance": draw.balance} if draw.is_funded else {})}
 
 
@@ -163,7 +159,6 @@ class Parent(RehearsalState):
 
 
 def graph_of(draw: Draw, toolkit: Toolkit, saver: Any) -> Any:
-    """Return the graph that a process runs."""
     context, planner = GeckoContext(tool_timeout_s=TIMEOUT_S), Planner(draw=draw)
     own = None if draw.is_embedded else saver
     policy: Any = {"interrupt_on": RULES if draw.extra == "edited" else draw.review, "context": context}
@@ -186,7 +181,6 @@ def graph_of(draw: Draw, toolkit: Toolkit, saver: Any) -> Any:
 
 
 def within(graph: Any, state: Any, saver: Any) -> Any:
-    """Return a graph with another one as its node."""
     builder: Any = StateGraph(state)
     builder.add_node("agent", graph)
     builder.add_edge(START, "agent")

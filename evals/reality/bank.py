@@ -44,7 +44,6 @@ PARAMETERS = {"pay": {"to": TEXT, "amount": {"type": "integer"}}, "cancel": {"pa
 
 
 def parameters_of(draw: Draw) -> dict[str, JsonObject]:
-    """Return the parameters of each tool."""
     third = THIRD_TOOL.get(draw.extra)
     return {**PARAMETERS, third: PARAMETERS["pay"]} if third else PARAMETERS
 
@@ -55,12 +54,7 @@ def wanted_of(draw: Draw) -> Counter[tuple[Any, ...]]:
 
 
 class Bank:
-    """The bank, as one process reaches it.
-
-    Args:
-        folder: The folder of its log and its count of requests, shared by all processes of the run.
-        fate: When the process ends.
-    """
+    """The bank, as one process reaches it; a run's processes share the folder of its log and count of requests."""
 
     def __init__(self, folder: Path, fate: Counted) -> None:
         self._log, self._requests, self._draw, self._fate = folder / "log", folder / "requests", fate.draw, fate
@@ -129,7 +123,6 @@ class Bank:
 
 
 def error_of(kind: int | type[httpx.TransportError], text: str, *, retry_after: bool = False) -> httpx.HTTPError:
-    """Return an HTTP client's exception for a status, or for a failed connection."""
     if not isinstance(kind, int):
         return kind(text, request=NOWHERE)
     headers = {"retry-after": "0"} if kind == 429 and retry_after else {}
@@ -138,7 +131,6 @@ def error_of(kind: int | type[httpx.TransportError], text: str, *, retry_after: 
 
 
 def simulate_pay(state: JsonObject, to: str, amount: int, **key: str) -> JsonObject:
-    """Simulate a payment in a rehearsal."""
     payments = state.setdefault("payments", {})
     number = f"S-{9001 + len(payments)}"
     payments[number] = {"to": to, "amount": amount, "status": "open"}
@@ -146,7 +138,6 @@ def simulate_pay(state: JsonObject, to: str, amount: int, **key: str) -> JsonObj
 
 
 def simulate_cancel(state: JsonObject, payment_id: str, **key: str) -> JsonObject:
-    """Simulate a cancellation in a rehearsal."""
     state.setdefault("payments", {}).get(payment_id, {})["status"] = "cancelled"
     return {"payment_id": payment_id, "status": "cancelled"}
 
@@ -167,7 +158,6 @@ def contract_of(draw: Draw, sign: str = "-") -> JsonObject:
 
 @asynccontextmanager
 async def toolkit_of(draw: Draw, bank: Bank) -> AsyncIterator[Toolkit]:
-    """Open the bank's tools, as one process has them."""
     kinds: dict[str, Callable[[Draw, Bank], Any]] = {"python": python_tools, "http": http_tools, "mcp": mcp_tools}
     keyed = "key" if draw.keyed and draw.tools != "http" else None
     more: dict[str, Any] = {"pay": {"simulate": simulate_pay}, "cancel": {"simulate": simulate_cancel}}
@@ -206,7 +196,6 @@ def python_tools(draw: Draw, bank: Bank) -> list[Any]:
 
 
 def document_of(draw: Draw) -> JsonObject:
-    """Return the bank's OpenAPI document."""
     key = {"name": "Idempotency-Key", "in": "header", "schema": TEXT}
     answers = {"200": {"description": "Done.", "content": {"application/json": {"schema": {"type": "object"}}}}}
     paths = {}

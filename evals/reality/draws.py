@@ -166,12 +166,10 @@ class Draw:
 
     @property
     def balance(self) -> int:
-        """The balance before the plan."""
         return LEFT + sum(amount for *_, amount in PLANS[self.plan])
 
     @property
     def turns(self) -> int:
-        """The number of turns of the thread."""
         return {"copied": 2, "pruned": 2, "undone": 3}.get(self.extra, 1)
 
     @property

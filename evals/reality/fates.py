@@ -37,7 +37,6 @@ class Counted(Fate):
             self.memory.blobs = Blobs(self, shared.blobs)  # type: ignore[assignment]
 
     def tell(self, text: str) -> None:
-        """Append a line to the run's story."""
         append(self._folder / "story", text)
 
     def number(self, kind: str) -> int:
@@ -81,7 +80,6 @@ class Counted(Fate):
 
 
 def append(path: Path, text: str) -> int:
-    """Append a line to a file in one write; return the file's size after it."""
     made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     try:
         os.write(made, f"{text}\n".encode())
@@ -100,7 +98,6 @@ class Blobs(UserDict[Any, Any]):
         self._fate.write(self.data.__setitem__, key, value)
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        """Set a missing value, in one step."""
         return self._fate.write(self.data.setdefault, key, default)
 
 

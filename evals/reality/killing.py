@@ -14,13 +14,7 @@ class Killed(BaseException):
 
 
 class Fate:
-    """Decides when the process ends.
-
-    Args:
-        kill_at: Number of the write, from 1, at which it ends; 0 for never.
-        after: Whether that write is still made.
-        slow_s: Seconds that each write takes.
-    """
+    """Ends the process at this write, counted from 1 (0 for never), before it or after it; each write takes a while."""
 
     def __init__(self, kill_at: int = 0, *, after: bool = False, slow_s: float = 0.0) -> None:
         self.kill_at, self.after, self.slow_s, self.count = kill_at, after, slow_s, 0
@@ -71,9 +65,7 @@ class KillingSaver(InMemorySaver):
         return super().get_tuple(*args, **kwargs)
 
     def put(self, *args: Any, **kwargs: Any) -> Any:
-        """Save a checkpoint."""
         return self.fate.write(super().put, *args, **kwargs)
 
     def put_writes(self, *args: Any, **kwargs: Any) -> Any:
-        """Save a task's writes."""
         return self.fate.write(super().put_writes, *args, **kwargs)

@@ -53,11 +53,9 @@ class Run:
 
     @property
     def identifier(self) -> str | None:
-        """The id of the turn's message."""
         return None if self.draw.message == "no id" else f"message-{self.turn + 1}"
 
     def finish(self) -> JsonObject:
-        """Continue until all turns are finished; return the result."""
         over = last = self.finish_turn()
         while last["status"] != "unsettled" and self.turn < self.draw.turns - 1:
             self.turn += 1
@@ -114,7 +112,6 @@ class Run:
         return report
 
     def judge(self, over: JsonObject) -> JsonObject:
-        """Return the evaluation of the bank's log and of how the run ended."""
         done, wanted, status, doubts = self.bank.done(), wanted_of(self.draw), over["status"], over["doubts"]
         done -= allowed_of(self.draw, done)
         beyond, missing = done - wanted, (wanted - done).total()
@@ -163,7 +160,6 @@ class Run:
         return report
 
     async def invoke(self, graph: Any, given: Any, fate: Counted) -> JsonObject:
-        """Run the graph until it pauses, ends or fails; if it is stopped, continue without input."""
         stopped, error = False, ""
         try:
             if self.draw.is_async:
@@ -177,7 +173,6 @@ class Run:
         return {"error": error, "stopped": stopped}
 
     def choose(self, seen: Any, answer: JsonObject | None, message: bool, known: str) -> tuple[Any, JsonObject]:
-        """Return the graph's input, and the report so far."""
         report: JsonObject = {"kind": "over", "over": None, "error": "", "stopped": False}
         if answer is not None:
             return Command(resume=answer), {**report, "kind": "again"}
@@ -188,7 +183,6 @@ class Run:
         return None, {**report, "kind": "goes on" if seen.tasks else "over"}
 
     def is_unsent(self, seen: Any) -> bool:
-        """Return whether the turn's message has not been sent yet."""
         if not self.turn or not seen.created_at:
             return not seen.created_at
         words = words_of(self.draw, self.turn)
@@ -278,7 +272,6 @@ def text_of(saver: Any, config: Any) -> str:
 
 
 async def atext_of(saver: Any, config: Any) -> str:
-    """Return the same for an async saver."""
     return str([(each.checkpoint, answers_left_out(each)) async for each in saver.alist(config)])
 
 
@@ -302,7 +295,6 @@ def in_threads(run: Run, number: int, play: Callable[..., JsonObject]) -> Sequen
 
 
 def in_processes(run: Run, number: int, play: Callable[..., JsonObject]) -> Sequence[JsonObject | None]:
-    """Let processes continue at the same moment."""
     barrier: Any = multiprocessing.get_context("fork").Barrier(number)
     places = [run.folder / f"report-{own}" for own in range(number)]
     children = []

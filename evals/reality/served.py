@@ -63,7 +63,6 @@ class Served:
             self.port = free.getsockname()[1]
 
     def finish(self) -> JsonObject:
-        """Run both users' plans and return the result."""
         upstream = ThreadingHTTPServer(("127.0.0.1", 0), service_of(self.bank))
         document, address = self.folder / "api.json", f"http://127.0.0.1:{upstream.server_port}"
         document.write_text(json.dumps(document_of(self.draw)))
@@ -93,7 +92,6 @@ class Served:
         os.kill(server, signal.SIGKILL)
 
     def judge(self, users: list[User], ended: list[str]) -> JsonObject:
-        """Return the evaluation of the bank's log and of the users' results."""
         counts, is_calm = Counter[str](), not self.draw.faults
         for user, how in zip(users, ended, strict=True):
             done, wanted = Counter((each["name"], each["to"], each["amount"]) for each in user.log()), self.wanted
@@ -110,7 +108,6 @@ class Served:
 
     @property
     def wanted(self) -> Counter[tuple[Any, ...]]:
-        """The events that each user wants."""
         return wanted_of(self.draw)
 
 
@@ -124,11 +121,9 @@ class User:
         self.end = 0.0
 
     def log(self) -> list[JsonObject]:
-        """Return what the bank has done for this user."""
         return [each for each in self.run.bank.log() if each["key"].startswith(self.name)]
 
     def finish(self) -> str:
-        """Run the plan: `done`, `not done`, or `unsettled` if the time has run out."""
         self.end = time.monotonic() + MOST_S
         for number, (name, to, amount) in enumerate(self.run.draw.wanted):
             paid = [payment for payment, payee in self.known.items() if payee == to]
@@ -182,7 +177,6 @@ class User:
 
 
 def fork(run: Callable[[], object]) -> int:
-    """Run a function in a new process; return its id."""
     if child := os.fork():
         return child
     try:
@@ -192,7 +186,6 @@ def fork(run: Callable[[], object]) -> int:
 
 
 def repeat(work: Callable[[], object]) -> None:
-    """Repeat a function as long as the parent process lives."""
     parent = os.getppid()
     while os.getppid() == parent:
         work()
@@ -206,7 +199,6 @@ def service_of(bank: Bank) -> type[BaseHTTPRequestHandler]:
             """Log nothing."""
 
         def do_POST(self) -> None:
-            """Execute a user's request; send nothing if the answer is to be lost."""
             args = json.loads(self.rfile.read(int(self.headers["content-length"])))
             who = str(self.headers["authorization"]).removeprefix("Bearer ")
             key = self.headers["idempotency-key"] or os.urandom(4).hex()

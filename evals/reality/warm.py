@@ -12,7 +12,6 @@ from .runs import Run
 
 
 def warm() -> None:
-    """Make the payments once with tools of each kind."""
     calm = replace(Draw.of(0), two=False, saver="memory", end="none", points=(), faults=0.0, message="none")
     for tools, setting in (("python", "alone"), ("http", "in a tool"), ("mcp", "preview")):
         with TemporaryDirectory() as folder:

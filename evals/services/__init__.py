@@ -1,1 +1,1 @@
-"""Services to learn from (the shop, S3, the phone, the airline): random or recorded calls as rows."""
+"""Services in processes of their own: third-party ones, and several servers on one Postgres."""

@@ -148,11 +148,7 @@ SERVICES: Mapping[str, Installed] = {
 
 
 def install(name: str, folder: Path) -> Path:
-    """Return the environment of a service, which is created on first use.
-
-    Raises:
-        EvalError: It cannot be installed.
-    """
+    """Return the environment of a service, which is created on first use."""
     home = folder / name
     if not (home / "installed").is_file():
         subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
@@ -165,11 +161,7 @@ def install(name: str, folder: Path) -> Path:
 
 @contextmanager
 def started(name: str, folder: Path, document: Path) -> Iterator[httpx.Client]:
-    """Start a service without data, write its document to a file, and yield a client; kill it afterwards.
-
-    Raises:
-        EvalError: It does not answer.
-    """
+    """Start a service without data, write its document to a file, and yield a client; kill it afterwards."""
     one, home, port = SERVICES[name], install(name, folder), _free_port()
     with tempfile.TemporaryDirectory() as place:
         data = Path(place)

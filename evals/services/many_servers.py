@@ -27,8 +27,8 @@ import httpx
 from gecko_graph import Tool
 from gecko_graph.state import JsonObject
 
-from ..costing.server import Load, cpu_of, running, serve_command
 from ..reality.postgres import start_postgres
+from ..speed.server import Load, cpu_of, running, serve_command
 
 _TRIES = 200
 """Tries of one call before the run fails."""
@@ -66,17 +66,14 @@ class Fleet:
         self.addresses = [address for _, address in self._all]
 
     def kill(self, at: int) -> None:
-        """Kill a server."""
         self._all[at][0].send_signal(signal.SIGKILL)
         self._all[at][0].wait()
 
     def begin(self, at: int) -> None:
-        """Restart a server and wait until it answers."""
         port = self.addresses[at].rpartition(":")[2]
         self._all[at] = self._stack.enter_context(running(*self._command, "--port", port))
 
     def cpu(self) -> float:
-        """Return the CPU seconds of the running servers."""
         return sum(cpu_of(process.pid) for process, _ in self._all)
 
     def __enter__(self) -> Fleet:
@@ -87,14 +84,10 @@ class Fleet:
 
 
 def measure(size: Size = Size(), *, seed: int = 0) -> JsonObject:  # noqa: B008 - a constant
-    """Return what kills cost, and the cost of a call; both with a private Postgres.
+    """Return what kills cost, and the cost of a call, both with a private Postgres. Raises RuntimeError without one.
 
-    Returns:
-        `answered`, `lost`, `doubled`, `torn`, `kills`, `refused` (by status), and `cpu_ms` of a call: one server on
-        `sqlite`, several on `postgres` with clients that stay at a server, and `dealt` to a random one each time.
-
-    Raises:
-        RuntimeError: There is no Postgres on this machine, or a call was not answered at all.
+    `cpu_ms` of a call: one server on `sqlite`, several on `postgres` with clients that stay at a server, and `dealt`
+    to a random one each time.
     """
     found = {**size._asdict(), **run_with_kills(size, seed=seed)}
     many = size.servers
@@ -166,7 +159,6 @@ class _Run:
                 raise RuntimeError(f"call {id_} of session {name} was not answered")
 
     async def _try(self, name: str, id_: str) -> int | None:
-        """Make a call; return None if it was not made."""
         url = f"{self._rng.choice(self._fleet.addresses)}/s/{name}/note"
         try:
             answer = await self._client.post(url, json={"id": id_})

@@ -164,9 +164,6 @@ CHANGEDETECTION: Mapping[str, Resource] = {
     ),
 }  # fmt: skip
 
-DOCUMENTED = {**CHROMA, "collections": replace(CHROMA["collections"], real={})}
-"""Chroma's resources as documented: a collection is found by its id, although the service uses its name."""
-
 BUCKETS = "/buckets/{}"
 
 

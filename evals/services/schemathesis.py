@@ -24,7 +24,6 @@ LIMITS = {"enum", "const", "format", "pattern", "minLength", "maxLength"}
 
 
 def find_schemathesis() -> str | None:
-    """Return the program, or None if it is not installed."""
     return shutil.which("schemathesis")
 
 

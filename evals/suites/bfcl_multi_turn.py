@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gecko_graph.state import JsonObject
 
-from ..bfcl import MULTI_TURN, ablation, acting, agreement, package
+from ..bfcl import MULTI_TURN, acting, agreement, package
 from ..bfcl.arms import by_model, by_record, by_truth, spoilt
 from ..bfcl.learned import is_held_out
 from ..bfcl.oracle import KINDS
@@ -47,7 +47,6 @@ class MultiTurn(Suite):
     examples = (
         "--category multi_turn_base,multi_turn_miss_func,multi_turn_miss_param",
         "--category multi_turn_base --sabotage",
-        "--category multi_turn_base --sabotage --without state --max-retries 3",
         "--category multi_turn_base --tools agent",
         f"--category multi_turn_base --planner recorded:../shared/data/{RECORDED}",
         "--category multi_turn_base --model openai:gpt-5-mini --limit 20",
@@ -66,8 +65,6 @@ class MultiTurn(Suite):
         add("--contracts", type=Path, metavar="FOLDER", help=learned)
         about = "corrupt the first attempt at each turn; --max-retries right ones follow (1)"
         add("--sabotage", action="store_true", help=about)
-        parts = ", ".join(ablation.PARTS)
-        add("--without", choices=ablation.PARTS, default="", metavar="PART", help=f"--sabotage: remove {parts}")
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
@@ -76,8 +73,6 @@ class MultiTurn(Suite):
         own, names = options.own, options.model_names()
         if own.sabotage and (options.planner.kind != "ground-truth" or names or own.tools != "real"):
             raise EvalError("--sabotage corrupts the ground truth on the real classes: no --planner, --model, --tools")
-        if own.without and not own.sabotage:
-            raise EvalError("--without PART needs --sabotage")
         if own.contracts and (own.tools != "contract" or not own.contracts.is_dir()):
             raise EvalError("--contracts FOLDER: it needs --tools contract; `evals learn --only chained` makes one")
         if own.tools == "model" and "simulator" not in names:
@@ -86,7 +81,6 @@ class MultiTurn(Suite):
             raise EvalError(f"planner {options.planner}: no model would be asked; omit --planner, or use other --tools")
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per task, or per trajectory if the planner is recorded."""
         if self.options.planner.kind != "recorded":
             for number, task in enumerate(filter(self._is_kept, read_tasks(self.options.data, self._categories))):
                 yield Case(task.id, (task, None, number), group=task.category, tools=self._whose)
@@ -123,7 +117,7 @@ class MultiTurn(Suite):
         if self.options.own.tools == "agent":
             return acting.summary(records, notes)
         if self.options.own.sabotage:
-            return sabotage_summary(records, is_whole=not self.options.own.without and self.options.max_retries != 0)
+            return sabotage_summary(records, is_retried=self.options.max_retries != 0)
         made = self._summary(records, notes)
         tables = [*([decided(records)] if self.options.own.contracts else []), *made.figures]
         return replace(made, figures=[*tables, *agreement.tables(records)])
@@ -150,11 +144,10 @@ class MultiTurn(Suite):
         return "real" if self.options.own.tools == "real" else "simulated"
 
 
-def sabotage_summary(records: Sequence[Record], *, is_whole: bool) -> Summary:
+def sabotage_summary(records: Sequence[Record], *, is_retried: bool) -> Summary:
     """Summarise the judge by kind of sabotage; right and wrong are decided by the real classes.
 
-    `is_whole`: no part is removed, and a second attempt may follow. Otherwise a turn may start after a wrong one, and
-    only the end counts.
+    Without a second attempt a turn may start after a wrong one, and only the end counts.
     """
     done = [record for record in records if record.done]
     turns = [(record.id, turn) for record in done for turn in record.values["judged"]]
@@ -176,7 +169,7 @@ def sabotage_summary(records: Sequence[Record], *, is_whole: bool) -> Summary:
     for name, group in with_all(records):
         counts = (mean(group, lambda record, key=key: record.values[key]) for key in ("tool_calls", "attempts"))  # type: ignore[misc]
         ended.add(name, valid(group), rate(group, _all_accepted), *counts)
-    if not is_whole:
+    if not is_retried:
         return Summary([ended])
     wrong = [(id_, turn) for id_, turn in turns if turn["done"] != turn["accepted"]]
     notes = [f"misjudged: {id_}, turn {turn['turn']} ({turn['kind']})" for id_, turn in wrong]
@@ -208,7 +201,6 @@ def truth_summary(records: Sequence[Record]) -> Summary:
 
 
 def unjudged(records: Sequence[Record]) -> Iterator[str]:
-    """Yield a note if no model judged."""
     done = [record for record in records if record.done]
     if done and not any("judge" in record.values["usage"] for record in done):
         yield "not judged: no model was given for checklist and judge (--model), so there was no retry"
@@ -224,7 +216,6 @@ def official_errors(records: Sequence[Record]) -> Iterator[Table]:
 
 
 def valid(records: Iterable[Record]) -> Measured:
-    """Return the share of tasks that are officially valid."""
     return rate(records, lambda record: bool(record.values["valid"]))
 
 

@@ -49,7 +49,6 @@ class SingleTurn(Suite):
         self._checker = Checker()
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per task."""
         for category in self._categories:
             yield from (Case(task.id, task, group=category) for task in tasks_of(category))
 
@@ -122,12 +121,10 @@ UNANSWERABLE: Mapping[str, str] = {
 
 
 def is_valid(record: Record) -> bool:
-    """Return whether the official evaluator accepts the rehearsed plan."""
     return bool(record.values["valid"])
 
 
 def was_valid(record: Record) -> bool:
-    """Return whether the official evaluator accepts the plan without a rehearsal."""
     return bool(record.values["planned"])
 
 
@@ -143,7 +140,6 @@ def _at_first(records: Sequence[Record]) -> Measured | None:
 
 
 def categories(records: Sequence[Record]) -> Table:
-    """Return official validity by category."""
     table = Table(
         "BFCL single-turn: valid by the official evaluator",
         ["category", "rehearsed", "first attempt", "as planned", "with refused calls", "judged by a model"],
@@ -160,7 +156,6 @@ def categories(records: Sequence[Record]) -> Table:
 
 
 def errors(done: Sequence[Record]) -> Iterator[Table]:
-    """Yield the official evaluator's errors."""
     counts = Counter(record.values["error_type"] for record in done if not is_valid(record))
     if not counts:
         return
@@ -190,7 +185,6 @@ def lost(done: Sequence[Record]) -> Table:
 
 
 def notes(records: Sequence[Record]) -> Iterator[str]:
-    """Yield notes on what the tables do not show."""
     done = [record for record in records if record.done]
     if _count(done, lambda record: record.values["judged"] == "nobody"):
         yield (

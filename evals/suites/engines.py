@@ -60,7 +60,6 @@ class Engines(Suite):
         parser.add_argument("--pairs", type=int, default=50_000, metavar="N", help="random pairs (50,000)")
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case for each thousand of calls, each document, and each thousand of random pairs."""
         data = self.options.data
         for at in range(0, sum(1 for _ in read_jsonl(self.options.dataset("bfcl_calls.jsonl.gz"))), CHUNK):
             yield Case(f"calls {at}", partial(recorded, data, at), group="recorded calls")
@@ -151,7 +150,6 @@ def of_document(path: Path) -> Iterator[Pair]:
 
 
 def mutants(schema: Any, value: Json, name: str) -> Iterator[Pair]:
-    """Yield a value, and changed versions of it."""
     chance = Random(name)
     yield schema, value
     yield from ((schema, change(chance, value)) for _ in range(MUTANTS))

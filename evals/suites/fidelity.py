@@ -61,7 +61,6 @@ class Fidelity(Suite):
             raise EvalError(f"--class {min(unknown)}: expected one of {', '.join(CLASSES)}")
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per task and author of its calls, or per random sequence."""
         if self.options.own.random:
             yield from self._sequences()
             return
@@ -146,7 +145,6 @@ def by_class(title: str, calls: Sequence[JsonObject]) -> Table:
 
 
 def by_key(title: str, key: str, calls: Sequence[JsonObject]) -> Table:
-    """Return agreement by rung or by method."""
     table = Table(title, [key, "class", "calls", "of them errors", "all the same", "outcome", "result", "state"])
     for kind, word in sorted({(call["class"], call[key]) for call in calls}):
         some = [call for call in calls if (call["class"], call[key]) == (kind, word)]
@@ -156,7 +154,6 @@ def by_key(title: str, key: str, calls: Sequence[JsonObject]) -> Table:
 
 
 def expected(calls: Sequence[JsonObject]) -> Iterator[Expectation]:
-    """Yield the expectations on the calls of tasks kept out, by class."""
     for name in CLASSES:
         some = [call for call in calls if call["class"] == name]
         failed = [call for call in some if call["fails"]]

@@ -1,4 +1,4 @@
-"""`gate`: forward execution (ToolGate, algorithm 1) by default, strict, and without P or Q."""
+"""`gate`: forward execution (ToolGate, algorithm 1), by default and strict."""
 
 from __future__ import annotations
 
@@ -8,24 +8,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from gecko_graph import Contract, Models, Toolkit, ToolSpec
+from gecko_graph import Models, Toolkit, ToolSpec
 from gecko_graph.graph import Gecko
-from gecko_graph.models.node import NodeFunction, NodeScope
-from gecko_graph.retrieval.search import ToolSearch
-from gecko_graph.state import JsonObject, Outcome
+from gecko_graph.state import JsonObject
 from gecko_graph.toolgate import graph as toolgate
-from gecko_graph.toolgate.channels import ForwardState, ToolGateRecord
-from gecko_graph.toolgate.gates import category_of_refusal
-from gecko_graph.toolgate.nodes import reranker, verify
-from gecko_graph.values.notes import notes_of, with_notes
-from gecko_graph.world.commit import state_updater
+from gecko_graph.toolgate.channels import ToolGateRecord
 from gecko_graph.world.ladder import simulator
-from gecko_graph.world.rung import refuse
 
 from ..bfcl import MULTI_TURN, package
 from ..bfcl.arms import judging, knobs, recorded_steps, seen_of, speaker
@@ -40,7 +33,7 @@ from ..harness.options import EvalError, Options
 from ..harness.suite import Expectation, Suite, Summary, by_group, rehearsed
 
 STRICT, LYING = "strict", "lying"
-ARMS = ("toolgate", STRICT, "without P", "without Q", "without both")
+ARMS = ("toolgate", STRICT)
 READS = re.compile(
     r"(cat|diff|du|grep|ls|pwd|sort|tail|wc|gallon_to_liter|liter_to_gallon)$|\w+_get_login_status$"
     r"|(check|compute|display|estimate|filter|find|get|list|notify|retrieve|search|verify|view)(_|[A-Z]|$)"
@@ -60,9 +53,9 @@ PAPER = {
 
 
 class Gate(Suite):
-    """Forward execution on BFCL's multi-turn tasks by contract: default, strict, and ablated.
+    """Forward execution on BFCL's multi-turn tasks by contract: by default, and strict.
 
-    All arms play the same tasks on the same simulated tools; the resulting plan is run on the real classes and scored
+    Both arms play the same tasks on the same simulated tools; the resulting plan is run on the real classes and scored
     officially (the rehearsal on them is `bfcl --tools contract`). Without a model the ground truth or recorded calls
     plan: each call is taken as a need, and the calls recorded after a refused one as the next tries. That shows what
     the gate refuses and what it costs, not the accuracy of a method.
@@ -99,7 +92,6 @@ class Gate(Suite):
             raise EvalError(f"--arms {unknown[0]}: expected some of {', '.join(ARMS)}")
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case for each task and arm."""
         for task, row, name in self._tasks():
             for arm in self._arms:
                 facts = {"arm": arm, "task": name}
@@ -165,7 +157,6 @@ class Gate(Suite):
 
 
 def is_valid(record: Record) -> bool:
-    """Return whether the plan is officially valid."""
     return bool(record.values["valid"])
 
 
@@ -183,7 +174,6 @@ def written_turns(task: Task, row: Mapping[str, Any] | None) -> list[list[JsonOb
 
 
 def single_calls(messages: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return the calls of a turn's messages, in order."""
     return [call for each in messages for call in each.get("calls", [each])]
 
 
@@ -227,58 +217,6 @@ def what_is_stopped(arms: Mapping[str, Sequence[Record]]) -> Table:
     return table
 
 
-def lenient(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, p: bool, q: bool) -> dict[str, Any]:
-    """Verify without P (a refused call runs, with the tool's own error as its result) or without Q.
-
-    Without Q every result is accepted, including the tool's own error.
-    """
-    checked = verify(state, scope, toolkit=toolkit)["proposals"]
-    made = []
-    for before, after in zip(state["proposals"], checked, strict=True):
-        outcome: Outcome = after["outcome"]
-        is_refusal = before["outcome"]["status"] == "error" and before["outcome"]["rung"] == "contract"
-        if is_refusal and not p:
-            error, category = str(outcome["result"]), category_of_refusal(before, state, toolkit)
-            outcome = refuse(outcome, error, category) if q else _as_result(outcome)
-        elif not q and not is_refusal:
-            outcome = _as_result(outcome) if before["outcome"]["status"] == "error" else before["outcome"]
-        made.append({**after, "outcome": outcome})
-    return {"proposals": made}
-
-
-def _as_result(outcome: Outcome) -> Outcome:
-    kept = {key: value for key, value in outcome.items() if key not in ("category", "notes", "violations")}
-    left = [each for each in notes_of(outcome) if each["kind"] != "refused"]
-    return with_notes(cast("Outcome", {**kept, "status": "ok", "patch": []}), left)
-
-
-def without_q(toolkit: Toolkit) -> Toolkit:
-    """Return the toolkit without postconditions, invariants and state schema."""
-
-    def bare(tool: ToolSpec) -> ToolSpec:
-        if tool.contract is None:
-            return tool
-        data = {**tool.contract.data, "ensures": []}
-        return replace(tool, contract=Contract.load(data, lets=tool.contract.lets, where=tool.name))
-
-    return Toolkit(map(bare, toolkit), lets=toolkit.lets)
-
-
-def nodes_of(arm: str, toolkit: Toolkit, search: ToolSearch, service: Service | None) -> dict[str, NodeFunction]:
-    """Return replacements for the nodes that an ablation removes, or that use a service."""
-    p, q = arm not in ("without P", "without both"), arm not in ("without Q", "without both")
-    nodes: dict[str, NodeFunction] = {}
-    if service is not None:
-        nodes["simulator"] = partial(simulator, toolkit=toolkit, rungs=service.rungs)
-    if not (p and q):
-        nodes["verify"] = partial(lenient, toolkit=toolkit, p=p, q=q)
-    if not p:
-        nodes["reranker"] = partial(reranker, toolkit=toolkit, gated=(), search=search)
-    if not q:
-        nodes["state_updater"] = partial(state_updater, toolkit=without_q(toolkit))
-    return nodes
-
-
 def answered(tool: ToolSpec) -> ToolSpec:
     """Return a tool without its documented result schema, which does not match the classes' answers."""
     reads = READS.match(tool.name) or tool.name in methods("MathAPI")
@@ -292,15 +230,7 @@ async def play_arm(
     written: Sequence[Sequence[JsonObject]] = (),
     service: Service | None = None,
 ) -> list[Played]:
-    """Play a task, turn by turn on one thread.
-
-    Args:
-        stage: The task and its tools.
-        arm: One of `ARMS`.
-        player: As for `rehearse.play`.
-        written: The calls of each turn, without a live model.
-        service: The service that answers.
-    """
+    """Play a task in an arm, turn by turn on one thread; `written` are the calls of each turn, without a live model."""
 
     def graph(turn: int, saver: BaseCheckpointSaver[Any]) -> Gecko:
         models = dict(player.models)
@@ -313,7 +243,7 @@ async def play_arm(
             models=Models().replace(**models),
             default=player.context,
             checkpointer=saver,
-            replace=nodes_of(arm, tools, ToolSearch(tools, None, player.context), service),
+            replace={} if service is None else {"simulator": partial(simulator, toolkit=tools, rungs=service.rungs)},
             strict=arm == STRICT,
         )
 

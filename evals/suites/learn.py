@@ -32,13 +32,10 @@ from ..bfcl.learned import (
 from ..harness.figures import Case, Record, Table, share
 from ..harness.options import EvalError, Options, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary
-from ..services import clinic, traffic
-from ..services.s3 import is_there, learn_s3
 
 FILES = ("bfcl_multiturn_calls.jsonl.gz", "bfcl_multiturn_recorded_calls.jsonl.gz")
 TASKS = "bfcl_multiturn_tasks.jsonl.gz"
-LEARNED, MET, CHAINED, S3, CLINIC, TRAFFIC = "learned", "refusals met", "chained", "s3", "clinic", "traffic"
-NO_MOTO = "s3 is skipped: MOTO_PYTHON must name the Python of an environment with moto[s3] and boto3"
+LEARNED, MET, CHAINED = "learned", "refusals met", "chained"
 NEW = 450
 """New random calls per class on which learned contracts are tested."""
 
@@ -52,9 +49,7 @@ class Learn(Suite):
     A fifth of the tasks is held out. "learned": contracts from the other tasks' journal, without and with random
     probes, tested on the held-out tasks' calls and on new random ones. "refusals met": only the first three or ten rows
     of each kind of refusal are used. "chained": the held-out tasks' calls in sequence on the predicted state; the
-    learned contracts are written to `contracts` in the run's folder, for `bfcl --tools contract --contracts`. "s3": a
-    service, tested on held-out threads; "clinic": a service with unstated rules, whose held-out writes are made under
-    guard; "traffic": derived rules after calls that `living` has recorded.
+    learned contracts are written to `contracts` in the run's folder, for `bfcl --tools contract --contracts`.
     """
 
     name = "learn"
@@ -66,7 +61,6 @@ class Learn(Suite):
     def add_options(cls, parser: ArgumentParser) -> None:
         add = parser.add_argument
         add("--probes", type=int, default=4000, metavar="N", help="random calls per class to learn from (4000)")
-        add("--threads", type=int, default=120, metavar="N", help="threads of a service to learn from (120)")
         add("--class", dest="classes", action="append", metavar="NAME", help="only this class; repeatable")
 
     def __init__(self, options: Options) -> None:
@@ -78,16 +72,10 @@ class Learn(Suite):
         self._random = cache(self._make_random)
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per class and source, per class and count of refusals, and per service."""
         for kind in self._classes:
             yield from (Case(f"{kind}:{source}", (kind, source), group=LEARNED) for source in ("journal", "probes"))
             yield from (Case(f"{kind}:after {count}", (kind, count), group=MET) for count in AFTER)
             yield Case(f"{kind}:chained", (kind, "probes"), group=CHAINED)
-        if not self.options.own.classes:
-            yield from (Case(S3, None, group=S3) for _ in range(is_there()))
-            weeks = clinic.WEEKS if clinic.is_there() else ()
-            yield from (Case(f"{CLINIC}:{week}", week, group=CLINIC) for week in weeks)
-            yield from (Case(f"{TRAFFIC}:{name}", name, group=TRAFFIC) for name in traffic.recorded())
 
     def _read_calls(self, kind: str) -> list[tuple[str, Recorded]]:
         tasks = (task for name in FILES for task in read_jsonl(self.options.dataset(name)))
@@ -102,10 +90,6 @@ class Learn(Suite):
         return list(random_calls(kind, starts_of(tasks, kind), Values.of(calls), count=count, seed=seed))
 
     def run_case(self, case: Case) -> JsonObject:
-        if case.group in (CLINIC, TRAFFIC):
-            return clinic.measure(case.data) if case.group == CLINIC else traffic.measure(case.data)
-        if case.group == S3:
-            return {"outcomes": learn_s3(self.options.seed, self.options.own.threads)}
         kind, source = case.data
         rows = [observe(one, task) for task, one in self._calls(kind) if not is_held_out(task)]
         held = [one for task, one in self._calls(kind) if is_held_out(task)]
@@ -141,16 +125,11 @@ class Learn(Suite):
                 tables.append(table)
                 if calls == "tasks":
                     expected += _wanted(source, whole, wanted)
-        tables += [_of_s3(done, expected), _met([one for one in done if one.group == MET])]
+        tables.append(_met([one for one in done if one.group == MET]))
         chained = [one for one in done if one.group == CHAINED]
         if chained:
             tables += [_rolled(chained, expected)]
-        if weeks := [record for record in done if record.group == CLINIC]:
-            tables.append(clinic.summarise(weeks, expected))
-        if some := [record for record in done if record.group == TRAFFIC]:
-            tables.append(traffic.summarise(some, expected))
-        left_out = [*([] if is_there() else [NO_MOTO]), *([] if clinic.is_there() else [clinic.NEEDED])]
-        return Summary([table for table in tables if table.rows], expected, left_out)
+        return Summary([table for table in tables if table.rows], expected)
 
 
 def _rolled(records: Sequence[Record], expected: list[Expectation]) -> Table:
@@ -249,22 +228,6 @@ def _wanted(source: str, whole: JsonObject, wanted: tuple[float, float]) -> Iter
     yield Expectation(f"{said}: no lawful call is refused", whole["lawful_refused"] == 0)
     yield Expectation(f"{said}: at least {answered:.0%} answered", whole["answered"] >= answered * whole["calls"])
     yield Expectation(f"{said}: at least {right:.1%} of these right", whole["right"] >= right * whole["answered"])
-
-
-def _of_s3(records: Sequence[Record], expected: list[Expectation]) -> Table:
-    """Return the predictions for S3's held-out calls; add the expectations."""
-    heads = ["service", "rows", "seconds", "calls", "answered", "right", "refusals", "refused", "or warned"]
-    table = Table("A service, held-out threads", [*heads, "lawful refused", "lawful warned"])
-    for one in (record.values["outcomes"] for record in records if record.group == S3):
-        lawful, warned = one["calls"] - one["refusals"], one["warned"] - one["warned_lawful"]
-        met = (_share(one["refusals_refused"] + more, one["refusals"]) for more in (0, warned))
-        wrong = (_share(one[key], lawful) for key in ("lawful_refused", "warned_lawful"))
-        answers = _share(one["answered"], one["calls"]), _share(one["right"], one["answered"])
-        table.add(S3, one["rows"], f"{one['seconds']:.1f}", one["calls"], *answers, one["refusals"], *met, *wrong)
-        expected.append(
-            Expectation("s3: at most 0.5 % of lawful calls refused", one["lawful_refused"] <= 0.005 * lawful)
-        )
-    return table
 
 
 def _met(records: Sequence[Record]) -> Table:

@@ -1,46 +1,28 @@
-"""`living`: a state derived from a document alone, compared with the real services; coverage of operations by kind.
-
-Without --documents: services from PyPI are installed, each in its own environment, and started on loopback without
-data; random calls (drawn by --seed) are made and recorded once. The same calls then go to `gecko-graph serve DOCUMENT`,
-which also starts empty, and the answers are compared: the class of the status, the fields that were sent, when a thing
-is read after a change, and which of the things that the calls created are in a list, a filtered list or a page. A
-recording is kept in evals/out/living: later runs need no service (--record makes a new one).
-"""
+"""`living`: a state derived from a document alone, compared with the real services."""
 
 from __future__ import annotations
 
-import argparse
-import gzip
 import json
-import random
 import tempfile
-import time
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from argparse import ArgumentParser
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import httpx
 
-from gecko_graph import Toolkit, ToolkitError, derive_contracts
-from gecko_graph.derive.kinds import STATEFUL, Kind
+from gecko_graph import Toolkit
 from gecko_graph.state import JsonObject
-from gecko_graph.values.documents import parse_document
 
-from ..costing.server import running
-from ..harness.options import OUT, SHARED, EvalError
+from ..harness.figures import Case, Measured, Record, Table, share
+from ..harness.options import OUT
+from ..harness.suite import Expectation, Suite, Summary
 from ..services.installed import SERVICES, started
-from ..services.resources import DOCUMENTED, RESOURCES
+from ..services.resources import RESOURCES
 from ..services.walk import MARK, Walk, repeat
-
-FOLDERS = ("openapi", "openapi_wild")
-LEAST, MOST_S = 0.68, 5.0
-
+from ..speed.server import running
 
 KNOWN = ("langgraph", "prefect", "chroma", "changedetection")
 """The services whose documents and answers were known when the rules were written; the others were unseen."""
-
-VARIANTS = ("chroma-documented",)
-"""Chroma's collections by id, as documented; the service uses their name."""
 
 FIRST = {"kinto": "240/301", "phoenix": "284/301", "zenml": "292/301", "airflow": "300/300"}
 """The results of the first look at the services, with the rules of that time."""
@@ -58,65 +40,106 @@ An answer that is marked as unknown as a whole (`X-Gecko-Made-Up: true`) is neit
 separately. So is what a service does against its own document: it does not refuse a missing thing although it documents
 404, or never returns a member that it accepts and documents.
 """
+KEPT = ("kind", "status", "other", "class", "exact", "unknown", "against", "refused", "members", "given")
 
 
-def run(argv: list[str]) -> int:
-    """Print the requested comparison; return 1 if it is below the expectation, 2 without documents or services."""
-    parser = argparse.ArgumentParser(
-        prog="python -m evals living", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add = parser.add_argument
-    add("--documents", action="store_true", help="coverage of the shared documents, without network")
-    add("--data", type=Path, default=SHARED, help="folder of the documents")
-    add("--draw", type=int, metavar="SEED", help="print 100 operations, drawn by this seed")
-    add("--only", action="append", choices=[*RESOURCES, *VARIANTS], help="a service (repeatable)")
-    add("--calls", type=int, default=300, metavar="N", help="calls to each service (300)")
-    add("--seed", type=int, default=1, metavar="N", help="which calls are drawn (1)")
-    add("--record", action="store_true", help="record the calls to the services again")
-    add("--environments", type=Path, default=PLACE, help="folder of the services' environments")
-    options = parser.parse_args(argv)
-    return _cover(options) if options.documents else _stand_beside(options)
+class Living(Suite):
+    """Services from PyPI, each in an environment of its own, beside the state that is derived from their documents.
+
+    They are started on loopback without data; random calls (drawn by --seed; 0 is 1) are made and recorded once. The
+    same calls then go to `gecko-graph serve DOCUMENT`, which also starts empty, and the answers are compared: the class
+    of the status, the fields that were sent, when a thing is read after a change, and which of the things that the
+    calls created are in a list, a filtered list or a page. A recording is kept in evals/out/living: later runs need no
+    service (--record makes a new one).
+    """
+
+    name = "living"
+    asks = False
+    tools = "simulated"
+    planner = None
+    at_once = 1
+    examples = ("", "--only kinto --seed 3")
+
+    @classmethod
+    def add_options(cls, parser: ArgumentParser) -> None:
+        add = parser.add_argument
+        add("--calls", type=int, default=300, metavar="N", help="calls to each service (300)")
+        add("--record", action="store_true", help="record the calls to the services again")
+        add("--environments", type=Path, default=PLACE, metavar="DIR", help="folder of the services' environments")
+
+    def cases(self) -> Iterator[Case]:
+        yield from (Case(name, group="known" if name in KNOWN else "unseen") for name in RESOURCES)
+
+    def run_case(self, case: Case) -> JsonObject:
+        rows = _repeat(case.id, *self._record(case.id))
+        return {"rows": [{key: row[key] for key in KEPT if key in row} for row in rows]}
+
+    def _record(self, name: str) -> tuple[list[JsonObject], Path]:
+        """Return the rows of a service's calls, recorded earlier or now, and its document."""
+        own, seed, folder = self.options.own, self.options.seed or 1, OUT / "living"
+        file, document = folder / f"{name}-{seed}.jsonl", folder / f"{name}.openapi.yaml"
+        if own.record or not file.is_file():
+            folder.mkdir(parents=True, exist_ok=True)
+            with started(name, own.environments, document) as client:
+                rows = Walk(client, SERVICES[name].prefix, RESOURCES[name], seed).go(own.calls)
+            file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()], document
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        done = [(record.id, record.values["rows"]) for record in records if record.done]
+        known = [row for name, rows in done if name in KNOWN for row in rows]
+        tables = [table_of("The same class of status", [*done, ("all known", known)], "class")]
+        for text, (kinds, key, _) in FIGURES.items():
+            some = [(name, [row for row in rows if row["kind"] in kinds.split("|")]) for name, rows in done]
+            tables.append(table_of(text.capitalize(), some, key))
+        by_kind = Table("By kind of call", ["all services", "same class", "same status"])
+        for kind in sorted({row["kind"] for _, rows in done for row in rows}):
+            some_rows = [row for _, rows in done for row in rows if row["kind"] == kind]
+            by_kind.add(kind, *(share_of(some_rows, key) for key in ("class", "exact")))
+        expected = [
+            Expectation(f"{name} was unseen: at least {UNSEEN:.0%} of the same class; at first {FIRST[name]}", holds)
+            for name, holds in ((name, share_of(rows, "class").value >= UNSEEN) for name, rows in done if name in FIRST)
+        ]
+        return Summary([*tables, by_kind], [*expected, *(expect_of_known(known) if known else ())])
 
 
-def _stand_beside(options: argparse.Namespace) -> int:
-    """Compare each service with the state derived from its document."""
-    found = dict[str, list[JsonObject]]()
-    for name in options.only or [*RESOURCES, *VARIANTS]:
-        try:
-            rows, document = _record(name, options)
-        except EvalError as error:
-            print(f"{name}: {error}")
-            return 2
-        found[name] = _repeat(name, rows, document)
-        _print_service(name, found[name])
-    known = [row for name in found if name in KNOWN for row in found[name]]
-    unseen = {name: rows for name, rows in found.items() if name not in (*KNOWN, *VARIANTS)}
-    for name, rows in unseen.items():
-        print(f"{name} was unseen: {_share(rows, 'class')}, at least {UNSEEN:.0%}; at the first look {FIRST[name]}")
-    is_below = any(_rate(rows, "class") < UNSEEN for rows in unseen.values())
-    return max(_print_table(known) if known else 0, int(is_below))
+def expect_of_known(rows: Sequence[JsonObject]) -> Iterator[Expectation]:
+    figures = {"the same class of status": ("", "class", CLASS), **FIGURES}
+    for text, (kinds, key, least) in figures.items():
+        some = [row for row in sure(rows) if key in row and (not kinds or row["kind"] in kinds.split("|"))]
+        yield Expectation(
+            f"known services, {text}: {least:.1%}", sum(map(bool, (row[key] for row in some))) >= least * len(some)
+        )
+    yield Expectation("no known service's call is refused in vain", not any(row["refused"] for row in rows))
 
 
-def _record(name: str, options: argparse.Namespace) -> tuple[list[JsonObject], Path]:
-    """Return the rows of a service's calls, recorded earlier or now, and its document."""
-    folder, service = OUT / "living", name.removesuffix("-documented")
-    file, document = folder / f"{name}-{options.seed}.jsonl", folder / f"{service}.openapi.yaml"
-    if options.record or not file.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        resources = DOCUMENTED if name != service else RESOURCES[name]
-        with started(service, options.environments, document) as client:
-            rows = Walk(client, SERVICES[service].prefix, resources, options.seed).go(options.calls)
-        file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()], document
+def table_of(title: str, parts: Sequence[tuple[str, Sequence[JsonObject]]], key: str) -> Table:
+    """Return what is right by service: of the answers that are marked as known, and of all."""
+    table = Table(title, ["service", "of known", "unknown", "against the document", "of all", "refused in vain"])
+    for name, rows in parts:
+        if some := [row for row in rows if key in row]:
+            counts = (sum(bool(row[each]) for row in some) for each in ("unknown", "against"))
+            table.add(
+                name, share_of(sure(some), key), *counts, share_of(some, key), sum(row["refused"] for row in some)
+            )
+    return table
+
+
+def sure(rows: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return the rows that are neither unknown nor against the service's document."""
+    return [row for row in rows if not (row["unknown"] or row["against"])]
+
+
+def share_of(rows: Sequence[JsonObject], key: str) -> Measured:
+    return share(sum(bool(row[key]) for row in rows), len(rows), tools="simulated")
 
 
 def _repeat(name: str, rows: list[JsonObject], document: Path) -> list[JsonObject]:
     command = ("-m", "gecko_graph", "serve", str(document), "--port", "0")
-    headers = SERVICES[name.removesuffix("-documented")].headers
-    options = {"timeout": 60, "trust_env": False, "headers": headers}
+    options = {"timeout": 60, "trust_env": False, "headers": SERVICES[name].headers}
     with running(*command) as (_, address), httpx.Client(base_url=address, **options) as client:  # type: ignore[arg-type]
         found = [*repeat(client, "", rows)]
-    resources, tools = RESOURCES[name.removesuffix("-documented")], Toolkit.from_openapi(document)
+    resources, tools = RESOURCES[name], Toolkit.from_openapi(document)
     for row in found:
         unkept = row.get("wrong", {}).keys() & {*resources[row["res"]].unkept}
         is_refused = row["status"] < 300 and 400 <= row["other"] < 500
@@ -139,97 +162,4 @@ def _fits(part: str, step: str) -> bool:
     return part.startswith("{") or part == step
 
 
-def _print_service(name: str, rows: list[JsonObject]) -> None:
-    print(f"{name}: same class {_share(rows, 'class')}, same status {_share(rows, 'exact')}; {_tell_refused(rows)}")
-    for text, (kind, key, _) in FIGURES.items():
-        print(f"  {text}: {_tell(_of(rows, kind), key)}")
-
-
-def _print_table(rows: list[JsonObject]) -> int:
-    """Print the figures of all known services; return 1 if one is below the expectation."""
-    print(f"\n{'all known services':40} same class  same status")
-    for kind in dict.fromkeys(row["kind"] for row in sorted(rows, key=lambda row: row["kind"])):
-        some = _of(rows, kind)
-        print(f"{kind:40} {_share(some, 'class'):11} {_share(some, 'exact')}")
-    checks = [(text, _of(rows, kind), key, least) for text, (kind, key, least) in FIGURES.items()]
-    print(f"{'the same class of status':40} {_tell(rows, 'class')}, at least {CLASS:.1%}; {_tell_refused(rows)}")
-    for text, some, key, least in checks:
-        print(f"{text:40} {_tell(some, key)}, at least {least:.0%}")
-    is_right = _rate(_known(rows), "class") >= CLASS and not any(row["refused"] for row in rows)
-    return 0 if is_right and all(_rate(_known(some), key) >= least for _, some, key, least in checks) else 1
-
-
-def _tell_refused(rows: list[JsonObject]) -> str:
-    refused = [row for row in rows if row["status"] < 300 and 400 <= row["other"] < 500]
-    in_vain = sum(row["refused"] for row in refused)
-    return f"{in_vain} refused in vain, {len(refused) - in_vain} as the document says"
-
-
-def _known(rows: list[JsonObject]) -> list[JsonObject]:
-    return [row for row in rows if not (row["unknown"] or row["against"])]
-
-
-def _tell(rows: list[JsonObject], key: str) -> str:
-    """Return how many are right of the answers marked as known, and of all."""
-    some = [row for row in rows if key in row]
-    unknown, against = (sum(bool(row[each]) for row in some) for each in ("unknown", "against"))
-    told = f", {against} against the document" if against else ""
-    return f"{_share(_known(some), key)} of known ({unknown} unknown{told}), {_share(some, key)} of all"
-
-
-def _of(rows: list[JsonObject], kinds: str) -> list[JsonObject]:
-    return [row for row in rows if row["kind"] in kinds.split("|")]
-
-
-def _rate(rows: Iterable[JsonObject], key: str) -> float:
-    said = [bool(row[key]) for row in rows if key in row]
-    return sum(said) / len(said) if said else 1.0
-
-
-def _share(rows: Iterable[JsonObject], key: str) -> str:
-    said = [bool(row[key]) for row in rows if key in row]
-    return f"{sum(said)}/{len(said)}"
-
-
-def _cover(options: argparse.Namespace) -> int:
-    """Print the coverage of the documents, and operations to read by eye."""
-    rows, seconds = list[tuple[str, str, str, Kind]](), 0.0
-    for name, toolkit in read_documents(options.data):
-        began = time.process_time()
-        kinds = derive_contracts(toolkit).kinds
-        seconds += time.process_time() - began
-        bound = ((tool.name, tool.binding) for tool in toolkit if tool.binding)
-        found = [(name, one.method.upper(), one.path, kinds[tool]) for tool, one in bound]
-        print(f"{name[:40]:40} {len(found):4}  {_counts(found)}")
-        rows += found
-    if not rows:
-        print(f"no documents in {options.data}")
-        return 2
-    answered = sum(kind.word in STATEFUL for *_, kind in rows) / len(rows)
-    viewed = sum(kind.word == "view" for *_, kind in rows) / len(rows)
-    print(f"\n{len(rows)} operations in {seconds:.2f} s of CPU: {_counts(rows)}")
-    print(f"{answered:.1%} have a kind that a state answers, {viewed:.1%} read what no operation changes (`view`)")
-    if options.draw is not None:
-        drawn = random.Random(options.draw).sample(rows, min(100, len(rows)))
-        for name, method, path, kind in drawn:
-            things = f" of {kind.things.name} by {kind.things.key}" if kind.things else ""
-            print(f"{name[:6]} {method} {path}: {kind.word}{things}: {kind.why}")
-    return 0 if answered >= LEAST and seconds <= MOST_S else 1
-
-
-def read_documents(folder: Path) -> Iterator[tuple[str, Toolkit]]:
-    """Yield each readable document, by its file's name."""
-    for path in sorted(path for each in FOLDERS for path in (folder / each).glob("*")):
-        try:
-            if path.suffix == ".gz":
-                with gzip.open(path, "rt", encoding="utf-8") as text:
-                    yield path.name, Toolkit.from_openapi(parse_document(text.read(), where=path.stem))
-            else:
-                yield path.name, Toolkit.from_openapi(path)
-        except (ToolkitError, json.JSONDecodeError):
-            continue  # a part of another document, or an intentionally broken one
-
-
-def _counts(rows: list[tuple[str, str, str, Kind]]) -> str:
-    counts = Counter(kind.word for *_, kind in rows)
-    return ", ".join(f"{word} {count}" for word, count in counts.most_common())
+SUITE = Living

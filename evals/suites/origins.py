@@ -36,7 +36,6 @@ class Plan(NamedTuple):
     reading: Sequence[str] = ()
 
     def parameters(self, tool: str) -> JsonObject:
-        """Return the schema of a tool's arguments."""
         return self.schemas.get(tool, {})
 
 
@@ -53,7 +52,6 @@ class Origins(Suite):
     planner = None
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per file of ground truths."""
         plans = {"BFCL single turn": self._single, "BFCL multi turn": self._multi, "airline": self._airline}
         yield from (Case(name, read) for name, read in plans.items())
 

@@ -20,16 +20,14 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from gecko_graph import Models
-from gecko_graph.models.reply import schema_of
 from gecko_graph.state import JsonObject
 
 from ..harness.figures import Case, Record, Table
 from ..harness.options import Options
 from ..harness.suite import Expectation, Suite, Summary, by_group
 from ..real_model.flows import FLOWS, Turn
-from ..real_model.heard import CLASSES, Ear, Heard, count_kinds
+from ..real_model.heard import Ear, Heard, count_kinds
 from ..real_model.place import install, serving
-from ..real_model.schemas import KEYWORDS, try_keyword, try_schema
 
 MOST_QUESTIONS, MOST_S = 40, 300
 """Limits of a case: the most questions that its knobs allow, and seconds."""
@@ -79,11 +77,9 @@ class RealModel(Suite):
         return self._stack.enter_context(serving(python, log=self.options.out / "server.log"))
 
     def cases(self) -> Iterator[Case]:
-        """Yield each flow's cases, repeated as given (the server keeps the last prompt); then keywords and replies."""
         for group, (_, names) in FLOWS.items():
             for name, seed in product(names, range(self.options.own.repeats)):
                 yield Case(f"{group}: {name} #{seed}", (name, seed), group=group)
-        yield from (Case(f"schema: {name}", (name, 0), group="schema") for name in (*KEYWORDS, *CLASSES))
 
     def run_case(self, case: Case) -> JsonObject:
         with self._lock:
@@ -94,8 +90,6 @@ class RealModel(Suite):
             model="smollm2-135m", base_url=url, api_key=SecretStr("none"), timeout=300, max_retries=0,
             temperature=temperature, seed=self.options.seed + seed, max_completion_tokens=tokens,
         )  # fmt: skip
-        if case.group == "schema":
-            return try_schema(schema_of(CLASSES[name]), {}, chat) if name in CLASSES else try_keyword(name, chat)
         heard, began = Heard(case.id), perf_counter()
         agent = chat.model_copy(update={"callbacks": [Ear(heard)]})
         found = FLOWS[case.group][0](Turn(url, Models(chat).listening(heard.listen), chat, agent, name))
@@ -112,19 +106,15 @@ class RealModel(Suite):
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         done = [record for record in records if record.done]
-        flows = [record for record in done if record.group != "schema"]
         table = Table("What a small real model came to", ["flow", "cases", "questions", "seconds", "ends"])
-        for group, some in by_group(flows).items():
+        for group, some in by_group(done).items():
             ends = Counter(record.values["end"] for record in some) if group != "question" else {}
             table.add(
                 group, len(some), sum(record.values["questions"] for record in some),
                 round(sum(record.values["took"] for record in some)),
                 "; ".join(f"{end} ({count})" if count > 1 else end for end, count in ends.items()),
             )  # fmt: skip
-        tables = [table, _by_role(flows)]
-        if tried := [record for record in done if record.group == "schema"]:
-            tables.append(_by_keyword(tried))
-        return Summary(tables, [*_expect(records, flows)], [_speed(flows)])
+        return Summary([table, _by_role(done)], [*_expect(records, done)], [_speed(done)])
 
 
 def _expect(records: Sequence[Record], flows: Sequence[Record]) -> Iterator[Expectation]:
@@ -139,7 +129,6 @@ def _expect(records: Sequence[Record], flows: Sequence[Record]) -> Iterator[Expe
 
 
 def _by_role(flows: Sequence[Record]) -> Table:
-    """Return the replies of each role by the reader's result."""
     whole: Counter[str] = Counter()
     for record in flows:
         whole.update(record.values["roles"])
@@ -147,18 +136,6 @@ def _by_role(flows: Sequence[Record]) -> Table:
     table = Table("Replies by role, and what the reader makes of them", ["role", *kinds])
     for role in dict.fromkeys(key.partition("/")[0] for key in whole):
         table.add(role, *(whole[f"{role}/{kind}"] for kind in kinds))
-    return table
-
-
-def _by_keyword(tried: Sequence[Record]) -> Table:
-    heads = ["what it does", "keywords", "our replies"]
-    table = Table("Constrained decoding, asked for a value that breaks the schema", heads)
-    ends: dict[str, tuple[list[str], list[str]]] = {}
-    for record in tried:
-        name = record.id.removeprefix("schema: ")
-        ends.setdefault(record.values["end"], ([], []))[name in CLASSES].append(name)
-    for end, names in ends.items():
-        table.add(end, *(", ".join(some) for some in names))
     return table
 
 

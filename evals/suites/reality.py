@@ -54,7 +54,6 @@ class Reality(Suite):
         parser.add_argument("--story", type=int, metavar="SEED", help="make only this run, and print its story")
 
     def cases(self) -> Iterator[Case]:
-        """Yield one case per seed."""
         own = self.options.own
         for seed in range(own.runs) if own.story is None else [own.story]:
             draw = Draw.of(seed)
@@ -79,7 +78,6 @@ class Reality(Suite):
 
 
 def table_of(title: str, groups: Mapping[str, Sequence[Record]]) -> Table:
-    """Return how many runs of each group went wrong, and how."""
     heads = ["runs of", "runs", *(key.replace("_", " ") for key in BAD), "questions a run", "processes a run"]
     table = Table(title, heads)
     for name, some in groups.items():

@@ -63,13 +63,7 @@ class Query:
 
 
 class Catalogue:
-    """Tools with their raw texts and queries; searched by our index and by plain bm25s.
-
-    Args:
-        tools: The tools.
-        raw: Each tool's text in its source.
-        queries: The queries.
-    """
+    """Tools with their raw texts and queries; searched by our index and by plain bm25s."""
 
     def __init__(self, tools: Sequence[ToolSpec], raw: Sequence[str], queries: Sequence[Query]) -> None:
         self.tools, self.raw, self.queries = tools, raw, queries
@@ -89,7 +83,6 @@ class Catalogue:
         return [[split_words(text) for text in texts_of(tool)] for tool in self.tools]
 
     def weighted(self, weights: Weights) -> ToolIndex:
-        """Return an index with other weights than the shipped ones."""
         bm25 = import_module("bm25s").BM25(k1=weights.k1, b=weights.b)
         texts = [weights.name * name + weights.description * about + others for name, about, others in self._words]
         bm25.index(texts, show_progress=False)
@@ -120,7 +113,6 @@ class Catalogue:
     def search(
         self, method: str, text: str, *, chosen: ToolIndex | None = None, taught: Sequence[Taught] = ()
     ) -> list[str]:
-        """Return the names of the ten best tools."""
         if method == "taught":
             found = fuse([self._index.search(text, TOP[-1]), recall(text, taught)])
             return [each.name for each in found[: TOP[-1]]]
@@ -208,11 +200,9 @@ class Retrieval(Suite):
 
     @cached_property
     def taught(self) -> list[Taught]:
-        """What the first half of the users' turns teaches."""
         return self.catalogues[TURNS].lessons(self.options.seed)
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per query."""
         for name, catalogue in self.catalogues.items():
             for query in catalogue.queries:
                 facts: JsonObject = {"of": name, "half": half_of(query, self.options.seed)}

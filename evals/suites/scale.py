@@ -1,11 +1,7 @@
-"""`scale`: rows by `map`, processes and Ray; workers, nodes and drivers killed; memory; tasks; servers on Postgres.
-
-Ray needs its own environment (`pip install '.[ray]'`); without it the parts that need Ray are skipped.
-"""
+"""How the work scales, and what kills of workers, nodes, drivers and servers change."""
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import multiprocessing
@@ -18,19 +14,23 @@ import sys
 import tempfile
 import threading
 import time
+from argparse import ArgumentParser
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
 from gecko_graph import Scenario, Tool, Toolkit, verify_samples
+from gecko_graph.state import JsonObject
 from gecko_graph.training import verify
 from gecko_graph.training.tasks import save_tasks
 from gecko_graph.values.mapping import Map, on_ray, processes
 
+from ..harness.figures import Case, Record
 from ..harness.options import ROOT
+from ..harness.suite import Expectation, Suite, Summary
 from ..services import many_servers
 
 PHONE = ROOT / "examples" / "phone" / "cases"
@@ -40,7 +40,7 @@ ROUNDS = 3
 
 
 class Given(NamedTuple):
-    """The command's options: sizes, and a folder for files."""
+    """The command's sizes, and a folder for files."""
 
     rows: int
     tasks: int
@@ -130,7 +130,6 @@ def measure_same(given: Given) -> Iterator[Told]:
 
 
 def ways() -> Mapping[str, Callable[[], Map]]:
-    """Return the ways to run the work that are available here."""
     known: dict[str, Callable[[], Map]] = {"map": lambda: map, "processes": lambda: processes(2)}
     return known | ({"ray": lambda: on_ray(None, 2)} if find_spec("ray") else {})
 
@@ -177,7 +176,6 @@ def draw_moments(given: Given, rng: random.Random) -> list[int]:
 
 
 def count_shards(out: Path) -> int:
-    """Return how many shards of an output are complete."""
     return len([*Path(f"{out}.part").glob("part-*.jsonl")])
 
 
@@ -259,30 +257,46 @@ PARTS: Mapping[str, Callable[[Given], Iterator[Told]]] = {
 }  # fmt: skip
 
 
-def run(argv: list[str]) -> int:
-    """Measure the parts; return 0, or 1 if an expectation is not met."""
-    parser = argparse.ArgumentParser(prog="python -m evals scale", description=__doc__)
-    parser.add_argument("--only", default=",".join(PARTS), metavar="PART,...", help=", ".join(PARTS))
-    parser.add_argument("--rows", type=int, default=50_000, metavar="N", help="rows that are verified (50000)")
-    parser.add_argument("--tasks", type=int, default=2_000, metavar="N", help="tasks that are made (2000)")
-    parser.add_argument("--kills", type=int, default=20, metavar="N", help="kills of each kind (20)")
-    parser.add_argument("--memory", default="10000,1000000", metavar="N,N", help="rows whose memory is compared")
-    parser.add_argument("--sessions", type=int, default=500, metavar="N", help="sessions of the servers (500)")
-    parser.add_argument("--calls", type=int, default=20_000, metavar="N", help="calls that are made of them (20000)")
-    options, failed = parser.parse_args(argv), 0
-    servers = many_servers.Size(options.sessions, options.calls)
-    few, many = map(int, options.memory.split(","))
-    if unknown := [name for name in options.only.split(",") if name not in PARTS]:
-        parser.error(f"--only {unknown[0]}: parts are {', '.join(PARTS)}")
-    for name in options.only.split(","):
-        with tempfile.TemporaryDirectory() as folder:
-            given = Given(options.rows, options.tasks, options.kills, (few, many), servers, Path(folder))
-            for text, holds in PARTS[name](given):
-                end = "" if holds is None else ": holds" if holds else ": DOES NOT HOLD"
-                print(f"{name}: {text}{end}", flush=True)
-                failed += holds is False
-    return int(bool(failed))
+class Scale(Suite):
+    """Rows by `map`, processes and Ray; workers, nodes and drivers killed; memory; tasks; servers on Postgres.
 
+    Ray needs its own environment (`pip install '.[ray]'`); without it the parts that need Ray are left out.
+    """
+
+    name = "scale"
+    asks = False
+    planner = None
+    at_once = 1
+    examples = ("--only servers", "--only same,kills --rows 5000 --kills 3")
+
+    @classmethod
+    def add_options(cls, parser: ArgumentParser) -> None:
+        add = parser.add_argument
+        add("--rows", type=int, default=50_000, metavar="N", help="rows that are verified (50000)")
+        add("--tasks", type=int, default=2_000, metavar="N", help="tasks that are made (2000)")
+        add("--kills", type=int, default=20, metavar="N", help="kills of each kind (20)")
+        add("--memory", default="10000,1000000", metavar="N,N", help="rows whose memory is compared")
+        add("--sessions", type=int, default=500, metavar="N", help="sessions of the servers (500)")
+        add("--calls", type=int, default=20_000, metavar="N", help="calls that are made of them (20000)")
+
+    def cases(self) -> Iterator[Case]:
+        yield from (Case(name, measure) for name, measure in PARTS.items())
+
+    async def run_case(self, case: Case) -> JsonObject:  # async, because Ray needs the main thread
+        own = self.options.own
+        few, many = map(int, own.memory.split(","))
+        servers = many_servers.Size(own.sessions, own.calls)
+        with tempfile.TemporaryDirectory() as folder:
+            given = Given(own.rows, own.tasks, own.kills, (few, many), servers, Path(folder))
+            return {"told": [[*each] for each in case.data(given)]}
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        told = [(f"{one.id}: {text}", holds) for one in records if one.done for text, holds in one.values["told"]]
+        expected = [Expectation(text, holds) for text, holds in told if holds is not None]
+        return Summary([], expected, [text for text, holds in told if holds is None])
+
+
+SUITE = Scale
 
 if __name__ == "__main__":  # a separate driver: verifies a file with two processes, and prints its peak memory in KB
     verify.SHARD = int(sys.argv[3]) if len(sys.argv) > 3 else verify.SHARD

@@ -25,11 +25,11 @@ from gecko_graph.serve.sessions import Sessions
 from gecko_graph.state import Json, JsonObject
 from gecko_graph.world.world import World
 
-from ..costing.server import CASE, ROOT, running, serve_command
 from ..harness.figures import Case, Record, Table, rate
 from ..harness.suite import Expectation, Suite, Summary
 from ..services.many_servers import schema
 from ..services.schemathesis import find_schemathesis, run_schemathesis
+from ..speed.server import CASE, ROOT, running, serve_command
 
 WALKS, TOGETHER, LENGTH = 500, 50, 20
 FORKS, CALLS = 1000, 100
@@ -89,12 +89,10 @@ class Serve(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add how many processes serve."""
         about = "so many processes serve each document, with sessions in a Postgres of its own (1, with a file)"
         parser.add_argument("--servers", metavar="N", type=int, default=1, help=about)
 
     def cases(self) -> Iterator[Case]:
-        """Yield groups of walks that one kill ends, the forks, and the documents."""
         for number in range(WALKS // TOGETHER):
             yield Case(f"walks:{number}", number, group="walks")
         yield Case("forks", group="forks")
@@ -102,7 +100,6 @@ class Serve(Suite):
             yield Case(f"schemathesis:{name}", name, group="schemathesis")
 
     async def run_case(self, case: Case) -> JsonObject:
-        """Run a group."""
         if case.group == "walks":
             return await asyncio.to_thread(self._walk, case.data)
         if case.group == "schemathesis":
@@ -155,7 +152,6 @@ class Serve(Suite):
         return {"direct_s": direct, "routed_s": routed, "seen": seen}
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return equality after kills, forks per second, and the results of requests."""
         walks = [each for each in records if each.group == "walks"]
         same = Table(
             "After kill -9: every later answer and the state as without it", columns=["what", "groups of fifty walks"]
@@ -199,7 +195,6 @@ def _saving(servers: int) -> Iterator[list[str]]:
 
 
 def _try_document(name: str, servers: int) -> JsonObject:
-    """Let Schemathesis test a document's operations."""
     document, case = EXAMPLES.get(name, ("", ""))
     path = ROOT / "examples" / document if document else SHARED / name
     given = ["--scenario", str(ROOT / "examples" / case)] if case else [str(path)]
@@ -239,7 +234,6 @@ def _tell_tries(records: Sequence[Record], expected: list[Expectation]) -> Table
 
 
 def _rest(client: httpx.Client, name: str, moves: Sequence[Move]) -> list[Any]:
-    """Return the answers to the rest of a walk, and its end state."""
     answers = [_make(client, name, move) for move in moves]
     return [(each.status_code, each.text) for each in answers] + [client.get(f"/_gecko/sessions/{name}/state").json()]
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from gecko_graph.state import JsonObject
 
-from ..costing import against, costs, server, shop, world_calls
 from ..harness.figures import Case, Form, Record, Table, mean_of
 from ..harness.statistics import exponent
 from ..harness.suite import Expectation, Suite, Summary, by_group
+from ..speed import costs, server, shop
 
 OUTPUT_METHODS = ("model", "contract", "contract, checks")
 TARGETS = {"model": 20, "contract, checks": 9}
@@ -39,7 +38,7 @@ class Speed(Suite):
 
     The case is the paper's demonstration: seven tool calls in two attempts. Prompt tokens are characters / 4. "steps":
     attempts of growing length, with the exponent of each growth; "shop": the agent compared with LangChain's; "server":
-    the cost of a request; "against": rows measured alternately in another checkout of this repository as well.
+    the cost of a request.
     """
 
     name = "speed"
@@ -47,17 +46,13 @@ class Speed(Suite):
     tools = "simulated"
     planner = None
     at_once = 1
-    examples = ("", "--quick", "--only 'steps*'", "--only 'shop*'", "--against ../main --only 'against*'")
+    examples = ("", "--quick", "--only 'steps*'", "--only 'shop*'")
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add the size, and the other checkout."""
         parser.add_argument("--quick", action="store_true", help="small sizes, for a look in seconds")
-        text = "also measure another checkout of this repository, alternating with this one"
-        parser.add_argument("--against", metavar="FOLDER", help=text)
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per measurement; those of one group differ in size."""
         quick = self.options.own.quick
         for size in costs.SIZES_KB[: 2 if quick else None]:
             for way in OUTPUT_METHODS:
@@ -69,9 +64,6 @@ class Speed(Suite):
         yield _case(
             "server", "load", partial(server.measure, **({"sessions": 50, "requests": 400} if quick else {})), {}
         )
-        if self.options.own.against:
-            folder, data = against.checked_folder(self.options.own.against), self.options.data
-            yield from compared(folder, data, turns=1 if quick else against.TURNS)
 
     def run_case(self, case: Case) -> JsonObject:
         measure: Callable[[], JsonObject] = case.data
@@ -92,15 +84,7 @@ def _case(group: str, name: str, measure: Callable[[], JsonObject], facts: JsonO
     return Case(f"{group}: {name}", measure, group=group, facts=facts)
 
 
-def compared(folder: Path, data: Path, *, turns: int) -> Iterator[Case]:
-    """Yield the cases that measure another checkout as well."""
-    for name in against.ROWS:
-        if "4.9 MB" not in name or (data / world_calls.DATABASE).is_file():
-            yield _case("against", name, partial(against.beside, folder, name, data=data, turns=turns), {})
-
-
 def calls_table(records: Sequence[Record]) -> Table:
-    """Return model calls and tokens by role."""
     heads = ["kB of state", "simulated by", "verdict", "model calls", "prompt tokens", "by role: calls, tokens a call"]
     table = Table("Model calls and tokens of the case", heads)
     for record in records:
@@ -113,7 +97,6 @@ def calls_table(records: Sequence[Record]) -> Table:
 
 
 def met(records: Sequence[Record]) -> Iterator[Expectation]:
-    """Expect that the case is accepted, with the designed number of model calls."""
     yield Expectation("the case is accepted", all(record.values["verdict"] == "accepted" for record in records))
     for way, calls in TARGETS.items():
         some = [record.values["calls"] for record in records if record.facts["way"] == way]
@@ -121,7 +104,6 @@ def met(records: Sequence[Record]) -> Iterator[Expectation]:
 
 
 def growth_table(records: Sequence[Record]) -> Table:
-    """Return the cost of attempts of each length."""
     steep = (f"{words}: {slope(points_of(records, key))}" for key, (words, _) in GROWTH.items())
     note = f"It grows with the calls to the power of ... {'; '.join(steep)}."
     table = Table("Growth with tool calls in one attempt", ["calls", *(words for words, _ in GROWTH.values())], note)
@@ -137,7 +119,6 @@ def _value(record: Record, key: str) -> float:
 
 
 def points_of(records: Sequence[Record], key: str) -> list[tuple[float, float]]:
-    """Return the sizes with the measured values."""
     return [(float(record.facts["size"]), _value(record, key)) for record in records]
 
 
@@ -170,7 +151,6 @@ PARTS: Mapping[str, tuple[Tell, Expect]] = {
     "steps": (growth_table, bounded),
     "shop": (shop.table, shop.met),
     "server": (server.table, server.met),
-    "against": (against.table, against.met),
 }
 """The table and expectations of each group."""
 

@@ -42,7 +42,6 @@ class RealCall:
 
     @property
     def succeeded(self) -> bool:
-        """Whether the real tool answered without an error."""
         return not self.result.startswith(FAILED)
 
 
@@ -81,12 +80,6 @@ def replay(
     conversation: Conversation, toolkit: Toolkit, *, models: Mapping[Role, BaseChatModel], context: GeckoContext
 ) -> JsonObject:
     """Plan a conversation's calls again, and return which are refused and the resulting task state.
-
-    Args:
-        conversation: The user's messages and the recorded calls.
-        toolkit: The domain's tools, by their schemas.
-        models: Models of roles other than the recorded planner.
-        context: The knobs.
 
     Returns:
         `succeeded`, `failed`: real calls; `refused`, `refused_failed`: those of them that the validator refuses, as
@@ -231,7 +224,6 @@ class Tau(Suite):
         self._kits = {domain: Toolkit.from_tools(tools[domain]) for domain in tools}
 
     def cases(self) -> Iterator[Case]:
-        """Yield the recorded conversations."""
         for row in read_jsonl(self.options.dataset(CONVERSATIONS)):
             conversation = conversation_of(row)
             facts = {"reward": row["reward"], "calls": len(conversation.calls)}

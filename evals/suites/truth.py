@@ -33,7 +33,6 @@ class Truth(Suite):
     examples = ("", "--only validator")
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per part."""
         yield from (Case(name, measure) for name, (measure, _) in PARTS.items())
 
     def run_case(self, case: Case) -> JsonObject:
@@ -71,7 +70,6 @@ def measure_validator(folder: Path) -> JsonObject:
 
 
 def tell_validator(values: JsonObject) -> Summary:
-    """Return how many questions are still asked, and the expectations."""
     left, missed, found = values["left"], values["missed"], values["wrong values found"]
     table = Table("The validator's recorded questions, put again", ["what", "now", "of"])
     table.add("still asked", len(left), values["questions"])

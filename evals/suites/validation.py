@@ -19,13 +19,14 @@ from typing import Any
 from gecko_graph import Models, ToolSpec
 from gecko_graph.models.node import AskNode
 from gecko_graph.schemas.complaints import find_complaints, unknown_tool
-from gecko_graph.state import Call, Complaint, JsonObject
+from gecko_graph.schemas.findings import KINDS
+from gecko_graph.schemas.reading import Said
+from gecko_graph.state import Call, Complaint, Json, JsonObject
 from gecko_graph.tools.function_dicts import spec_of_dict
-from gecko_graph.values.places import pointer_tokens, value_at
+from gecko_graph.values.places import excerpt, pointer, pointer_tokens, value_at
 from gecko_graph.world.check import validator
 
-from ..bfcl.strict import find_floats
-from ..harness.figures import Case, Cell, Measured, Published, Record, Table, rate, share
+from ..harness.figures import Case, Cell, Measured, Record, Table, rate, share
 from ..harness.options import find, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary, by_group
 
@@ -123,12 +124,35 @@ class Rules:
         return self._complaints[key]
 
 
-def read_rows(folder: Path, rules: Rules) -> Iterator[Row]:
-    """Yield the recorded answers with something to validate, in the file's order.
+def find_floats(tool: ToolSpec, args: JsonObject) -> list[Complaint]:
+    # where BFCL is stricter than JSON Schema: an integer is written without a fraction, so that `10.0` is not one
+    return [
+        {
+            "tool": tool.name,
+            "path": pointer(place),
+            "expected": KINDS["integer"],
+            "got": excerpt(value),
+            "source": "rule",
+        }
+        for place, value in _floats(Said(tool.parameters, tool.parameters), args, ())
+    ]
 
-    Raises:
-        EvalError: A file is missing.
-    """
+
+def _floats(said: Said, value: Json, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], float]]:
+    if isinstance(value, float):
+        kinds: set[Any] = set()
+        for part in said.parts():
+            given = part.get("type", ())
+            kinds |= {given} if isinstance(given, str) else {*given}
+        if "integer" in kinds and "number" not in kinds:
+            yield place, value
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in members:
+        yield from _floats(said.member(key), each, (*place, key))
+
+
+def read_rows(folder: Path, rules: Rules) -> Iterator[Row]:
+    """Yield the recorded answers with something to validate, in the file's order."""
     rows, tasks = (find(f"bfcl_{name}.jsonl.gz", folder) for name in ("calls", "tasks"))
     by_key = {(task["dataset"], task["task_id"]): task for task in read_jsonl(tasks)}
     for answer in read_jsonl(rows):
@@ -244,7 +268,7 @@ def summary_of(records: Sequence[Record], *, asked: bool, all_asked: bool) -> Su
     for name, some in {**by_group(records), "all": list(records)}.items():
         by_category.add(name, *_rates(some, asked=asked))
     for model, published in PAPER.items():
-        cells = [Published(each, "paper, Table 1") for each in published]
+        cells = [f"{100 * each:.1f} % (paper, Table 1)" for each in published]
         by_category.add(f"live_simple, paper's {model}", *cells)
     by_model = Table("Table 1: detection rates by model that made the calls", ["model", *RATES], note=note)
     for name, some in by_group(records, key="model").items():

@@ -40,7 +40,6 @@ class Wild(Suite):
     examples = ("", "--only '*okta*'")
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case for each document."""
         for name in FOLDERS:
             folder = self.options.data / name
             if not folder.is_dir():

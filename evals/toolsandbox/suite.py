@@ -51,7 +51,6 @@ class ToolSandbox(Suite):
         parser.add_argument("--differences", type=int, default=10, metavar="N", help="disagreements to list (10)")
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per conversation and agent, or per trajectory."""
         if not self.options.own.scores:
             yield from phone_cases()
             return
@@ -74,7 +73,6 @@ class ToolSandbox(Suite):
         }
 
     def tell(self, record: Record) -> str:
-        """Return the scores of one conversation or trajectory."""
         values = record.values
         if "end" in values:
             similarity = "unscored" if values["similarity"] is None else f"{values['similarity']:.3f}"

@@ -57,7 +57,6 @@ class Turn:
 
     @property
     def is_right(self) -> bool:
-        """Whether the official checker accepted it."""
         return bool(self.row["officially_right"])
 
     @property
@@ -227,7 +226,6 @@ def measure_marks(folder: Path, *, most: int = PLANTED) -> JsonObject:
 
 
 def tell_marks(values: JsonObject) -> Summary:
-    """Return the figures of the marks, and the expectations."""
     marks = Table("Accepted turns with a mark, every tool simulated by a model", ["mark", "right turns", "wrong turns"])
     for name, counts in values["marks"].items():
         pairs = zip(counts, values["turns"], strict=True)

@@ -57,7 +57,6 @@ def read_block(text: str, label: str) -> str:
 
 
 def text_of_request(row: Mapping[str, Any]) -> str:
-    """Return the user's part of a recorded request."""
     return str(row["request"]["messages"][-1]["content"])
 
 

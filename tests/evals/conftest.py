@@ -10,7 +10,7 @@ import pytest
 from evals import bfcl
 from evals.bfcl import package
 from evals.bfcl.tasks import read_tasks
-from evals.harness import command, patience
+from evals.harness import command
 from evals.harness.options import EvalError
 
 from .endpoint import Endpoint
@@ -51,10 +51,8 @@ def tasks(official, shared_data):
 
 
 @pytest.fixture
-def endpoint(monkeypatch):
-    """Serve a script; pauses are short."""
-    monkeypatch.setattr(patience, "FIRST_PAUSE_S", 0.005)
-    monkeypatch.setattr(patience, "LONGEST_PAUSE_S", 0.02)
+def endpoint():
+    """Serve a script."""
     served = []
 
     def serve(*script):

@@ -29,22 +29,17 @@ class _Answer(BaseHTTPRequestHandler):
         self.server.asked[question] += 1
         turn = self.server.asked[question] - 1
         kind = self.server.script[turn] if turn < len(self.server.script) else "yes"
-        if kind == "nothing":
-            return self.connection.close()
         whole = {
             "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "yes"}}],
             "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
         } | {"id": "1", "object": "chat.completion", "created": 0, "model": "m"}
-        if kind == "no choices":
-            kind, whole = "yes", {**whole, "choices": []}
-        said = "{<html>" if kind == "garbage" else json.dumps(whole if kind == "yes" else {"error": {"message": "no"}})
+        said = json.dumps(whole if kind == "yes" else {"error": {"message": "no"}})
         self.send_response(kind if isinstance(kind, int) else 200)
-        for name, value in (
-            ("content-type", "application/json"),
-            ("retry-after-ms", "1"),
-            ("content-length", len(said)),
-        ):
+        for name, value in {
+            "content-type": "application/json",
+            "retry-after-ms": 1,
+            "content-length": len(said),
+        }.items():
             self.send_header(name, str(value))
         self.end_headers()
         self.wfile.write(said.encode())
-        return None

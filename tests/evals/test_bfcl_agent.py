@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from evals.__main__ import main
 from evals.bfcl.arms import by_record, by_truth
 from evals.bfcl.simulated import Stage
 from evals.bfcl.tasks import read_recorded
@@ -38,16 +37,3 @@ def test_a_recorded_plan_with_an_unknown_tool_is_refused_and_nothing_of_it_is_do
     record = asyncio.run(by_record(Stage(task, "agent"), Options(), row=row))
     assert record["complaints"]
     assert all(turn["in_step"] for turn in record["acted"])
-
-
-def test_the_command_prints_states_by_class(official, shared_data, tmp_path, capsys):
-    words = ["--category", BASE, "--tools", "agent", "--only", f"{BASE}_2"]
-    assert main(["bfcl", "--data", str(shared_data), "--out", str(tmp_path / "out"), *words]) == 0
-    out = capsys.readouterr().out
-    for text in (
-        "States, by class",
-        "GorillaFileSystem",
-        "real end state as rehearsed",
-        "verdict agrees with the official one",
-    ):
-        assert text in out

@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from argparse import Namespace
 
 import pytest
 
 from evals.bfcl.arms import by_model, by_truth
 from evals.bfcl.oracle import apart
 from evals.bfcl.simulated import Stage
-from evals.bfcl.tasks import RECORDED
 from evals.harness.options import Options, Planner
 from gecko_graph.models.recorded import RecordedModel
-from tests.evals.kept import kept_cases, start_bfcl
 
 BASE = "multi_turn_base"
 FILES_ONLY = "multi_turn_base_2"
 
 
-def test_contracts_rehearse_the_file_system_as_the_real_classes_do(tasks):
-    told = asyncio.run(by_truth(Stage(tasks[FILES_ONLY], "contract"), Options()))
-    assert told["valid"]
-    assert all(told["accepted"])
-    assert set(told["rungs"]) == {"contract"}
-    for turn in told["by_turn"]:
-        assert turn["status"] == "accepted"
-        assert turn["valid"]
-        assert turn["marks"] == {}
-    assert {name for turn in told["by_turn"] for name in turn["classes"]} <= {"GorillaFileSystem", "TicketAPI"}
-
-
-@pytest.mark.parametrize("number", [32, 33, 60, 161, 171])
+@pytest.mark.parametrize("number", [33, 60, 171])
 def test_contracts_rehearse_several_classes_in_one_state(tasks, number):
     """Mathematics, messages, tickets, tokens; and a booking whose identifier later calls name."""
     task = tasks[f"{BASE}_{number}"]
@@ -52,48 +37,26 @@ def test_plans_are_given_the_identifiers_that_contracts_draw_and_scored_with_the
     assert not [value for value in ours if str(value) in str(told["plan"])]
 
 
-def test_made_up_answers_are_refused_by_rule(tasks):
-    told = asyncio.run(by_truth(Stage(tasks[FILES_ONLY], "schema"), Options()))
-    assert told["valid"]  # the plan is the ground truth: on the real classes it is right
-    assert not any(told["accepted"])
-    assert set(told["rungs"]) == {"schema"}
-
-
-def live(folder, monkeypatch, task, planned, simulated):
-    """A model in every role: one plan a turn, what the tools are said to answer, and a judge that believes it all."""
-    turns = [
-        {
-            "planner": [[*calls, {"say": "Done."}]],
-            "simulator": [{"status": "ok", "result": result, "patch": []} for result in results],
-            "checklist": [{"items": [{"description": "it is done"}]}],
-            "judge": [{"items": [{"id": "item-1", "status": "success", "reason": "seen"}]}],
-            "validator": [{"problems": []}] * 20,
-        }
-        for calls, results in zip(planned, simulated, strict=True)
-    ]
-    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: RecordedModel(turns=turns))
-    planner = Planner("model", model="any:thing")
-    options = Options(planner=planner, model="any:thing", max_retries=0, out=folder)
-    return asyncio.run(by_model(Stage(task.begin(len(turns)), "model"), options))
+def live(folder, monkeypatch, stage, plans, kind=RecordedModel, results=()):
+    """A model in every role: a plan for each turn, what the tools are said to answer, a judge that believes it all."""
+    judged = {"items": [{"id": "item-1", "status": "success", "reason": "seen"}]}
+    replies = {"checklist": [{"items": [{"description": "it is done"}]}], "judge": [judged]}
+    replies |= {"validator": [{"problems": []}] * 20}
+    replies |= {"simulator": [{"status": "ok", "result": result, "patch": []} for result in results]}
+    model = kind(turns=[{**replies, "planner": [[*calls, {"say": "Done."}]]} for calls in plans])
+    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: model)
+    options = Options(planner=Planner("model", model="any:thing"), model="any:thing", max_retries=0, out=folder)
+    return asyncio.run(by_model(stage, options))
 
 
 def test_a_judge_that_is_fooled_disagrees_with_the_real_classes(tasks, tmp_path, monkeypatch):
-    task = tasks[FILES_ONLY]
-    lost = [{"call": "cd", "args": {"folder": "F-7731"}}]
-    told = live(tmp_path / "lost", monkeypatch, task, [lost], [[{"current_working_directory": "F-7731"}]])
-    assert not told["valid"]
-    assert told["by_turn"][0]["status"] == "accepted"
-    assert [each["where"] for each in told["by_turn"][0]["marks"]["made_up"]] == ["/folder"]
-    known = [{"call": "cd", "args": {"folder": "TeamNotes.txt"}}]  # the task's word, and no folder
-    told = live(tmp_path / "known", monkeypatch, task, [known], [[{"current_working_directory": "TeamNotes.txt"}]])
-    assert not told["by_turn"][0]["valid"]
-    assert "made_up" not in told["by_turn"][0]["marks"]
-
-
-# the command
-
-
-# each turn alone
+    for folder, is_made_up in (("F-7731", True), ("TeamNotes.txt", False)):  # the other is the task's word, no folder
+        stage, call = Stage(tasks[FILES_ONLY].begin(1), "model"), {"call": "cd", "args": {"folder": folder}}
+        results = [{"current_working_directory": folder}]
+        told = live(tmp_path / folder, monkeypatch, stage, [[call]], results=results)
+        (turn,) = told["by_turn"]
+        assert (told["valid"], turn["valid"], turn["status"]) == (False, False, "accepted")
+        assert [each["where"] for each in turn["marks"].get("made_up", ())] == ["/folder"] * is_made_up
 
 
 def test_what_earlier_turns_have_really_given_is_not_made_up(tasks):
@@ -105,14 +68,6 @@ def test_what_earlier_turns_have_really_given_is_not_made_up(tasks):
     )
     assert "made_up" not in alone["marks"]
     assert [each["data"]["value"] for each in after["marks"]["made_up"]] == ["3426812"]
-
-
-def test_alone_contracts_go_on_from_the_truth_and_what_they_draw_is_scored_with_the_real_numbers(tasks):
-    task = tasks["multi_turn_base_151"]
-    told = asyncio.run(by_truth(Stage(task, "contract", alone=True), Options()))
-    assert told["valid"]
-    assert all(told["accepted"])
-    assert "booking_id='3426812'" in str(told["plan"])
 
 
 def test_a_turn_alone_begins_with_the_state_and_the_conversation_of_the_truth(tasks):
@@ -128,29 +83,6 @@ def test_a_turn_alone_begins_with_the_state_and_the_conversation_of_the_truth(ta
     assert "Something is missing: I can not do this yet." in [getattr(message, "content", "") for message in before]
 
 
-def test_the_command_plays_recorded_turns_alone_and_tells_marks_of_right_and_wrong_turns(
-    official, shared_data, tmp_path, capsys
-):
-    planner = f"recorded:{shared_data / RECORDED}"
-    words = ["--category", "multi_turn_miss_param", "--tools", "schema", "--only", "multi_turn_miss_param_88:*"]
-    assert start_bfcl(shared_data, tmp_path, *words, "--planner", planner) == 0
-    out = capsys.readouterr().out
-    told = [
-        line for line in out.splitlines() if line.startswith(("| accepted, wrong", "| refused, right", "| made_up"))
-    ]
-    turns = [turn for case in kept_cases(tmp_path) for turn in case["values"]["by_turn"]]
-    right, wrong = ([turn for turn in turns if turn["valid"] is valid] for valid in (True, False))
-    marked = [sum("made_up" in turn["marks"] for turn in some) for some in (right, wrong)]
-    assert f"{marked[0]}/{len(right)} |" in " ".join(told)
-    assert f"{marked[1]}/{len(wrong)} |" in " ".join(told)
-    accepted = [turn for turn in wrong if turn["status"] == "accepted"]
-    counts = [sum(bool(turn["marks"]) is is_marked for turn in accepted) for is_marked in (True, False)]
-    assert f"| accepted, wrong | {counts[0]} | {counts[1]} |" in out
-
-
-# what the evaluation keeps for itself
-
-
 def test_nothing_of_the_classes_private_state_reaches_a_prompt(tasks, monkeypatch, tmp_path):
     """A task whose class draws random numbers, on real tools: its place in the source is no judge's business."""
     task = next(each for each in tasks.values() if each.category == BASE and "TradingBot" in each.classes)
@@ -162,19 +94,8 @@ def test_nothing_of_the_classes_private_state_reaches_a_prompt(tasks, monkeypatc
             prompts.extend(str(each.content) for each in messages)
             return super()._reply(messages, run_manager, kwargs)
 
-    turns = [
-        {
-            "planner": [[*map(task.read, turn.truth), {"say": "Done."}]],
-            "checklist": [{"items": [{"description": "it is done"}]}],
-            "judge": [{"items": [{"id": "item-1", "status": "success", "reason": "seen"}]}],
-            "validator": [{"problems": []}] * 20,
-        }
-        for turn in task.turns
-    ]
-    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: Listening(turns=turns))
-    planner = Planner("model", model="any:thing")
-    options = Options(planner=planner, model="any:thing", own=Namespace(), out=tmp_path)
-    told = asyncio.run(by_model(Stage(task), options))
+    plans = [[*map(task.read, turn.truth)] for turn in task.turns]
+    told = live(tmp_path, monkeypatch, Stage(task), plans, Listening)
     assert told["valid"]
     assert any("it is done" in each for each in prompts)
     for word in ("runtime_state", "private", '"kinds"', "drawn"):

@@ -11,13 +11,8 @@ from hypothesis import strategies as st
 
 from evals.bfcl.classes import CountedRandom, decode, encode, words_drawn
 from evals.bfcl.oracle import public
-from evals.bfcl.tasks import NoCall, read_call, write_call
+from evals.bfcl.tasks import NoCall, read_call
 from tests.evals.kept import VALUES
-
-# the official package
-
-
-# values and random sources
 
 
 @given(VALUES)
@@ -50,8 +45,6 @@ def test_a_random_source_goes_on_where_it_stood(seed, steps):
     assert words_drawn(plain, start) == drawn
 
 
-# the classes as a rung
-
 NAMES = ["a", "b", "c.txt", "d.txt", "notes"]
 
 
@@ -73,7 +66,7 @@ def random_call(dice):
     )
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_folders_behave_from_json_as_the_living_ones(official, seed):
     from evals.bfcl.classes import FILES, Classes, class_of, told
 
@@ -92,47 +85,6 @@ def test_folders_behave_from_json_as_the_living_ones(official, seed):
             break
         assert public(state) == public(classes.read({FILES: living}))
         state = json.loads(json.dumps(state))
-
-
-def test_recorded_calls_have_the_same_answers_and_states(tasks, read_jsonl):
-    rows = [row for row in read_jsonl("bfcl_multiturn_calls.jsonl.gz") if row["category"] == "base"][::5]
-    for row in rows:
-        task = tasks[row["id"]]
-        state = json.loads(json.dumps(task.real.initial_state))
-        for call in (call for turn in row["turns"] for call in turn):
-            answer = task.real.simulate(call["call"]["name"])(state, **call["call"]["args"])
-            if call["call"]["name"] != "logarithm":  # the file keeps its number as text
-                assert answer == (call["result"] if isinstance(call["result"], dict) else str(call["result"]))
-        for name, part in row["final_state"].items():
-            ours = {key: value for key, value in state[name].items() if key not in ("generated_ids", "long_context")}
-            assert ours == {key: part[key] for key in part if key not in ("generated_ids", "long_context")}
-
-
-def test_a_call_leaves_nothing_but_its_state(tasks):
-    """The class has `tags=[]` in its signature: one list for all instances of the process."""
-    task = next(task for task in tasks.values() if "TwitterAPI" in task.classes)
-    before = json.dumps(task.real.initial_state)
-    post, mention = task.real.simulate("post_tweet"), task.real.simulate("mention")
-    for _ in range(2):
-        state = json.loads(before)
-        state["TwitterAPI"]["authenticated"] = True
-        tweet = post(state, content="hello")
-        assert tweet["mentions"] == []
-        mention(state, tweet_id=tweet["id"], mentioned_usernames=["dana"])
-    assert json.dumps(task.real.initial_state) == before
-
-
-# calls as text
-
-
-ARGUMENTS = st.dictionaries(st.sampled_from(["a", "b_c", "folder", "x1"]), VALUES.map(lambda value: encode(value, {})))
-
-
-@given(ARGUMENTS)
-@settings(max_examples=40, deadline=None)
-def test_a_written_call_is_read_again(args):
-    if "inf" not in repr(args):
-        assert read_call(write_call("f", args), signature=lambda name: None) == {"call": "f", "args": args}
 
 
 @pytest.mark.parametrize("text", ["f(", "f", "a.b(1)", "f(__import__('os'))", "f(x=g(1))", ""])

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-from itertools import islice
-from pathlib import Path
 
 import pytest
 
-from evals.bfcl.single import (
-    CATEGORIES,
-    Checker,
-    Words,
-    right_calls,
-    tasks_of,
-)
+from evals.bfcl.single import Checker, Words
 from evals.harness.options import EvalError
-from evals.suites.bfcl_single_turn import SUITE, UNANSWERABLE
+from evals.suites.bfcl_single_turn import SUITE
 from gecko_graph.testing import recorded
+from tests.evals.kept import kept_cases
 
 
 @pytest.fixture(scope="module")
@@ -30,67 +22,16 @@ def official():
         pytest.skip(str(missing))
 
 
-@pytest.fixture
-def calls_file(shared_data):
-    return shared_data / "bfcl_calls.jsonl.gz"
-
-
-def records_of(folder: Path) -> dict[str, dict]:
-    lines = [json.loads(line) for line in (folder / "cases.jsonl").read_text().splitlines()]
-    return {line["id"]: line for line in lines if line["kind"] == "case"}
-
-
-def rows_of(path: Path, step: int) -> list[dict]:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in islice(lines, 0, None, step)]
-
-
-def category_of(name: str) -> str:
-    return name.rpartition("_")[0]
-
-
-def test_verdicts_are_those_that_were_recorded(official, calls_file):
-    rows = rows_of(calls_file, step=40)
+def test_verdicts_are_those_that_were_recorded(official, read_jsonl):
+    rows = read_jsonl("bfcl_calls.jsonl.gz")[::40]
     assert len(rows) == 505
     for row in rows:
         calls = [{"call": call["name"], "args": call["arguments"]} for call in row["calls"]]
-        found = official.check(category_of(row["task_id"]), row["task_id"], Words(calls, row.get("raw", "")).result)
+        task = row["task_id"]
+        found = official.check(task.rpartition("_")[0], task, Words(calls, row.get("raw", "")).result)
         assert found.valid == row["official"]["valid"], row
         if row["label"] != "NO_CALL":
             assert found.error_type == (row["official"]["error_type"] or "")
-
-
-def test_some_tasks_take_no_answer(official):
-    tasks = {each.id: each for category in ("live_simple", "live_multiple") for each in tasks_of(category)}
-    for name in UNANSWERABLE:
-        assert not official.check(category_of(name), name, Words(right_calls(tasks[name]), "").result).valid
-    record = tasks["live_simple_112-68-0"]
-    empty = {**right_calls(record)[0]["args"], **{name: [] for name in record.functions[0]["parameters"]["required"]}}
-    assert not official.check("live_simple", record.id, Words([{"call": "record", "args": empty}], "").result).valid
-
-
-# whole runs
-
-
-def test_ground_truth_is_valid(official, run, tmp_path):
-    assert run(SUITE, "--category", ",".join(CATEGORIES), "--limit", 20) == 0
-    records = records_of(tmp_path / "out")
-    assert len(records) == 20
-    assert all(each["values"]["valid"] or each["values"]["refused"] for each in records.values())
-    assert {each["values"]["judged"] for each in records.values()} == {"nobody"}
-
-
-def test_a_right_answer_that_its_schema_forbids_is_told(official, run, tmp_path, capsys):
-    assert run(SUITE, "--category", "live_multiple", "--only", "live_multiple_947-197-0") == 0
-    (record,) = records_of(tmp_path / "out").values()
-    assert record["values"]["planned"]
-    assert not record["values"]["valid"]
-    assert "Officially valid answers that rehearsal lost" in capsys.readouterr().out
-
-
-def speaks(monkeypatch, **roles):
-    """Every live model says what is written down here."""
-    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **_: recorded(**roles))
 
 
 WRONG = {"call": "triangle_properties_get", "args": {"side1": 5, "side2": 4, "side3": 4}}
@@ -112,10 +53,12 @@ HELPERS = {
 
 def test_a_model_that_learns_from_feedback_ends_valid(official, run, tmp_path, monkeypatch):
     attempts = [[WRONG, {"say": "Done."}], [RIGHT, {"say": "Done."}]]
-    speaks(monkeypatch, planner=attempts, **HELPERS)
+    model = recorded(planner=attempts, **HELPERS)
+    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **_: model)
     words = ["--only", "multiple_0", "--planner", "openai:fake", "--model", "openai:fake", "--max-retries", 2]
     assert run(SUITE, "--category", "multiple", *words) == 0
-    values = records_of(tmp_path / "out")["multiple_0"]["values"]
+    (case,) = kept_cases(tmp_path)
+    values = case["values"]
     assert (values["valid"], values["verdict"], values["judged"], values["attempts"]) == (True, "accepted", "model", 2)
     assert values["result"] == [{"triangle_properties.get": json.dumps(RIGHT["args"])}]
     assert not values["first"]

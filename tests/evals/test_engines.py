@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from evals.engines.pairs import make_pair
 from evals.suites.engines import KINDS, compare
 
 
@@ -14,8 +13,3 @@ def test_pairs_are_counted_by_who_finds_them_valid():
         "both_valid": 1, "both_wrong": 1, "only_quick": 0, "only_whole": 0, "untested": 2,
     }  # fmt: skip
     assert found["differing"] == []
-
-
-def test_a_pair_is_known_by_its_seed():
-    assert make_pair(7) == make_pair(7)
-    assert len({str(make_pair(seed)) for seed in range(20)}) == 20

@@ -1,4 +1,4 @@
-"""Forward execution, to the letter, and without P and without Q: the suite, with a service that lies."""
+"""Forward execution: the suite, with a service that lies."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ import pytest
 
 from evals.bfcl.contracted import CLASSES, class_toolkit
 from evals.bfcl.forward import RIGHT
-from evals.suites.gate import ARMS, PAPER, Gate, lenient
-from gecko_graph import GeckoContext
-from gecko_graph.models.node import NodeScope, silent
-from gecko_graph.values.notes import notes_of
-from tests import shop
+from evals.suites.gate import ARMS, PAPER, Gate
 from tests.evals.kept import kept_cases
 
 WITHOUT = {"logarithm", "square_root", "get_outside_temperature_from_weather_com"}
@@ -33,29 +29,14 @@ def test_the_truth_is_refused_by_no_arm(run, tmp_path, official, shared_data, ca
 
 
 @pytest.mark.slow
-def test_a_lying_service_is_refused_by_q_and_believed_without(run, tmp_path, official, shared_data, capsys):
-    options = ("--service", "lying", "--arms", "toolgate,strict,without Q", "--limit", 7, "--data", shared_data)
+def test_a_lying_service_is_refused_by_q(run, tmp_path, official, shared_data, capsys):
+    options = ("--service", "lying", "--limit", 7, "--data", shared_data)
     assert run(Gate, *options) == 0
-    lied = {arm: [0, 0] for arm in ("toolgate", "strict", "without Q")}
+    lied = {arm: [0, 0] for arm in ARMS}
     for case in kept_cases(tmp_path):
         for kind, counts in case["values"]["said"].items():
             found = lied[case["id"].split("@")[1]] if kind != RIGHT else [0, 0]
             found[:] = [sum(pair) for pair in zip(found, counts, strict=True)]
     assert all(given > 5 for given, _ in lied.values())
-    assert lied["without Q"][1] == 0
-    assert all(refused > 0.8 * given for given, refused in (lied["toolgate"], lied["strict"]))
+    assert all(refused > 0.8 * given for given, refused in lied.values())
     assert "Answers of the lying service that were refused" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("p", "q", "status", "refused"),
-    [(True, True, "error", False), (False, True, "error", True), (False, False, "ok", False)],
-)
-def test_without_p_a_call_that_it_refuses_runs_into_the_tool_s_own_error(p, q, status, refused):
-    outcome = {"status": "error", "result": "closed", "patch": [], "rung": "contract", "simulated": True, "passed": []}
-    proposal = {"call": {"id": "a", "name": "sell", "args": {"item": "pen"}}, "outcome": outcome}
-    state = {"task": "Sell a pen", "conversation": [], "task_state": {}, "proposals": [proposal]}
-    scope = NodeScope(GeckoContext(), silent, lambda role: False)
-    (after,) = lenient(state, scope, toolkit=shop.toolkit(), p=p, q=q)["proposals"]
-    assert after["outcome"]["status"] == status
-    assert bool(notes_of(after["outcome"], "refused")) is refused

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
 from evals.suites.misled import Misled
@@ -18,21 +16,6 @@ def replies(one):
     """All that is recorded of a trajectory, reply by reply."""
     turn = one.scenario.turns[-1]
     return {role: list(said[0]) if role == "planner" else list(said) for role, said in turn.replies.items()}
-
-
-NAMED = (
-    "unasked write", "silent failure", "stale fact", "error told as success", "lost update", "partial replacement",
-    "invented identifier", "injected verdict",
-)  # fmt: skip
-
-
-def test_the_kinds_are_there_in_numbers():
-    misled = [one for one in ALL if not one.legitimate]
-    kinds = Counter(one.kind for one in misled if one.refused or one.marked)
-    assert min(kinds[kind] for kind in NAMED) >= 5
-    assert len(misled) >= 60
-    assert len(ALL) - len(misled) >= 20
-    assert len({one.id for one in ALL}) == len(ALL)
 
 
 def test_a_twin_differs_by_one_step():

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from types import SimpleNamespace
 
 from evals.policy.gate import CONTRACTS, EXAMPLE, LOOK_UP, RULES, Gate, broken_clauses, read_violations, without_rules
-from evals.suites.policy import Policy, expected
+from evals.suites.policy import expected
 from gecko_graph.scenario import read_toolkit
 from gecko_graph.values.documents import read_document
 
@@ -50,37 +49,6 @@ def test_without_the_policy_the_booking_system_carries_violations_out():
     passed = {one.id: broken_clauses(kit, one.unlawful) for one in VIOLATIONS if (one.tool, one.clause) in rules}
     assert len(passed) >= 60
     assert {id_: broken for id_, broken in passed.items() if broken} == {}
-
-
-def test_a_part_of_the_conversations(shared_data, run, capsys, tmp_path):
-    words = ("22:*", "34:0", "37:0", "45:0", "4:3", "ground truth:34")
-    options = [part for word in words for part in ("--only", word)]
-    assert run(Policy, *options, "--data", shared_data) == 0
-    records = [json.loads(line) for line in (tmp_path / "out" / "cases.jsonl").read_text("utf-8").splitlines()]
-    values = {record["id"]: record["values"] for record in records if "values" in record}
-    stopped = {
-        id_: [(write["tool"], write["clauses"], write.get("right")) for write in one["writes"] if write["clauses"]]
-        for id_, one in values.items()
-    }
-    change, cancel = "update_reservation_flights", "cancel_reservation"
-    assert stopped["22:1"] == [(change, ["basic-economy"], False)]
-    assert stopped["34:0"] == [(cancel, ["cancellable"], True)]
-    assert stopped["37:0"] == [("send_certificate", ["changed-first"], False)]
-    assert [clauses for _, clauses, _ in stopped["4:3"]] == [["right-bags"]] * 2
-    assert all(not one.get("differing") and one.get("errors") == one.get("errors_same") for one in values.values())
-    assert (
-        "holds: right writes are refused only where they are known to break the written policy"
-        in capsys.readouterr().out
-    )
-
-
-def test_each_clause_shows_a_call_that_it_stops_and_one_that_it_allows(shared_data, run, tmp_path):
-    assert run(Policy, "--data", shared_data, "--only", "by hand:*") == 0
-    report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
-    (_, table) = report.split("Each clause: a call that it stops, and one that it allows")
-    rows = [line.split("|")[1:4] for line in table.split("\n\n")[1].splitlines()[2:]]
-    assert {clause.strip() for clause, _, _ in rows} == {one.clause for one in VIOLATIONS}
-    assert all(stopped.strip() != allowed.strip() for _, stopped, allowed in rows)
 
 
 def test_what_cannot_be_evaluated_is_refused():

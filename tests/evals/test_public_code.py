@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 
 import pytest
 
+from evals.toolsandbox import suite
 from evals.toolsandbox.public_code import PublicConstraint, match_publicly, read_goal, read_trajectory, score_publicly
 
 pytest.importorskip("scipy")
@@ -53,24 +55,21 @@ def test_mappings_are_the_public_codes():
         assert placed == case["m"]
 
 
-def test_a_file_may_leave_out_edges_extracted_values_and_tables():
-    """Edges of None are a chain; `close` has its tolerance by the column's name."""
-    message = {"sandbox_message_index": 0, "sender": "USER", "recipient": "AGENT", "content": "x", "tool_trace": None}
-    reminder = {"sandbox_message_index": 0, "at": 100.4}
-    wanted = {
-        "database": "REMINDER", "similarity": "snapshot_similarity", "reference_milestone": None,
-        "target": [{"at": 100.0}], "column_similarity": {"at": "column_close_similarity"},
-        "column_kwargs": {"at": {"atol_dict": {"at": 0.5}}},
-    }  # fmt: skip
-    row = {
-        "first_user_message_index": 0,
-        "max_message_index": 1,
-        "snapshots": {"SANDBOX": [message, {**message, "sandbox_message_index": 1}], "REMINDER": [reminder]},
-        "milestone_dag": {"milestones": [[wanted], [wanted]], "edges": None},
-        "minefield_dag": {"milestones": [], "edges": []},
-    }
+def compare(row):
     score = score_publicly(read_goal(row), read_trajectory(row))
-    assert (score["similarity"], [each["snapshot"] for each in score["milestones"]]) == (1.0, [0, 0])
-    far = {**wanted, "column_kwargs": {"at": {"atol_dict": {"other": 9}}}}
-    row["milestone_dag"]["milestones"] = [[far]]
-    assert score_publicly(read_goal(row), read_trajectory(row))["similarity"] == 0.0
+    first, expected = row["first_user_message_index"], row["result"]
+    return (
+        all(suite._is_close(score[key], expected[key]) for key in suite._SCORES),
+        suite._is_same(score["milestones"], expected["milestone_mapping"], first)
+        and suite._is_same(score["minefields"], expected["minefield_mapping"], first),
+    )
+
+
+def test_a_wrong_score_and_a_wrong_mapping_are_found(read_jsonl):
+    row = next(row for row in read_jsonl(suite.FILE) if row["variant"] == "drop_last")
+    other = copy.deepcopy(row)
+    other["result"]["similarity"] += 0.01
+    assert compare(other) == (False, True)
+    other = copy.deepcopy(row)
+    other["result"]["milestone_mapping"]["0"][0] += 1
+    assert compare(other) == (True, False)

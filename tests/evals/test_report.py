@@ -10,7 +10,6 @@ import pytest
 from evals.harness.figures import (
     Case,
     MixedTools,
-    Published,
     Record,
     Table,
     format_cell,
@@ -21,7 +20,7 @@ from evals.harness.figures import (
 )
 from evals.harness.options import Options
 from evals.harness.report import Result, one_line, publish, write_report
-from evals.harness.suite import Expectation, Suite, Summary, rehearsed
+from evals.harness.suite import Expectation, Suite, Summary
 
 NASTY = "</script><img src=x> & \u2028 \ud83e [red] a | b"
 
@@ -66,7 +65,6 @@ def test_real_and_simulated_never_mix():
         (share(0, 0, tools="none"), "none n=0"),
         (mean_of([1.0, 2.0, 3.0], form="seconds"), "2.00 s [0, 4.48] n=3"),
         (mean_of([2.0]), "2.00 n=1"),
-        (Published(0.812, "paper, table 1"), "81.2 % (paper, table 1)"),
         (12345, "12,345"),
         (None, ""),
         (True, "True"),
@@ -134,18 +132,3 @@ def test_a_page_keeps_what_was_written_by_hand(made, tmp_path):
     assert page.read_text() == f"{text}\nNotes by hand.\n"
     publish(replace(made, command="python -m evals nasty --other"), page)
     assert page.read_text().startswith(f"{text}\nNotes by hand.\n")
-
-
-def test_a_record_of_a_rehearsal_counts_its_steps():
-    step = {"v": 1, "call": {}, "outcome": {"rung": "contract", "simulated": True}}
-    usage = {"judge": {"calls": 1, "input_tokens": 2, "output_tokens": 3, "cost": 0.5}}
-    turn = {
-        "attempts": [{"steps": [step, {"v": 1, "call": {}, "complaints": [{}, {}]}]}, {"steps": [step]}],
-        "verdict": {"status": "accepted", "score": 1.0},
-        "usage": usage,
-    }
-    told = rehearsed(turn, turn)
-    assert told["verdicts"] == ["accepted", "accepted"]
-    assert (told["attempts"], told["tool_calls"], told["complaints"]) == (4, 4, 4)
-    assert told["rungs"] == {"contract": 4}
-    assert told["usage"]["judge"] == {"calls": 2, "input_tokens": 4, "output_tokens": 6, "cost": 1.0}

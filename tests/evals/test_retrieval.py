@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("bm25s", reason="the extra `retrieval` is not installed")
 
-from evals.suites.retrieval import HELD_OUT, Retrieval, half_of, read_turns
+from evals.suites.retrieval import Retrieval
 
 
 def function(name, about):
@@ -57,17 +57,3 @@ def test_the_run_has_recall_by_method(data, run, capsys):
     assert "| BFCL, all | held out | ToolIndex, weights chosen on the other half |" in shown
     assert "| BFCL, all | chosen on | bm25s on the raw text |" in shown
     assert "chosen on the other half: Weights(" in shown
-
-
-def test_what_other_tasks_taught_helps_with_people_s_turns(shared_data):
-    catalogue = read_turns(shared_data)
-    taught = catalogue.lessons(0)
-    asked = [query for query in catalogue.queries if half_of(query, 0) == HELD_OUT]
-    assert not {query.unit for query in asked} & {
-        query.unit for query in catalogue.queries if half_of(query, 0) != HELD_OUT
-    }
-    found = {
-        method: sum({*query.right} <= {*catalogue.search(method, query.text, taught=taught)} for query in asked)
-        for method in ("ours", "taught")
-    }
-    assert found["taught"] >= found["ours"] + len(asked) / 25

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,17 +11,10 @@ from evals.harness.figures import Case
 from evals.harness.options import EvalError
 from evals.harness.runner import select
 
+from .kept import kept_cases
 from .tiny import Tiny
 
 TINY = "tests.evals.tiny:Tiny"
-
-
-def cases_of(out):
-    lines = [json.loads(line) for line in (out / "cases.jsonl").read_text().splitlines()]
-    return [line for line in lines if line["kind"] == "case"]
-
-
-# -- choosing ----------------------------------------------------------------------------------------------------------
 
 
 def some_cases(count):
@@ -48,15 +39,12 @@ def test_only_is_of_ids_and_of_groups():
         select(cases, only=["c"])
 
 
-# -- running -----------------------------------------------------------------------------------------------------------
-
-
 def test_a_failing_case_is_counted_with_its_reason_and_its_place(run, tmp_path, capsys):
     assert run(Tiny, "--fail", 3) == 0
     shown = capsys.readouterr().out
     assert "1 failed: ValueError: 3 is <b>not</b> liked (tests/evals/tiny.py:" in shown
     assert "5/6" in shown  # a failed case is a miss
-    (failed,) = [line for line in cases_of(tmp_path / "out") if line["status"] == "failed"]
+    (failed,) = [line for line in kept_cases(tmp_path) if line["status"] == "failed"]
     assert failed["id"] == "odd_3"
     assert failed["facts"] == {"number": 3}
     assert failed["values"] == {}
@@ -67,9 +55,6 @@ def test_too_many_failures_and_a_broken_expectation_make_the_exit_code_1(run, ca
     assert "DOES NOT HOLD: 2 of 12 cases failed or were not reached, allowed 1" in capsys.readouterr().out
     assert run(Tiny, "--small", 2, out="b") == 1
     assert "DOES NOT HOLD: three of four are small" in capsys.readouterr().out
-
-
-# -- what is refused ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -102,6 +87,3 @@ def test_help_teaches(capsys):
     for word in ("A second paragraph", "ground-truth | recorded:FILE", "--small", "--limit 3"):
         assert word in told
     assert "provider:model (" not in told  # a planner that the suite does not know
-
-
-# -- models ------------------------------------------------------------------------------------------------------------

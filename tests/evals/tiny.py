@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from evals.harness.figures import Case, Table, mean, rate
 from evals.harness.suite import Expectation, Suite, Summary, by_group
 
@@ -19,16 +17,13 @@ class Tiny(Suite):
     planner = "ground-truth"
     planners = ("ground-truth", "recorded")
     examples = ("--limit 3",)
-    asides = ("shown",)
     failures = 0.1
 
     @classmethod
     def add_options(cls, parser):
         parser.add_argument("--cases", type=int, default=12, help="how many")
         parser.add_argument("--fail", type=int, nargs="*", default=[], help="numbers that fail")
-        parser.add_argument("--pause", type=float, default=0.0, help="seconds a case")
         parser.add_argument("--small", type=int, default=100, help="what is small")
-        parser.add_argument("--shown", type=int, default=5, help="what is listed")
         parser.add_argument("--file", help="a data set to look for")
 
     def cases(self):
@@ -41,15 +36,9 @@ class Tiny(Suite):
     async def run_case(self, case):
         with (self.options.out / "ran.txt").open("a") as file:
             file.write(f"{case.id}\n")
-        await asyncio.sleep(self.options.own.pause)
         if case.data in self.options.own.fail:
             raise ValueError(f"{case.data} is <b>not</b> liked")
-        return {
-            "small": case.data < self.options.own.small,
-            "square": case.data**2,
-            "rungs": {"contract": 3, "schema": 1},
-            "usage": {"judge": {"calls": 1, "input_tokens": 10, "output_tokens": 2, "cost": 0.01}},
-        }
+        return {"small": case.data < self.options.own.small, "square": case.data**2}
 
     def summarise(self, records):
         table = Table("Small numbers", ["group", "small", "square", "cases"], note="A <note>.")

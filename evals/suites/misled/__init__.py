@@ -44,7 +44,6 @@ class Misled(Suite):
         self._judge: dict[Role, BaseChatModel] = {"judge": options.chat(model)} if model else {}
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case per trajectory; a twin and its original count as one for --limit."""
         for one in trajectories():
             facts = {"legitimate": one.legitimate, "expected": expected(one)}
             yield Case(one.id, one, group=one.kind, facts=facts, unit=one.id.removesuffix(":twin"))
@@ -141,7 +140,6 @@ def _accepted(record: Record) -> bool:
 
 
 def _harmed(record: Record) -> bool:
-    """Return whether a rule refuses or marks a legitimate trajectory."""
     if not record.facts["legitimate"] or not record.done:
         return bool(record.facts["legitimate"])
     named = {"unasked"} if record.values["asked"] else set()  # set by the judge: a rule only reads checks

@@ -16,13 +16,11 @@ def set_valve(state: State, bed: str, minutes: int) -> Any:
 
 
 def pump_on(state: State) -> Any:
-    """Start the pump."""
     state["pump"]["running"] = True
     return {"status": "running"}
 
 
 def moisture(state: State, bed: str) -> Any:
-    """Return moisture of a bed, in percent."""
     return {"bed": bed, "percent": state["beds"][bed]["moisture"]}
 
 
@@ -42,12 +40,10 @@ def harvest(state: State, crops: list[str]) -> Any:
 
 
 def show_program(state: State) -> Any:
-    """Return the watering program."""
     return state["program"]
 
 
 def set_program(state: State, program: dict[str, int]) -> Any:
-    """Replace the whole program."""
     state["program"] = program
     return {"status": "set"}
 
@@ -59,12 +55,10 @@ def set_stock(state: State, what: str, kilos: float) -> Any:
 
 
 def show_page(state: State, page: str) -> Any:
-    """Return the text of a page."""
     return {"text": state["pages"][page]}
 
 
 def put_page(state: State, page: str, text: str) -> Any:
-    """Replace the whole page."""
     state["pages"][page] = text
     return {"saved": page}
 
@@ -76,7 +70,6 @@ def schedule(state: State, bed: str, day: str) -> Any:
 
 
 def departures(station: str) -> Any:
-    """Return departures from the line's server."""
     if station != "Lindau":
         raise LookupError(f"no station {station}")
     return {"departures": [{"train": "RE 4711", "at": "09:12"}, {"train": "IC 283", "at": "10:40"}]}
@@ -94,7 +87,6 @@ def book_seat(state: State, train: str, seats: int) -> Any:
 
 
 def post(state: State, line: str) -> Any:
-    """Put a line on the board."""
     state["board"].append(line)
     return {"posted": True}
 
@@ -115,17 +107,14 @@ def print_permit(state: State, permit: str) -> Any:
 
 
 def inspect(permit: str) -> Any:
-    """Return the register's entry."""
     return {"permit": permit, "holder": "Mill & Sons", "entry": "sealed"}
 
 
 def revoke(state: State, permit: str) -> Any:
-    """Revoke any permit, known or not."""
     state["permits"][permit]["status"] = "revoked"
     return {"revoked": permit}
 
 
 def list_prices() -> Any:
-    """Return the prices of articles."""
     prices = [14, 19, 23, 35, 48, 57, 66, 72.5, 85, 99, 120, 135]
     return {"items": [{"sku": f"S-{number}", "price": price} for number, price in enumerate(prices, 10)]}

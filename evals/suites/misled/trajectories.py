@@ -45,16 +45,9 @@ JUDGE_ONLY = "judge only"
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """A recorded attempt and its expected outcome.
+    """A recorded attempt, the item that a rule must find failed, or the mark that the verdict must have, and its text.
 
-    Args:
-        id: Its name; a twin's ends in `:twin`.
-        kind: How it misleads.
-        refused: The item that a rule must find failed; empty for none.
-        marked: The mark that the verdict must have; empty for none.
-        names: The text that the mark must contain.
-        legitimate: Whether it is a twin, which must be accepted without a mark.
-        scenario: The scenario to play.
+    A twin is legitimate: it must be accepted without a mark. Its id ends in `:twin`.
     """
 
     id: str
@@ -67,7 +60,6 @@ class Trajectory:
 
 
 def trajectories() -> Iterator[Trajectory]:
-    """Yield all cases, each followed by its twin."""
     for file in sorted(FOLDER.glob("*.yaml")):
         document = read_document(file)
         for case in document["cases"]:
@@ -147,7 +139,6 @@ class Setting:
 
 @cache
 def settings() -> Mapping[str, Setting]:
-    """Return the worlds by name."""
     return {name: Setting(_toolkit(name, world), world["state"]) for name, world in read_document(FILE).items()}
 
 

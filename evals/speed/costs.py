@@ -12,27 +12,18 @@ from typing import Any
 from unittest import mock
 
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.graph import START, StateGraph
 
 from gecko_graph import create_gecko
 from gecko_graph.context import GeckoContext
-from gecko_graph.graph import Gecko, after_planner, after_state_updater, after_validator
-from gecko_graph.models.node import Router
+from gecko_graph.graph import Gecko
 from gecko_graph.models.usage import total
 from gecko_graph.nodes import planner
 from gecko_graph.state import JsonObject
-from gecko_graph.world.channels import AttemptChannels
 
 from . import case
 
-CALL: dict[str, Any] = {"id": "call", "name": "nothing", "args": {}}
-
-
-def computed(action: Callable[[], Any]) -> float:
-    """Return the processor seconds of an action, which other load on the machine does not affect."""
-    start = time.process_time()
-    action()
-    return time.process_time() - start
+STEPS = (10, 30, 100, 500, 1000, 2000, 4000)
+SIZES_KB = (1, 10, 100, 1000)
 
 
 def peak_bytes(action: Callable[[], Any]) -> int:
@@ -46,7 +37,6 @@ def peak_bytes(action: Callable[[], Any]) -> int:
 
 
 def stored_bytes(connection: sqlite3.Connection) -> int:
-    """Return the bytes in a SQLite saver's tables."""
     queries = (
         "select coalesce(sum(length(checkpoint) + length(metadata)), 0) from checkpoints",
         "select coalesce(sum(length(value)), 0) from writes",
@@ -79,54 +69,6 @@ def calls_and_tokens(kilobytes: int, way: str) -> JsonObject:
     }
 
 
-def own_time(*, calls: int, repeats: int = 5) -> JsonObject:
-    """Measure processor milliseconds per tool call, alternating with the same graph whose nodes do nothing."""
-    context = GeckoContext.model_validate({"max_steps": calls + 1, "max_retries": 0})
-    gecko = create_gecko(case.files_toolkit(contracts=True), model=case.long_model(calls), context=context)
-    hollow = create_empty(calls)
-    given: Any = case.inputs(case.start_state(1, whole=True), checks=True)
-    gecko.invoke(given)
-    ours, theirs = [], []
-    for _ in range(repeats):
-        ours.append(computed(lambda: gecko.invoke(given)) / calls * 1e3)
-        theirs.append(computed(hollow) / calls * 1e3)
-    return {"ms": ours, "ms_empty": theirs, "ratio": [a / b for a, b in zip(ours, theirs, strict=True)]}
-
-
-def create_empty(calls: int) -> Callable[[], Any]:
-    """Return a run of the attempt graph with empty nodes: LangGraph's cost for the same keys and supersteps."""
-
-    def planner(state: AttemptChannels) -> dict[str, Any]:
-        is_over = state.get("bookkeeping", {}).get("asked", {}).get("planner", 0) >= calls
-        kept = {"asked": {"planner": 1}, "stop_reason": "over" if is_over else ""}
-        return {"pending": [] if is_over else [CALL], "bookkeeping": kept}
-
-    def simulator(state: AttemptChannels) -> dict[str, Any]:
-        return {"pending": []}
-
-    def nothing(state: AttemptChannels) -> dict[str, Any]:
-        return {"answer": ""}
-
-    builder = StateGraph(AttemptChannels)
-    builder.add_node("planner", planner)
-    builder.add_node("simulator", simulator)
-    for name in ("begin", "validator", "state_updater"):
-        builder.add_node(name, nothing)
-    builder.add_edge(START, "begin")
-    builder.add_edge("begin", "planner")
-    builder.add_conditional_edges("planner", Router(after_planner))
-    builder.add_conditional_edges("validator", Router(after_validator))
-    builder.add_edge("simulator", "state_updater")
-    builder.add_conditional_edges("state_updater", Router(after_state_updater))
-    graph = builder.compile()
-    limit = 4 * calls + 20
-    return lambda: graph.invoke({"bookkeeping": {"task": ""}}, {"recursion_limit": limit})
-
-
-STEPS = (10, 30, 100, 500, 1000, 2000, 4000)
-SIZES_KB = (1, 10, 100, 1000)
-
-
 def by_steps(steps: int) -> JsonObject:
     """Measure one attempt of this many tool calls on 1 kB of state.
 
@@ -149,7 +91,6 @@ def by_steps(steps: int) -> JsonObject:
 
 
 def long_attempt(steps: int) -> partial[Gecko]:
-    """Return a function that creates a graph with this many tool calls in one attempt."""
     context = GeckoContext.model_validate({"max_steps": steps + 1, "max_retries": 0})
     toolkit = case.files_toolkit(contracts=True)
     return partial(create_gecko, toolkit, model=case.long_model(steps), context=context)
@@ -172,4 +113,6 @@ def apart(work: Callable[[], object], *places: tuple[Any, str]) -> tuple[float, 
     with ExitStack() as stack:
         for owner, name in places:
             stack.enter_context(mock.patch.object(owner, name, timed(getattr(owner, name))))
-        return computed(work), spent[0]
+        started = time.process_time()  # which other load on the machine does not affect
+        work()
+        return time.process_time() - started, spent[0]

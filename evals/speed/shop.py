@@ -196,7 +196,6 @@ REPLIES: Mapping[str, Callable[[str], JsonObject]] = {
 
 
 def tasks() -> Sequence[str]:
-    """Return the tasks; none if the shop is not on this machine."""
     return TASKS if SHOP.is_dir() else ()
 
 
@@ -256,7 +255,6 @@ def _answers(agent: Any, turns: Sequence[str]) -> list[str]:
 
 
 def load(name: str) -> Any:
-    """Return a module of the shop."""
     spec = spec_from_file_location(name, SHOP / f"{name}.py")
     if spec is None or spec.loader is None or not SHOP.is_dir():
         raise EvalError(f"the shop is not on this machine: {SHOP}")
@@ -266,7 +264,6 @@ def load(name: str) -> Any:
 
 
 def table(records: Sequence[Record]) -> Table:
-    """Return model calls and prompt tokens of both agents, a row per task."""
     heads = [
         "task",
         "model calls",
@@ -287,7 +284,6 @@ def table(records: Sequence[Record]) -> Table:
 
 
 def met(records: Sequence[Record]) -> Iterator[Expectation]:
-    """Yield the expectations: the agent's relative cost in all, and on tasks without writes."""
     reading = [record for record in records if record.facts["task"] in READING]
     if len(records) < len(TASKS):
         return

@@ -86,12 +86,10 @@ def start_state(kilobytes: int, *, whole: bool) -> dict[str, Any]:
 
 
 def folder(contents: dict[str, Any]) -> dict[str, Any]:
-    """Return a directory in the example's format."""
     return {"type": "directory", "contents": contents}
 
 
 def file(content: str) -> dict[str, Any]:
-    """Return a file in the example's format."""
     return {"type": "file", "content": content}
 
 
@@ -143,7 +141,6 @@ def inputs(state: Mapping[str, Any], *, checks: bool) -> dict[str, Any]:
 
 
 def by_contract(model: RecordedModel) -> Gecko:
-    """Return the rehearsal whose tools are contracts."""
     return create_gecko(files_toolkit(contracts=True), model=model)
 
 
@@ -162,6 +159,5 @@ class Swift(RecordedModel):
 
 
 def long_model(calls: int) -> Swift:
-    """Return a planner that makes so many calls, one a message, and then answers."""
     names = [{"call": "touch", "args": {"file_name": f"file_{number}.txt"}} for number in range(calls)]
     return Swift(turns=[{"planner": [[*names, {"say": "done"}]], "validator": [{"problems": []}] * calls}])

@@ -69,7 +69,6 @@ def running(*command: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 def serve_command(*more: str) -> list[str]:
-    """Return Python's arguments that serve the shop."""
     return ["-m", "gecko_graph", "serve", "--scenario", str(CASE), "--port", "0", *more]
 
 
@@ -95,7 +94,6 @@ class Load(NamedTuple):
     requests: int
 
     def measure(self, command: list[str], *, is_ours: bool = True) -> JsonObject:
-        """Start a server and return the cost of the writes."""
         with running(*command) as (process, address):
             return asyncio.run(self.put(process, address, is_ours=is_ours))
 
@@ -151,7 +149,6 @@ def cpu_of(pid: int, *, ended: bool = False) -> float:
 
 
 def table(records: Sequence[Record]) -> Table:
-    """Return a table of each server's cost per request."""
     found = Table("A request of a server under load", ["server", "ms CPU a request", "requests a second", "lost"])
     for record in records:
         for name, got in record.values.items():
@@ -161,7 +158,6 @@ def table(records: Sequence[Record]) -> Table:
 
 
 def met(records: Sequence[Record]) -> Iterator[Expectation]:
-    """Expect that no update is lost."""
     for record in records:
         for name, got in record.values.items():
             yield Expectation(f"no update is lost ({name})", got["lost"] == 0)

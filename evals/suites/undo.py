@@ -1,27 +1,26 @@
-"""`undo`: undoing calls, checked on the benchmark's real classes, and undoing plans on the order service."""
+"""Undoing calls, checked on the benchmark's real classes, and undoing plans on the order service."""
 
 from __future__ import annotations
 
-import argparse
 import json
-from collections import Counter, defaultdict
+from argparse import ArgumentParser
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice, product
+from pathlib import Path
 from random import Random
-from time import perf_counter
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import GeckoContext, Models, Scenario, Toolkit, World, create_gecko_agent, undo_message
+from gecko_graph import GeckoContext, Models, Toolkit, World, create_gecko_agent, undo_message
 from gecko_graph.real.bindings import replaced
-from gecko_graph.scenario import examples, order_service
+from gecko_graph.scenario import order_service
 from gecko_graph.state import Json, JsonObject
 from gecko_graph.testing import recorded
 from gecko_graph.training.checks import KNOBS
-from gecko_graph.training.vary import vary
-from gecko_graph.training.walks import Walk
 from gecko_graph.undo import UndoFinder
 from gecko_graph.values.difference import json_equal, make_patch
 from gecko_graph.values.digest import digest
@@ -32,81 +31,89 @@ from ..bfcl.classes import RUNTIME
 from ..bfcl.contracted import CLASSES, class_toolkit
 from ..bfcl.differential import Real, Start, Values, answered, public, random_step, values_of
 from ..bfcl.fidelity import recorded_calls
-from ..harness.options import SHARED, EvalError, read_jsonl
-from ..loop import Given
-from ..loop.tasks import kits
-from ..suites.fidelity import FILES
+from ..harness.figures import Case, Record, Table, share
+from ..harness.options import find, read_jsonl
+from ..harness.suite import Expectation, Suite, Summary
+from .fidelity import FILES, TASKS
 
 MOST, DEEP, POOL, NEAR = 1_500, 20_000, 40, 12
 """Calls tried for one write: for two steps with all known values, for three with those of call, result and change.
 
 Then the most values per argument, and the most values of call, result and change.
 """
-PARTS = ("kits", "classes", "plans")
+COUNTS = ("writes", "have one", "of these found", "told", "told and wrong")
 
 
-def run(argv: Sequence[str]) -> int:
-    """Measure; return 1 if a suggested undo does not restore the state, or too few are found."""
-    parser = argparse.ArgumentParser(prog="python -m evals undo", description=__doc__)
-    parser.add_argument("--classes", default=",".join(CLASSES), metavar="NAME,...", help="real classes to use (all)")
-    parser.add_argument("--writes", type=int, default=60, metavar="N", help="writes of each real class (60)")
-    parser.add_argument("--plans", type=int, default=300, metavar="N", help="plans on the order service (300)")
-    parser.add_argument("--first", type=int, default=0, metavar="N", help="seed of the first of these plans (0)")
-    parser.add_argument("--only", default=",".join(PARTS), metavar="PART,...", help=", ".join(PARTS))
-    given, failed = parser.parse_args(argv), 0
-    for name in given.only.split(","):
-        try:
-            failed += globals()[f"measure_{name}"](given) if name in PARTS else parser.error(f"--only: {name!r}")
-        except EvalError as missing:
-            print(f"{name}: skipped: {missing}")
-    return 1 if failed else 0
+class Undo(Suite):
+    """Ways back of writes.
 
+    "classes": random writes on BFCL's real classes. The search knows the contracts alone; what it suggests is played on
+    the real class. A write has a way back if that restores the state, or exhaustive search on the real class finds one.
+    "plans": random plans of writes are carried out on the order service, and undone by the plan that is offered.
+    """
 
-def measure_kits(given: Any) -> int:
-    """Print how many random writes of files, phone, shop and order can be undone, and how long the search takes."""
-    order = Scenario.load(examples()["order"])
-    known: dict[str, tuple[Toolkit, list[JsonObject]]] = {
-        **kits(Given(SHARED, 0)),
-        "order": (order.tools, [order.state]),
-    }
-    for name, (toolkit, states) in known.items():
-        finder, words, times = UndoFinder(toolkit), defaultdict[str, Counter[str]](Counter), list[float]()
-        for seed in range(given.writes // 4):
-            rng = Random(seed)
-            walk = Walk(vary(World(toolkit, context=KNOBS), rng.choice(states), rng), rng)
-            for _ in range(20):
-                before = walk.world.state
-                step = walk.move(rng.choice(list(toolkit)))
-                if step and step["outcome"]["patch"]:
-                    started = perf_counter()
-                    found = finder.find(step["call"], step["outcome"], before, walk.world.state)
-                    times.append(perf_counter() - started)
-                    words[step["call"]["name"]][found["status"]] += 1
-        print(f"{name}: {len(times)} writes, mean {sum(times) / len(times):.3f} s, longest {max(times):.3f} s")
-        for tool, counts in sorted(words.items()):
-            print(f"  {tool}: {', '.join(f'{count} {word}' for word, count in counts.most_common())}")
-    return 0
+    name = "undo"
+    asks = False
+    tools = "real"
+    planner = None
+    examples = ("", "--only 'TicketAPI,plans'", "--writes 10 --plans 20")
+
+    @classmethod
+    def add_options(cls, parser: ArgumentParser) -> None:
+        parser.add_argument("--writes", type=int, default=60, metavar="N", help="writes of each real class (60)")
+        parser.add_argument("--plans", type=int, default=300, metavar="N", help="plans on the order service (300)")
+
+    def cases(self) -> Iterator[Case]:
+        data, own = self.options.data, self.options.own
+        for kind in CLASSES:
+            yield Case(kind, partial(look_at_class, kind, data, own.writes), group="classes")
+        for seed in range(self.options.seed, self.options.seed + own.plans):
+            yield Case(f"plan {seed}", partial(undo_plan, seed), group="plans")
+
+    def run_case(self, case: Case) -> JsonObject:
+        values: JsonObject = case.data()
+        return values
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        classes, plans = ([one for one in records if one.done and one.group == key] for key in ("classes", "plans"))
+        tables, expected = list[Table](), list[Expectation]()
+        if classes:
+            table = Table(
+                "Writes of the real classes", ["class", "writes", "have a way back", "of these found", "wrong"]
+            )
+            for name, some in [*((one.id, [one]) for one in classes), ("all", classes)]:
+                whole = {key: sum(one.values[key] for one in some) for key in COUNTS}
+                found = share(whole["of these found"], whole["have one"], tools="real")
+                table.add(name, whole["writes"], whole["have one"], found, whole["told and wrong"])
+            tables.append(table)
+            expected = [
+                Expectation("each way back that is told restores the real state", not whole["told and wrong"]),
+                Expectation("at least 95 % are found", whole["of these found"] >= 0.95 * whole["have one"]),
+            ]
+        if plans:
+            table = Table(
+                "Plans on the order service", ["plans", "undone as told", "with a way back for each", "writes"]
+            )
+            right, whole_ones = (sum(one.values[key] for one in plans) for key in ("right", "whole"))
+            counts = (share(hits, len(plans), tools="real") for hits in (right, whole_ones))
+            table.add(len(plans), *counts, sum(one.values["calls"] for one in plans))
+            tables.append(table)
+            expected.append(Expectation("the start state is back, but for what was said to stay", right == len(plans)))
+        return Summary(tables, expected)
 
 
 # the real classes ---------------------------------------------------------------------------------------------------
 
 
-def measure_classes(given: Any) -> int:
-    """Print, by class, how many writes can be undone according to exhaustive search, and how many undos are found."""
-    have = found = told = wrong = 0
-    for kind, configs, values in classes(given.classes.split(",")):
-        counts = look_at_class(kind, configs, values, given.writes)
-        print(f"{kind}: {', '.join(f'{count} {word}' for word, count in counts.items())}", flush=True)
-        have, found = have + counts["have one"], found + counts["of these found"]
-        told, wrong = told + counts["told"], wrong + counts["told and wrong"]
-    print(f"all: {found} of {have} found; of {told} that were told {wrong} do not restore the real state")
-    return int(wrong > 0 or found < 0.95 * have)
-
-
-def look_at_class(kind: str, configs: Sequence[tuple[str, JsonObject]], values: Values, writes: int) -> Counter[str]:
-    counts: Counter[str] = Counter(dict.fromkeys(("writes", "have one", "of these found", "told", "told and wrong"), 0))
+def look_at_class(kind: str, data: Path, writes: int) -> JsonObject:
+    """Return how many writes can be undone according to exhaustive search, and how many of these undos are found."""
+    counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
     toolkit = class_toolkit(kind)
     finder = UndoFinder(toolkit)
+    rows = list(read_jsonl(find(TASKS, data)))
+    configs = [(row["id"], row["initial_config"][kind]) for row in rows if kind in row["initial_config"]]
+    files = [find(each, data) for each in FILES]
+    values = Values.of(one for file in files for task in read_jsonl(file) for one in recorded_calls(task))
     for real, before, after, (name, args), result in random_writes(kind, configs, values, writes):
         counts["writes"] += 1
         way = way_of(finder, toolkit, name, args, before)
@@ -118,16 +125,7 @@ def look_at_class(kind: str, configs: Sequence[tuple[str, JsonObject]], values: 
         exists = bool(restored) or search(real, before, after, toolkit, args, result)
         counts["have one"] += exists
         counts["of these found"] += bool(restored)
-    return counts
-
-
-def classes(kinds: Sequence[str]) -> Iterator[tuple[str, list[Any], Values]]:
-    """Yield the real classes, each with the benchmark's states and the values of recorded calls."""
-    tasks = list(read_jsonl(SHARED / "bfcl_multiturn_tasks.jsonl.gz"))
-    files = [SHARED / each for each in FILES]
-    values = Values.of(one for file in files for task in read_jsonl(file) for one in recorded_calls(task))
-    for kind in kinds:
-        yield kind, [(row["id"], row["initial_config"][kind]) for row in tasks if kind in row["initial_config"]], values
+    return {**counts}
 
 
 def random_writes(kind: str, configs: Sequence[tuple[str, JsonObject]], values: Values, writes: int) -> Iterator[Any]:
@@ -252,54 +250,39 @@ def options(toolkit: Toolkit, pool: Sequence[Json]) -> Iterator[tuple[str, JsonO
             yield tool.name, dict(zip(rules, some, strict=True))
 
 
-def measure_plans(given: Any) -> int:
-    """Carry out random plans on the order service, and undo them by the offered plan; orders are a journal there.
+def undo_plan(seed: int) -> JsonObject:
+    """Carry out a random plan on the order service, and undo it by the offered plan; orders are a journal there.
 
     A plan has writes of at least two tools. A refund cannot be undone there, nor can the order that was refunded: the
     end state must be the start state with the writes that the answer says were not undone.
     """
-    whole = right = calls = 0
-    tools: Counter[str] = Counter()
-    for seed in range(given.first, given.first + given.plans):
-        rng = Random(seed)
-        with order_service() as service:
-            kit = with_journal(service.toolkit())
-            for _ in range(3):
-                service_call(kit, "placeOrder", sku=rng.choice(["MUG", "TEA"]), quantity=1)
-            start, plan = service.state(), draw_plan(rng, service.state())
-            agent = create_gecko_agent(
-                kit, model=Models(planner=recorded(planner=[[*plan, {"say": "Done."}]])), interrupt_on="none",
-                checkpointer=InMemorySaver(), context=GeckoContext(),
-            )  # fmt: skip
-            config: Any = {"configurable": {"thread_id": "1"}}
-            checks = [{"description": "anything", "check": "True"}]
-            asked: Any = ("user", json.dumps(plan))  # so that the values are the user's own
-            out = agent.invoke({"messages": [asked], "task_state": start, "checklist": checks}, config)
-            made = [each for each in out["execution"]["calls"] if each["status"] == "ok"]
-            calls += len(made)
-            tools.update(each["call"]["name"] for each in made)
-            ways = out["execution"].get("undo", [])
-            left = [each["call"]["id"] for each in ways if each["status"] != "found"]
-            agent.invoke({"messages": [undo_message()]}, config)
-            kept = [each for each in made if each["call"]["id"] in left]
-            right += len(made) == len(plan) and {**service.state(), "orders": 0} == expect(start, kept)
-            whole += not kept
-            seen = seed + 1 - given.first
-            if seen % 20 == 0 or seen == given.plans:
-                print(f"plans: {right} of {seen} were undone, except for the orders and the writes reported as kept")
-                print(f"  {whole} with an undo for each write; {calls} writes: {dict(tools)}", flush=True)
-    return int(right < given.plans)
+    rng = Random(seed)
+    with order_service() as service:
+        kit = with_journal(service.toolkit())
+        for _ in range(3):
+            place: Any = kit["placeOrder"].real
+            place(sku=rng.choice(["MUG", "TEA"]), quantity=1)
+        start, plan = service.state(), draw_plan(rng, service.state())
+        agent = create_gecko_agent(
+            kit, model=Models(planner=recorded(planner=[[*plan, {"say": "Done."}]])), interrupt_on="none",
+            checkpointer=InMemorySaver(), context=GeckoContext(),
+        )  # fmt: skip
+        config: Any = {"configurable": {"thread_id": "1"}}
+        checks = [{"description": "anything", "check": "True"}]
+        asked: Any = ("user", json.dumps(plan))  # so that the values are the user's own
+        out = agent.invoke({"messages": [asked], "task_state": start, "checklist": checks}, config)
+        made = [each for each in out["execution"]["calls"] if each["status"] == "ok"]
+        left = [each["call"]["id"] for each in out["execution"].get("undo", []) if each["status"] != "found"]
+        agent.invoke({"messages": [undo_message()]}, config)
+        kept = [each for each in made if each["call"]["id"] in left]
+        right = len(made) == len(plan) and {**service.state(), "orders": 0} == expect(start, kept)
+    return {"right": right, "whole": not kept, "calls": len(made)}
 
 
 def with_journal(kit: Toolkit) -> Toolkit:
     """Return the service's tools with its orders declared as a journal."""
     schema = {"type": "object", "properties": {"orders": {"x-journal": True}}}
     return Toolkit(list(kit), lets=kit.lets, invariants=kit.invariants, state_schema=schema)
-
-
-def service_call(kit: Toolkit, name: str, **args: Json) -> None:
-    real: Any = kit[name].real
-    real(**args)
 
 
 def draw_plan(rng: Random, state: JsonObject) -> list[JsonObject]:
@@ -329,3 +312,6 @@ def expect(start: JsonObject, kept: Iterable[Any]) -> JsonObject:
         balance += sign * result["total"]
         items[result["sku"]]["stock"] += sign * result["quantity"]
     return {**start, "balance": round(balance, 2), "items": items, "orders": 0}
+
+
+SUITE = Undo
