@@ -1,6 +1,7 @@
 """The tools over MCP, old and new protocol, on the official low-level server, since schemas are known at run time only.
 
-Over HTTP the session is named by `X-Session-ID` or the path `/s/{id}/mcp`, else by the old protocol's `Mcp-Session-Id`.
+Over HTTP the session is named by `X-Session-ID` or the path `/s/{id}/mcp`, else it is `default`: not by the old
+protocol's `Mcp-Session-Id`, since some clients open a connection for each call.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from .. import __version__
 from ..create import create_gecko
 from ..errors import GeckoError, NotMade, RunFailure
 from ..graph import Gecko
 from ..models.factory import ModelsLike
 from ..schemas.complaints import describe_complaint
+from ..schemas.subschemas import rebuild
 from ..state import Complaint, Json, JsonObject, Step
 from ..tools.check import check_by_rule
 from ..tools.openapi.request import CannotSend
@@ -80,7 +83,8 @@ class McpFace:
         self._works = set[asyncio.Future[Passed]]()
         names = [name for name in _OWN if own and (model is not None or name != "gecko_rehearse")]
         self._own = [name for name in names if name not in sessions.base.toolkit]
-        self._server: Server[Any] = Server("gecko-graph", on_list_tools=self._list, on_call_tool=self._call)
+        handlers: Any = {"on_list_tools": self._list, "on_call_tool": self._call}
+        self._server: Server[Any] = Server("gecko-graph", version=__version__, **handlers)
         stateless = sessions.store.is_shared  # another process does not know the old protocol's sessions
         self.manager = StreamableHTTPSessionManager(self._server, max_request_body_size=MAX_BODY, stateless=stateless)
 
@@ -107,7 +111,7 @@ class McpFace:
         await self.manager.handle_request(scope, receive, send)
 
     async def _list(self, context: Any, params: Any) -> types.ListToolsResult:
-        tools = [_describe(tool) for tool in self._sessions.base.toolkit]
+        tools = [_describe(tool, is_real=self._upstream is not None) for tool in self._sessions.base.toolkit]
         for name in self._own:
             about, given = _OWN[name]
             schema = {"type": "object", "properties": given, "required": [*given]}
@@ -117,7 +121,7 @@ class McpFace:
     async def _call(self, context: Any, params: Any) -> types.CallToolResult:
         name, args = params.name, dict(params.arguments or {})
         try:
-            session = await self._session(context)
+            session = _named_session(context.request)
             if name in self._own:
                 return await self._call_own(context, session, name, args)
             if name not in self._sessions.base.toolkit:
@@ -139,11 +143,9 @@ class McpFace:
         tool, key = self._sessions.base.toolkit[name], (params.meta or {}).get(META_KEY, "")
         if META_KEY in (params.meta or {}) and not (isinstance(key, str) and key.strip()):
             return _result(f"{META_KEY}: expected a text that is not empty", is_error=True)
-        # not by the old protocol's id: a client that reconnects after a kill repeats the same write under another one
-        sender = _named_session(context.request) or DEFAULT
         if complaints := check_by_rule({"id": "", "name": name, "args": args}, tool):
             return _refuse(complaints)
-        work = asyncio.ensure_future(upstream.call(tool, args, self._sessions, session, sender, key.strip()))
+        work = asyncio.ensure_future(upstream.call(tool, args, self._sessions, session, key.strip()))
         self._works.add(work)
         work.add_done_callback(self._works.discard)
         passed = await asyncio.shield(work)
@@ -153,20 +155,6 @@ class McpFace:
         if IN_DOUBT in passed.note:
             result.content.append(types.TextContent(type="text", text=MAY_HAVE))
         return result
-
-    async def _session(self, context: Any) -> str:
-        request = context.request
-        if given := _named_session(request):
-            return given
-        older = request.headers.get("mcp-session-id") if request else None
-        if older is None:
-            return DEFAULT
-        name = f"mcp-{older}"[:80]
-        try:
-            await self._sessions.get(name)
-        except HttpRefusal:
-            await self._sessions.create(name)
-        return name
 
     async def _call_own(self, context: Any, session: str, name: str, args: JsonObject) -> types.CallToolResult:
         held = await self._sessions.get(session)
@@ -208,21 +196,34 @@ class McpFace:
 
 def _named_session(request: Request | None) -> str:
     if request is None:
-        return ""
-    return str(request.headers.get("x-session-id") or request.scope.get("path_params", {}).get("session") or "")
+        return DEFAULT
+    return str(request.headers.get("x-session-id") or request.scope.get("path_params", {}).get("session") or DEFAULT)
 
 
-def _describe(tool: ToolSpec) -> JsonObject:
+def _describe(tool: ToolSpec, *, is_real: bool) -> JsonObject:
+    """Return a tool as MCP lists it.
+
+    A client discards a result that breaks its output schema. So the tools of a real service, which may differ from its
+    document, have none.
+    """
     described: JsonObject = {
         "name": tool.name,
         "description": tool.about,
         "inputSchema": {"type": "object"} | tool.parameters,
     }
-    if isinstance(tool.result, dict) and tool.result.get("type") == "object":
-        described["outputSchema"] = tool.result
+    if isinstance(tool.result, dict) and tool.result.get("type") == "object" and not is_real:
+        described["outputSchema"] = _opened(tool.result)
     if tool.effect is not None:
         described["annotations"] = {"readOnlyHint": tool.effect == "read", "openWorldHint": False}
     return described
+
+
+def _opened(schema: Any) -> Any:
+    """Return a schema that allows further members: nothing fits an `allOf` of closed parts, as documents often have."""
+    if not isinstance(schema, dict):
+        return schema
+    closing = ("additionalProperties", "unevaluatedProperties")
+    return {key: one for key, one in rebuild(schema, _opened).items() if key not in closing or one is not False}
 
 
 def _as_result(step: Step) -> types.CallToolResult:

@@ -121,9 +121,7 @@ class Upstream:
         passed = await self._pass_on(sent, wanted, sessions, name, Secrets())
         return passed.heard.respond({"x-gecko-rung": "real", "x-gecko-simulated": "false"} | passed.note)
 
-    async def call(
-        self, tool: ToolSpec, args: JsonObject, sessions: Sessions, name: str, sender: str, key: str
-    ) -> Passed:
+    async def call(self, tool: ToolSpec, args: JsonObject, sessions: Sessions, name: str, key: str) -> Passed:
         """Forward a call that did not arrive over HTTP.
 
         Raises HttpRefusal as `answer` does, NotMade if a credential is missing, CannotSend.
@@ -132,7 +130,7 @@ class Upstream:
         sent = build_request(bound, self.url, args, extra={key_header(tool): key} if key else {})
         security = tool.binding.security if tool.binding else ()
         secrets = self.credentials.choose(security, tool.name) if self.credentials else Secrets()
-        wanted = RequestedCall(tool, args, sent.method, tool.reads, sender, key)
+        wanted = RequestedCall(tool, args, sent.method, tool.reads, name, key)
         return await self._pass_on(sent, wanted, sessions, name, secrets)
 
     async def close(self) -> None:

@@ -145,6 +145,8 @@ def test_on_stdio_a_write_that_outlives_its_client_is_not_sent_again(place):  # 
 async def test_calls_are_compared_recorded_and_kept_in_the_session(place):  # noqa: F811
     _, client = place.start("--record", "rows.jsonl", "--contracts", "reads.contracts.yaml")
     with client:
+        async with Client(address(client)) as listing:  # a client discards results that break an output schema
+            assert {tool.output_schema for tool in (await listing.list_tools()).tools} == {None}
         found = await call(address(client), "findItems", {})
         assert found.structured_content == {"items": [{"sku": "TEA", "stock": 3}]}
         assert (found.meta["gecko/rung"], found.meta["gecko/drift"]) == ("real", "0")
