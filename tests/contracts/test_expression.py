@@ -214,7 +214,7 @@ def test_what_an_expression_reads(source, places):
     ("len(*state.names)", "cannot be spread"), ("state.a | state.b", "`|` is not part of the language"),
     ("{**state}", "objects cannot be spread"), ("state.flag is True", "compares with None alone"),
     ("each(o in state.names, o.id)", "unknown function 'each'"),
-    ("[o.id for o.x in state.names]", "after `for` stands a name"),
+    ("[o.id for o.x in state.names]", "`for` needs a name"),
     ("all(True for o in [1]) and o", "unknown name 'o'"),
     ("alll(o for o in [1])", "unknown function 'alll' (did you mean all?)"),
 ])  # fmt: skip
