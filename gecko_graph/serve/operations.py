@@ -238,7 +238,7 @@ def _prefer(one: _HttpOperation, header: str) -> Response | None:
 def _list_operations(toolkit: Toolkit, prefix: str) -> Iterator[_HttpOperation]:
     for tool in toolkit:
         if tool.binding is None:
-            pattern = re.compile(re.escape(f"{prefix}/{quote(tool.name)}"))
+            pattern = re.compile(f"{re.escape(prefix)}(/tools)?/{re.escape(quote(tool.name))}")  # or as it is exported
             yield _HttpOperation(tool, "POST", pattern, 0, prefix, Responses({}))
             continue
         url = resolve_server(tool.binding.server, None) or str((tool.binding.server or {}).get("url", ""))
