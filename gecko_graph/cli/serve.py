@@ -227,10 +227,11 @@ def _build_world(options: Options, scenario: Scenario | None) -> World:
 
 def _derive(toolkit: Toolkit, state: JsonObject | None, options: Options) -> tuple[Toolkit, JsonObject | None]:
     """Return the tools with derived contracts, and the start state: a service that is only simulated starts empty."""
-    if not options.spec or options.no_derive:
+    if options.no_derive or not (options.spec or options.proxy):
         return toolkit, seed(toolkit, state, options)
     toolkit, derived = add_derived(toolkit, state)
-    empty = None if options.upstream else {**{key: {} for key in derived.made}, **(state or {})}
+    is_known = not (options.upstream or options.proxy)
+    empty = {**{key: {} for key in derived.made}, **(state or {})} if is_known else None
     start = seed(toolkit, empty or state, options)
     options.notes = derived.tell(start or {})
     return toolkit, start
@@ -244,7 +245,7 @@ def _build_proxy(options: Options) -> World:
     toolkit = toolkit.declare(*stated).open(*options.opened)
     models = build_models(options) if options.model else None
     limits = GeckoContext() if models else GeckoContext(semantic_validation=False, ladder=RULES)
-    state = read_state(options.state) if options.state else None
+    toolkit, state = _derive(toolkit, read_state(options.state) if options.state else None, options)
     return World(toolkit, state=state, model=models, context=limits, derive=False)
 
 

@@ -12,11 +12,12 @@ from .expressions import arg, template
 from .paths import Operation, Things, names_item
 from .shapes import SchemaShape, plain, singular
 
-LIMIT = frozenset(("limit", "perpage", "pagesize", "take", "maxresults", "size", "top"))
-OFFSET = frozenset(("offset", "skip", "start", "startindex"))
+LIMIT = frozenset(("limit", "perpage", "pagesize", "take", "maxresults", "size", "top", "pagelimit", "hitsperpage"))
+OFFSET = frozenset(("offset", "skip", "start", "startindex", "startat", "pageoffset"))
 PAGE = frozenset(("page", "pagenumber"))
-AFTER = frozenset(("after", "startingafter"))
-CURSOR = frozenset(("cursor", "pagetoken", "token", "nexttoken", "continuationtoken"))
+AFTER = frozenset(("after", "startingafter", "afterid", "pageafter"))
+_TOKENS = (f"{word}token" for word in ("", "page", "next", "pagination", "continuation", "skip"))
+CURSOR = frozenset(("cursor", "startcursor", "pagecursor", "aftercursor", "marker", "pageinfo", "continue", *_TOKENS))
 ORDER = frozenset(("sort", "sortby", "orderby", "order", "ordering"))
 WAY = frozenset(("direction", "dir", "sortdirection", "sortdir", "sortorder", "orderdirection", "orderdir"))
 SEARCH = frozenset(("q", "query", "search", "text", "keyword", "keywords", "term"))
@@ -32,7 +33,11 @@ _NEWEST = re.compile(r"-created\w*|created\w*[ :_]desc(ending)?", re.IGNORECASE)
 _WAY = re.compile(r"[:\s_]+(asc|desc)\w*$", re.IGNORECASE)
 _HAS_NEXT = re.compile(r"((has|is)_?)?(more|next)(_?(page|items|results))?", re.IGNORECASE)
 _IS_LAST = re.compile(r"(is_?)?last(_?page)?", re.IGNORECASE)
-_CURSOR = re.compile(r"next(_?(page|cursor|marker|(page_?)?token))?|(end_?)?cursor|continuation_?token", re.IGNORECASE)
+_CURSOR = re.compile(
+    r"next(_?(page|cursor|marker|(page_?)?token))?|((end|after)_?)?cursor|after|continue|continuation_?token", re.I
+)
+_ADDRESS = re.compile(r"next(_?page)?_?(link|url|uri|href)", re.IGNORECASE)
+_FIRST, _LAST = (re.compile(rf"{end}_?id", re.IGNORECASE) for end in ("first", "last"))
 _NEXT = "page != [] and page[-1] != listed[-1]"
 """Whether items follow those of the page."""
 _CREATED = re.compile(r"creat|insert", re.IGNORECASE)
@@ -112,16 +117,19 @@ class Asked:
 
     def beside(self, key: str) -> Beside:
         """Return the values of members beside a list: how many items there are, whether and where a page follows."""
-        cursor, number = self.of(CURSOR), self.of(PAGE)
+        cursor, number = self.of(CURSOR | AFTER), self.of(PAGE)
 
         def told(name: str, shape: SchemaShape) -> str | None:
             end = "None" if shape.is_nullable else "''"
-            is_cursor = cursor != "None" and shape.first("format") is None
+            is_cursor = cursor != "None" and shape.first("format") is None and not _ADDRESS.fullmatch(name)
             after = f"str(page[-1][{key!r}])" if is_cursor else f"in_doubt({end}, ['{name} is not known'])"
             for names, types, value in (
                 (_HAS_NEXT, {"boolean"}, _NEXT),
                 (_IS_LAST, {"boolean"}, f"not ({_NEXT})"),
                 (_CURSOR, {"string"}, f"{after} if {_NEXT} else {end}"),
+                (_ADDRESS, {"string"}, f"{after} if {_NEXT} else {end}"),
+                (_FIRST, {"string"}, f"str(page[0][{key!r}]) if page != [] else {end}"),
+                (_LAST, {"string"}, f"str(page[-1][{key!r}]) if page != [] else {end}"),
                 (_CURSOR, {"integer"}, f"({number} or 1) + 1 if {_NEXT} else None" if number != "None" else ""),
             ):
                 if value and names.fullmatch(name) and shape.types == types:

@@ -123,11 +123,18 @@ def around(shape: SchemaShape, where: tuple[str, ...], inner: Json, beside: Besi
         return inner
     known: JsonObject = {where[0]: around(shape.fields[where[0]], where[1:], inner, beside)}
     for name, each in shape.fields.items() if beside else ():
-        if name != where[0] and beside:
-            below = {member: told for member, one in each.fields.items() if (told := beside(member, one)) is not None}
-            value = _enclose(each, below) if below else beside(name, each)
-            known |= {} if value is None else {name: value}
+        value = _told(name, each, beside, 1) if beside and name != where[0] else None
+        known |= {} if value is None else {name: value}
     return _enclose(shape, known)
+
+
+def _told(name: str, shape: SchemaShape, beside: Beside, depth: int) -> Json:
+    """Return the value of a member, or of its own members, by `beside`; members of `links` are addresses."""
+    suffix = "_link" if name in ("links", "_links") else ""
+    members = [(f"{inner}{suffix}", each) for inner, each in shape.fields.items() if depth < _DEEPEST]
+    told = {inner.removesuffix(suffix): _told(inner, each, beside, depth + 1) for inner, each in members}
+    below = {inner: one for inner, one in told.items() if one is not None}
+    return _enclose(shape, below) if below else beside(name, shape)
 
 
 def _enclose(shape: SchemaShape, known: JsonObject) -> Json:

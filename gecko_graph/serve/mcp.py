@@ -35,6 +35,7 @@ from ..tools.spec import ToolSpec
 from ..values.media import as_mcp, show_media
 from ..values.notes import notes_of, tell
 from .guard import MAX_BODY
+from .operations import doubts, made_up
 from .sessions import DEFAULT, HttpRefusal, Sessions
 from .shadow import IN_DOUBT, MAY_HAVE, Passed, Upstream
 
@@ -230,8 +231,8 @@ def _as_result(step: Step) -> types.CallToolResult:
     if "outcome" not in step:
         return _refuse(step.get("complaints", []))
     outcome = step["outcome"]
-    meta = {"gecko/rung": outcome["rung"], "gecko/simulated": outcome["simulated"]}
-    meta["gecko/made-up"] = bool(outcome.get("invented"))
+    meta: JsonObject = {"gecko/rung": outcome["rung"], "gecko/simulated": outcome["simulated"]}
+    meta |= {"gecko/made-up": made_up(outcome), "gecko/notes": doubts(outcome)}
     if refused := notes_of(outcome, "refused"):
         return _result(tell(refused[0]), is_error=True, meta=meta)
     return _result(outcome["result"], is_error=outcome["status"] == "error", meta=meta)

@@ -130,11 +130,15 @@ def respond(step: Step, one: _HttpOperation) -> Response:
         lines = list(map(describe_complaint, complaints))
         raise HttpRefusal(422, "; ".join(lines)[:2000], complaints=complaints)
     outcome = step["outcome"]
+    made = made_up(outcome)
+    told = str(made).lower() if isinstance(made, bool) else quote(", ".join(made), safe=", /~")[:_MOST_CHARS]
     headers = {
         "x-gecko-rung": quote(outcome["rung"], safe=" "),
         "x-gecko-simulated": str(outcome["simulated"]).lower(),
-        "x-gecko-made-up": _made_up(outcome),
+        "x-gecko-made-up": told,
     }
+    if kinds := doubts(outcome):
+        headers["x-gecko-notes"] = ", ".join(kinds)
     http = outcome.get("http", {})
     headers |= {name: str(each) for name, each in http.get("headers", {}).items()}
     if refused := notes_of(outcome, "refused"):
@@ -146,13 +150,16 @@ def respond(step: Step, one: _HttpOperation) -> Response:
     return _write(found.status, found.media, body, headers, is_empty=bool(one.responses.all) and not found.media)
 
 
-def _made_up(outcome: Outcome) -> str:
+def made_up(outcome: Outcome) -> bool | list[str]:
     """Return whether an answer is made up, or its made-up places as JSON Pointers."""
     filled = outcome.get("filled", {})
     places = [*filled.get("places", {})] if filled.get("invented") else []
-    if outcome.get("invented") or "" in places or not places:
-        return str(bool(outcome.get("invented") or places)).lower()
-    return quote(", ".join(places), safe=", /~")[:_MOST_CHARS]
+    return bool(outcome.get("invented")) or "" in places or places or False
+
+
+def doubts(outcome: Outcome) -> list[str]:
+    """Return the kinds of an outcome's notes."""
+    return sorted({each["kind"] for each in notes_of(outcome)})
 
 
 def refuse(refused: HttpRefusal, one: _HttpOperation) -> Response:
@@ -231,7 +238,7 @@ def _prefer(one: _HttpOperation, header: str) -> Response | None:
 def _list_operations(toolkit: Toolkit, prefix: str) -> Iterator[_HttpOperation]:
     for tool in toolkit:
         if tool.binding is None:
-            pattern = re.compile(re.escape(f"{prefix}/{quote(tool.name)}"))
+            pattern = re.compile(f"{re.escape(prefix)}(/tools)?/{re.escape(quote(tool.name))}")  # or as it is exported
             yield _HttpOperation(tool, "POST", pattern, 0, prefix, Responses({}))
             continue
         url = resolve_server(tool.binding.server, None) or str((tool.binding.server or {}).get("url", ""))

@@ -199,8 +199,7 @@ class Walk:
         return {name: self._argument(rule, (*place, name), tool, sources) for name, rule in asked}
 
     def _argument(self, schema: Any, place: Place, tool: ToolSpec, sources: dict[Place, ValueSource]) -> Json:
-        rule: JsonObject = schema if isinstance(schema, dict) else {}
-        kind = rule.get("type")
+        rule, kind = _read_rule(schema)
         if "enum" in rule:
             return self._rng.choice(rule["enum"])
         if kind == "boolean":
@@ -271,6 +270,15 @@ class Walk:
         name = str(place[0])
         schema = {"type": "object", "properties": {name: rule}, "required": [name]}
         return make_value(schema, seed=self._rng.randrange(1 << 30), key=name)[name]
+
+
+def _read_rule(schema: Any) -> tuple[JsonObject, Any]:
+    """Return an argument's schema and its type, apart from null."""
+    rule: JsonObject = schema if isinstance(schema, dict) else {}
+    others = [each for each in rule.get("anyOf", ()) if each != {"type": "null"}]
+    rule = others[0] if len(others) == 1 and isinstance(others[0], dict) else rule
+    kinds = rule.get("type")
+    return rule, next((each for each in kinds if each != "null"), None) if isinstance(kinds, list) else kinds
 
 
 def _wanted(name: str, tool: ToolSpec) -> set[str]:

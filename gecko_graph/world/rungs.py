@@ -327,7 +327,8 @@ def with_observation(request: RungRequest, real: Answer, *, stale: bool | None) 
         more = observe(request, real.result)
         if "notes" not in more:
             hides = _hides(request, more.get("observed", []))
-            stale, more = bool(stale) or hides, {} if hides else more
+            stale = bool(stale) or hides or _is_part_of_changed(request, real.result)
+            more = {} if hides else more
     return replace(real, more=with_notes({**beside, **more}, [note("stale", STALE)] if stale is not False else []))
 
 
@@ -341,3 +342,14 @@ def _hides(request: RungRequest, found: Patch) -> bool:
     except PatchConflict:
         return True
     return bool(overlap(make_patch(reality, request.state), found, document=request.state))
+
+
+def _is_part_of_changed(request: RungRequest, result: Json) -> bool:
+    """Return whether a derived list shows an unknown part of a collection in which the attempt has changed things."""
+    derived = request.tool.derived
+    if request.reality is None or derived is None or derived.kind != "list":
+        return False
+    shown = open_contract(request, derived.contract).shown(result)
+    changed = [tokens(one["path"]) for one in make_patch(request.reality.state, request.state)]
+    parts = [place for place, values in shown.items() if values is None]
+    return any((*path[: len(place)],) == place[: len(path)] for place in parts for path in changed)

@@ -26,17 +26,22 @@ def books(call, query, **beside):
 
 
 @pytest.mark.parametrize(
-    ("beside", "read", "end"),
+    ("by", "beside", "read", "end"),
     [
-        ({"next_cursor": MAYBE}, lambda page: page["next_cursor"], None),
-        ({"nextPageToken": TEXT}, lambda page: page["nextPageToken"], ""),
-        ({"meta": thing(next_cursor=TEXT, has_more=YES)}, lambda page: page["meta"]["next_cursor"], ""),
+        ("cursor", {"next_cursor": MAYBE}, lambda page: page["next_cursor"], None),
+        ("page_token", {"nextPageToken": TEXT}, lambda page: page["nextPageToken"], ""),
+        ("cursor", {"meta": thing(next_cursor=TEXT, has_more=YES)}, lambda page: page["meta"]["next_cursor"], ""),
+        ("start_cursor", {"next_cursor": MAYBE}, lambda page: page["next_cursor"], None),
+        ("continue", {"metadata": thing(**{"continue": TEXT})}, lambda page: page["metadata"]["continue"], ""),
+        ("pagination_token", {"meta": thing(next_token=TEXT)}, lambda page: page["meta"]["next_token"], ""),
+        ("page[after]", {"page": thing(after_cursor=TEXT)}, lambda page: page["page"]["after_cursor"], ""),
+        ("after", {"paging": thing(next=thing(after=TEXT))}, lambda page: page["paging"]["next"]["after"], ""),
     ],
 )
-def test_a_cursor_leads_through_all_pages(living, beside, read, end):
-    show, names, cursor = books(living, CURSOR, **beside), [], None
+def test_a_cursor_leads_through_all_pages(living, by, beside, read, end):
+    show, names, cursor = books(living, [(by, "string"), *CURSOR[1:]], **beside), [], None
     for _ in range(3):
-        page = ok(show(limit=2, sort="name", **({"cursor": cursor} if cursor else {})))
+        page = ok(show(limit=2, sort="name", **({by: cursor} if cursor else {})))
         names += [book["name"] for book in page["items"]]
         cursor = read(page)
     assert (names, cursor) == (list("abcde"), end)
@@ -81,3 +86,10 @@ def test_a_search_finds_texts_at_any_depth(living):
     ok(call("make", name="a", by={"name": "Ann", "tags": ["poet"]}))
     ok(call("make", name="b", by={"name": "Bo"}))
     assert [[each["name"] for each in ok(call("list", q=word))] for word in ("POET", "bo", "x")] == [["a"], ["b"], []]
+
+
+def test_beside_a_cursor_an_address_is_in_doubt_and_ids_of_the_ends_are_known(living):
+    beside = {"links": thing(next=TEXT), "first_id": MAYBE, "last_id": MAYBE, "has_more": YES}
+    shown = books(living, [("after_id", "string"), *CURSOR[1:]], **beside)(limit=2, sort="name", after_id="2")
+    assert [ok(shown)[name] for name in ("first_id", "last_id", "has_more")] == ["3", "4", True]
+    assert (ok(shown)["links"], blanks(shown)) == ({"next": ""}, {""})

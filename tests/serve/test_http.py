@@ -105,8 +105,10 @@ async def test_tools_that_are_no_operations_are_posted_by_name():
         """Add."""
         return a + b
 
-    client = client_of(world_of(Toolkit.from_tools([add])), prefix="/api")
-    assert (await client.post("/api/add", json={"a": 1})).status_code == 200
+    toolkit = Toolkit.from_tools([add])
+    client = client_of(world_of(toolkit), prefix="/api")
+    for path in ("/add", *toolkit.to_openapi()["paths"]):
+        assert (await client.post(f"/api{path}", json={"a": 1})).status_code == 200
     assert (await client.post("/api/add", json={"a": "x"})).status_code == 422
     assert (await client.post("/api/add", json=[1])).status_code == 422
     assert (await client.post("/add", json={"a": 1})).status_code == 404

@@ -55,6 +55,7 @@ async def test_tools_are_listed_and_called(mode):
             assert listed["cancelOrder"].annotations.read_only_hint is False
             done = await client.call_tool("cancelOrder", {"order_id": "order-2"})
             assert done.structured_content["order_id"] == "order-2"
+            assert (done.meta["gecko/made-up"], done.meta["gecko/notes"]) == (False, [])
             again = await client.call_tool("cancelOrder", {"order_id": "order-2"})
             assert again.is_error
             assert (await client.call_tool("cancelOrder", {"order_id": 2})).is_error

@@ -262,9 +262,14 @@ def test_drift_stands_in_history_and_outlasts_the_process(place):
 
 
 MCP_SERVER = """
+from typing_extensions import TypedDict
 from mcp.server.mcpserver import MCPServer
 
 server = MCPServer("shop")
+
+class Note(TypedDict):
+    id: int
+    text: str
 
 @server.tool()
 def list_orders() -> dict[str, str]:
@@ -274,6 +279,18 @@ def list_orders() -> dict[str, str]:
 def find_orders() -> dict[str, str]:
     open("called", "a").write("find")
     return {"really": "found"}
+
+@server.tool()
+def list_notes(limit: int = 1) -> list[Note]:
+    return [{"id": 1, "text": "a"}]
+
+@server.tool()
+def get_note(id: int) -> Note:
+    raise AssertionError("it is never called")
+
+@server.tool()
+def create_note(text: str) -> Note:
+    raise AssertionError("it is never called")
 
 @server.tool()
 def cancel(id: str) -> dict[str, str]:
@@ -287,7 +304,7 @@ server.run("stdio")
 def test_a_proxy_of_an_mcp_server_makes_only_the_reads_that_were_opened(tmp_path):
     (tmp_path / "server.py").write_text(MCP_SERVER)
     command = [sys.executable, "-m", "gecko_graph", "serve", "--port", "0", "--open", "list_orders"]
-    command += ["--proxy", f"{sys.executable} server.py"]
+    command += ["--open", "list_notes", "--proxy", f"{sys.executable} server.py"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "LANGGRAPH_STRICT_MSGPACK": "true"}
     process = forked.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment)
     try:
@@ -297,6 +314,10 @@ def test_a_proxy_of_an_mcp_server_makes_only_the_reads_that_were_opened(tmp_path
             assert (listed.json(), listed.headers["x-gecko-simulated"]) == ({"really": "listed"}, "false")
             for name, given in (("find_orders", {}), ("cancel", {"id": "o-1"})):
                 assert client.post(f"/{name}", json=given).headers["x-gecko-simulated"] == "true"
+            made = client.post("/create_note", json={"text": "b"})
+            assert (made.json()["text"], made.headers["x-gecko-rung"]) == ("b", "derived")
+            listed = client.post("/list_notes", json={})  # one page of the real notes, which lacks the simulated one
+            assert (listed.headers["x-gecko-rung"], listed.headers["x-gecko-notes"]) == ("real", "stale")
     finally:
         process.terminate()
         process.wait(20)

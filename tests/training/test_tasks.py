@@ -75,8 +75,10 @@ class TestWalks:
         assert walk.world.log == []
         assert walk.moves == []
 
-    def test_a_known_value_is_chosen_only_if_it_fits_the_schema(self):
+    @pytest.mark.parametrize("null", [{}, {"type": ["null", "integer"]}, {"anyOf": [{"type": "null"}]}])
+    def test_a_known_value_is_chosen_only_if_it_fits_the_schema(self, null):
         rule = {"type": "integer", "minimum": 0, "maximum": 5}
+        rule = {"anyOf": [rule, *null["anyOf"]]} if "anyOf" in null else {**rule, **null}
         effect = {"op": "replace", "path": ["left"], "value": "{{ args.left }}"}
         fill = {"name": "fill", "parameters": {"properties": {"left": rule}, "required": ["left"]}}
         tools = Toolkit.from_tools([fill]).declare(Tool("fill", effect="write", contract={"effects": [effect]}))
