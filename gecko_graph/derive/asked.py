@@ -174,9 +174,11 @@ class Asked:
             by_what = self._filter_of(name, "" if word in SEARCH else field or "")
             if (word in SEARCH or (field and word not in pages)) and by_what not in pairs:
                 pairs[by_what] = arg(name)
-            elif word not in pages and (limit := _limit_of(wire, by)):
+            elif word in pages | PAGE | AFTER | CURSOR | ORDER | WAY | FREE:
+                continue
+            elif limit := _limit_of(wire, by):
                 pairs[limit] = arg(name)
-            elif word not in pages | PAGE | AFTER | CURSOR | ORDER | WAY | FREE:
+            else:
                 unread.append(name)
         return pairs, unread
 

@@ -87,8 +87,14 @@ class MakeTask(Work[Wanted, JsonObject | None]):
         world = World(self.toolkit, context=KNOBS, derive=False)
         for state in self.states:
             world.begin(state)
-        if all(self.toolkit.is_read(name) for name in self.toolkit.names):
+        writes = [tool for tool in self.toolkit if not self.toolkit.is_read(tool.name)]
+        if not writes:
             raise GeckoError("tools: none changes the state: declare their effects")
+        if not any(tool.simulate or (tool.contract and tool.contract.answers) for tool in writes):
+            raise GeckoError(
+                "tools: no write has a contract or a function: `gecko-graph derive SPEC -o FILE` writes contracts, "
+                "for --contracts FILE"
+            )
         return partial(self._make, world)
 
     def _make(self, world: World, wanted: Wanted) -> JsonObject | None:

@@ -306,7 +306,9 @@ class TestTasks:
         monkeypatch.setattr("gecko_graph.training.tasks.PATIENCE", 5)
         schema = {"type": "object", "properties": {}}
         tools = Toolkit.from_tools([{"name": "wait", "description": "Wait.", "parameters": schema}])
-        assert list(make_tasks(tools, [{}], 5)) == []
+        with pytest.raises(GeckoError, match="derive SPEC -o FILE"):
+            list(make_tasks(tools, [{}], 5))
+        assert list(make_tasks(tools.declare(Tool("wait", simulate=lambda state: None)), [{}], 5)) == []
 
 
 class TestFolder:
