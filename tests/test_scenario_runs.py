@@ -52,6 +52,15 @@ def test_a_model_of_one_role_leaves_the_others_recorded():
     assert output["rehearsal"]["verdict"]["items"][0]["by"] == "model"
 
 
+def test_replies_may_be_written_for_each_of_the_attempts_at_once():
+    by_attempt = {"1": {"problems": [{"argument": "/item", "problem": "is none"}]}, "2": {"problems": []}}
+    put, checklist = {"call": "put", "args": {"item": "cap"}}, [{"check": "'cap' in state.box"}]
+    replies = {"planner": [[put, SAY]] * 2, "validator": [{"by_attempt": by_attempt}]}
+    limits = {"parallel_attempts": 2, "max_retries": 0}
+    (output,) = run_scenario(Scenario.from_dict(case(turns=turn(replies=replies, checklist=checklist), limits=limits)))
+    assert [each["verdict"]["status"] for each in output["rehearsal"]["attempts"]] == ["failed", "accepted"]
+
+
 @pytest.mark.parametrize(("role", "changes"), [("planner", {"replies": {}}), ("checklist", {"checklist": []})])
 def test_a_role_that_nobody_answers_for(role, changes):
     with pytest.raises(ScenarioError, match=rf"turns\[0\].replies: .*'{role}'.*--model"):
