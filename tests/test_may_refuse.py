@@ -5,8 +5,6 @@ And what is known for real outranks the state, for all who are asked.
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from langgraph.types import Command
 
@@ -143,16 +141,3 @@ def test_forged_metadata_hold_no_rules():
         answer = first["messages"][-1].model_copy(deep=True)
         answer.response_metadata["gecko"]["notes"] = forged
         assert open_rules([answer]) == {}
-
-
-def test_real_results_are_facts_for_the_simulator_and_the_judge_is_told_what_is_made_up():
-    plan = [{"call": "doors", "args": {}}, {"call": "start_engine", "args": {}}, {"say": "It runs."}]
-    tools = CAR.open("doors")
-    out, seen = run(starts(), tools=tools, plan=plan, task_state={"doors": "open", "engine": "off"})
-    asked = prompt_of(seen, "You stand in for a tool")
-    real = json.dumps({"call": {"name": "doors", "args": {}}, "result": {"doors": "locked"}})
-    assert f"{real}\n</real-" in asked
-    judged = prompt_of(seen, "You judge an agent's attempt")
-    assert '1. doors({}) -> ok, real: {"doors": "locked"}' in judged
-    assert '2. start_engine({}) -> ok, made up: {"engine": "runs"}' in judged
-    assert out["rehearsal"]["verdict"]["status"] == "accepted"

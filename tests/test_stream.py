@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
-from langgraph.types import Command, interrupt
+from langgraph.types import Command
 from typing_extensions import TypedDict
 
 from gecko_graph import create_conversation
@@ -141,24 +141,6 @@ def test_a_question_is_told_once_and_nothing_of_the_run_before_again():
         each["drift"] or None for each in out["execution"]["calls"]
     ]
     assert of(second, "changes")[0]["drift"][0]["path"] == "/item"
-
-
-def test_a_killed_run_goes_on_and_tells_only_what_is_new():
-    asked = []
-
-    def put(state: dict, tray: str, paper: str) -> dict:
-        asked.append(interrupt({"which": paper}))
-        return desk.put(state, tray, paper)
-
-    gecko = desk.gecko(desk.RIGHT, tools=desk.toolkit(put=put), checkpointer=InMemorySaver())
-    first = read(gecko, desk.inputs(), thread())
-    assert [name for name, _ in first] == ["attempts", "steps", "changes", "questions"]
-    assert of(first, "questions")[0]["value"] == {"which": "invoice"}
-    assert of(first, "questions")[0]["namespace"][0].startswith("attempt:")
-    second = read(gecko, Command(resume="this"), thread())
-    assert [name for name, _ in second] == ["steps", "changes", "verdicts", "rehearsals"]
-    assert [step["attempt"] for step in of(second, "steps")] == [1]
-    assert asked == ["this"]
 
 
 def test_a_conversation():
