@@ -68,6 +68,12 @@ def test_a_person_has_it_made_and_the_rule_refuses_no_more(caplog):
     assert "1 calls against it" in text_of(asked)
 
 
+def test_where_nobody_is_asked_it_stays_refused():
+    shop = Shop()
+    out = start(shop, [MANY, MANY, {"say": "Ordered."}], interrupt_on="none").invoke(TASK, thread())
+    assert (shop.calls, out["execution"]["status"]) == ([], "nothing")
+
+
 def test_what_is_proposed_warns_in_record_and_approval_and_refuses_nothing():
     shop = Shop()
     out = start(shop, [SOME, {"say": "Ordered."}]).invoke(TASK, thread())

@@ -85,18 +85,6 @@ def test_a_rule_that_is_none_or_no_text_is_nothing(rule):
     assert texts(out["rehearsal"]["verdict"], "may_refuse") == []
 
 
-@pytest.mark.parametrize(
-    ("effect", "contract", "status"),
-    [("read", None, "ok"), ("write", {"requires": [{"check": "True", "error": "e"}]}, "ok"), ("write", None, "error")],
-)
-def test_only_a_write_that_succeeds_without_a_contract_may_be_refused(effect, contract, status):
-    spec = {"name": "start_engine", "description": "Start.", "parameters": SCHEMA}
-    tools = Toolkit.from_tools([Tool(spec, effect=effect, contract=contract)])
-    out, seen = run(starts(status=status, unchanged=True), tools=tools)
-    assert texts(out["rehearsal"]["verdict"], "may_refuse") == []
-    assert ("may_refuse: " in prompt_of(seen, "You stand in for a tool")) is (status == "error")
-
-
 NOTHING_KNOWN = {"requires": [{"id": "forms-1", "check": "False", "pass": "outside of what was seen"}]}
 ONE_RULE = [{"check": "True", "error": "e"}]
 
