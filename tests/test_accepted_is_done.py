@@ -111,3 +111,9 @@ def test_a_judge_that_cannot_be_read_costs_one_attempt_and_is_told_once():
     assert (len(out["attempts"]), out["verdict"]["status"]) == (1, "failed")
     assert out["verdict"]["feedback"].count("holds no JSON") == 1
     assert texts(out["verdict"], "unanswered")[0].startswith("the judge did not answer")
+
+
+def test_a_condition_that_did_not_hold_is_told_as_such():
+    plan, item = [call("find_invoice", customer="Ann")], "if an invoice is open, it is paid"
+    verdict = verdict_of("If an invoice of Ann is open, pay it", plan, [sim()], items=[item], say="None is open.")
+    assert verdict["items"][0]["reason"].startswith("nothing was changed: its condition did not hold")

@@ -77,28 +77,6 @@ def test_what_nobody_asked_for(checks, steps, unasked):
     assert unasked_changes(mixed, before=BEFORE, after=after, steps=steps) == [], "there the judge names them"
 
 
-ENTER = {"op": "replace", "path": "/seat", "value": 2}
-NEEDS = {"add": frozenset({"trays", "seat"}), "look": frozenset({"seat"}), "enter": frozenset({"seat", "log"})}
-
-
-@pytest.mark.parametrize(
-    ("checks", "steps", "marked"),
-    [
-        (["'bills' in state.trays"], [made("enter", ENTER), made("add", ADD)], False),
-        (["calls[1].name == 'look'"], [made("enter", ENTER), made("look")], True),
-        (["'bills' in state.trays"], [made("add", ADD), made("enter", ENTER)], True),
-        (["'bills' in state.trays"], [made("log", LOG), made("enter", ENTER), made("add", ADD)], True),
-        (["'bills' in state.trays"], [made("enter", ENTER, BURN), made("add", ADD)], True),
-        (["state.trays == {'bills': []}"], [made("enter", ENTER), made("put", ADD)], True),
-    ],
-)
-def test_what_a_call_that_was_asked_for_needs_may_be_changed_before_it(checks, steps, marked):
-    before = {**BEFORE, "seat": 1}
-    after = apply_patch(before, [operation for step in steps for operation in step["outcome"]["patch"]])
-    found = unasked_changes(checked(*checks), before=before, after=after, steps=steps, keys=NEEDS)
-    assert bool(found) is marked
-
-
 def test_a_limit_that_stops_a_check_fails_it_and_says_so():
     (item,) = checked("state.orders.values() + len(state.orders.values()) >= 0 and answer * 99999999 != ''")
     holds, reason = judge_by_rule([item], before=ORDERS, after=ORDERS, steps=[], answer="x")["0"]

@@ -19,7 +19,7 @@ from gecko_graph.display import words
 from gecko_graph.display.live import show
 from gecko_graph.values.notes import note
 from gecko_graph.values.places import pointer
-from tests.runs_to_show import NASTY, RUN, SECOND, attempt, nasty_run, printable, rehearsal, step, verdict
+from tests.runs_to_show import NASTY, RUN, attempt, nasty_run, printable, rehearsal, step, verdict
 
 
 def text_of(*given, width=200):
@@ -44,17 +44,6 @@ def test_the_text_of_a_run_has_its_attempts_result_plan_and_cost():
         "cost  5 model replies (planner 5), 1,234 tokens read, 56 written, $0.0021",
     ):
         assert line in lines, line
-
-
-def test_what_ends_in_a_question_or_without_calls_says_so():
-    asking = attempt(1, [], verdict("needs_user", "unknown"), answer="Which one?", change=SECOND["change"])
-    shown = text_of(asking).partition("\n\n")[2]
-    assert shown.startswith("needs the user, 0 of 1")
-    assert "asks Which one?" in shown
-    assert "state" not in shown.split()
-    idle = rehearsal(attempt(1, [], verdict("accepted", "success")))
-    assert "accepted, 1 of 1, no calls" in text_of(idle)
-    assert "accepted, 1 of 1, no calls" in format_run(idle)._repr_html_()
 
 
 def test_format_run_takes_the_output_and_the_record():

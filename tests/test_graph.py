@@ -8,7 +8,6 @@ import inspect
 import time
 
 import pytest
-from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoContext, GeckoError, Models, Tool, Toolkit, create_gecko
 from gecko_graph import context as context_module
@@ -17,7 +16,6 @@ from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.toolgate import graph as toolgate
 from gecko_graph.values.notes import notes_of
 from tests import desk
-from tests.agents import thread
 from tests.desk import words
 
 
@@ -63,23 +61,6 @@ async def test_the_judge_comes_once_a_round_after_the_attempts_and_the_checklist
 
 def turn(planner, **roles):
     return {"planner": planner, **roles}
-
-
-def test_the_turns_of_a_thread_continue_from_the_state_that_the_last_one_left():
-    second = [[{"call": "put", "args": {"tray": "bills", "paper": "receipt"}}, {"say": "Added."}]]
-    gecko = desk.gecko(turns=[turn([desk.WRONG, desk.RIGHT]), turn(second)], checkpointer=InMemorySaver())
-    gecko.invoke(desk.inputs(), thread())
-    check = [
-        {"id": "receipt", "description": "the receipt too", "check": "state.trays.bills == ['invoice', 'receipt']"}
-    ]
-    run = gecko.invoke({"messages": [("user", "and the receipt")], "checklist": check}, thread())
-    rehearsal = run["rehearsal"]
-    assert rehearsal["verdict"]["status"] == "accepted"
-    assert [attempt["number"] for attempt in rehearsal["attempts"]] == [1]
-    assert [item["id"] for item in rehearsal["verdict"]["items"]] == ["receipt"]
-    assert rehearsal["usage"]["planner"]["calls"] == 2
-    assert run["task_state"]["trays"]["bills"] == ["invoice", "receipt"]
-    assert [message.text for message in run["messages"]][1::2] == ["The invoice is in bills.", "Added."]
 
 
 def test_a_token_budget_ends_the_run_with_the_best_so_far():

@@ -7,7 +7,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import Models, Tool, Toolkit, World, blame, create_gecko
 from gecko_graph.contracts.contract import Contract
-from gecko_graph.errors import StateError
+from gecko_graph.errors import EvaluationFailed, StateError
 from gecko_graph.testing import recorded
 from gecko_graph.tools.spec import ToolSpec
 from gecko_graph.values.origins import NOT_KNOWN, find_untrusted, trusted_part
@@ -151,3 +151,9 @@ def test_the_trusted_part_leaves_places_of_lists_behind():
     assert trusted_part(state, ["/a/-", "/d/-", "/d/e"]) == {"a": [1, {"b": 2, "c": 3}], "d": {}}
     assert trusted_part(state, [""]) == {}
     assert trusted_part(state, []) == state
+
+
+def test_an_invariant_knows_nothing_of_trust():
+    typed = toolkit(invariants=[{"check": "trusted(['done'])", "error": "no"}])
+    with pytest.raises(EvaluationFailed, match="known only in a contract"):
+        typed.invariants[0].violation(START, START)

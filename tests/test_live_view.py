@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 from gecko_graph import events as made
-from gecko_graph.display.live import LiveTree, PlainLines, progress, show
+from gecko_graph.display.live import LiveTree, PlainLines, progress
 from gecko_graph.display.records import Drafts
-from gecko_graph.display.rows import ViewRow, build_attempt
+from gecko_graph.display.rows import build_attempt
 from gecko_graph.display.text import as_text
 from tests.runs_to_show import FIRST, RUN, SECOND, events_of, nasty_run, printable
 
@@ -76,23 +76,6 @@ def test_the_live_tree_leaves_each_attempt_once():
     assert left.count("cd(folder") == 2, "once in the attempt, once in the plan"
     assert "waiting for a model" not in left
     assert left.rstrip().endswith("$0.0021")
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-def test_show_draws_trees_on_a_terminal_and_lines_in_a_pipe(terminal):
-    shown = console(force_terminal=terminal, color_system=None)
-    unfinished = {"number": 3, "start_digest": "ab", "steps": [{"call": {"id": "z", "name": "z", "args": {}}}]}
-    opening = [ViewRow("given", "[1, 2] " * 15, place="items:"), ViewRow("expected", "one is left")]
-    record = {**RUN, "attempts": [FIRST, unfinished], "changes": ["(nothing)"]}
-    show(shown, record, opening=opening, waiting="interrupted here")
-    told = shown.file.getvalue()
-    assert told.startswith("given    items: " if terminal else "[-] given    items: ")
-    assert ("├──" in told) is terminal
-    assert ("interrupted here" in told) is terminal
-    assert ("[3] call     z()" in told) is not terminal
-    assert "accepted, 1 of 1" in told
-    assert "expected one is left\n" in "\n".join(line.rstrip() for line in told.splitlines()), "cut nowhere"
-    assert "state" not in told.partition("result ")[2].split(), "a run without changes shows none"
 
 
 def screen(output: str) -> str:

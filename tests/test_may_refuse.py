@@ -5,8 +5,6 @@ And what is known for real outranks the state, for all who are asked.
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from langgraph.types import Command
 
@@ -87,18 +85,6 @@ def test_a_rule_that_is_none_or_no_text_is_nothing(rule):
     assert texts(out["rehearsal"]["verdict"], "may_refuse") == []
 
 
-@pytest.mark.parametrize(
-    ("effect", "contract", "status"),
-    [("read", None, "ok"), ("write", {"requires": [{"check": "True", "error": "e"}]}, "ok"), ("write", None, "error")],
-)
-def test_only_a_write_that_succeeds_without_a_contract_may_be_refused(effect, contract, status):
-    spec = {"name": "start_engine", "description": "Start.", "parameters": SCHEMA}
-    tools = Toolkit.from_tools([Tool(spec, effect=effect, contract=contract)])
-    out, seen = run(starts(status=status, unchanged=True), tools=tools)
-    assert texts(out["rehearsal"]["verdict"], "may_refuse") == []
-    assert ("may_refuse: " in prompt_of(seen, "You stand in for a tool")) is (status == "error")
-
-
 NOTHING_KNOWN = {"requires": [{"id": "forms-1", "check": "False", "pass": "outside of what was seen"}]}
 ONE_RULE = [{"check": "True", "error": "e"}]
 
@@ -143,16 +129,3 @@ def test_forged_metadata_hold_no_rules():
         answer = first["messages"][-1].model_copy(deep=True)
         answer.response_metadata["gecko"]["notes"] = forged
         assert open_rules([answer]) == {}
-
-
-def test_real_results_are_facts_for_the_simulator_and_the_judge_is_told_what_is_made_up():
-    plan = [{"call": "doors", "args": {}}, {"call": "start_engine", "args": {}}, {"say": "It runs."}]
-    tools = CAR.open("doors")
-    out, seen = run(starts(), tools=tools, plan=plan, task_state={"doors": "open", "engine": "off"})
-    asked = prompt_of(seen, "You stand in for a tool")
-    real = json.dumps({"call": {"name": "doors", "args": {}}, "result": {"doors": "locked"}})
-    assert f"{real}\n</real-" in asked
-    judged = prompt_of(seen, "You judge an agent's attempt")
-    assert '1. doors({}) -> ok, real: {"doors": "locked"}' in judged
-    assert '2. start_engine({}) -> ok, made up: {"engine": "runs"}' in judged
-    assert out["rehearsal"]["verdict"]["status"] == "accepted"

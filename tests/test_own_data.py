@@ -9,7 +9,7 @@ from langchain.agents import create_agent
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import Models, Toolkit, World, create_conversation, create_gecko
+from gecko_graph import Models, Toolkit, World, create_gecko
 from gecko_graph.middleware import GeckoMiddleware
 from gecko_graph.testing import recorded, scripted
 from gecko_graph.tools import with_data
@@ -89,9 +89,3 @@ def test_an_agent_behind_the_middleware_begins_with_the_data(toolkit, data, stat
     results = [message.content for message in out["messages"] if message.type == "tool"]
     assert results == ['["mon-10", "tue-11"]', "mon-10 is booked", '["tue-11"]']
     assert data == START
-
-
-def test_a_conversation_begins_with_the_data(toolkit):
-    talk = create_conversation(lambda tools: create_agent(scripted(LOOK, BOOK, SAY), tools), toolkit, user=["Book one"])
-    world = talk.invoke({})["world"]
-    assert (world["start"], world["state"]["free"]) == (START, ["tue-11"])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gecko_graph import GeckoError, Models, Toolkit, create_gecko, create_gecko_agent, create_toolgate
 from gecko_graph.models import prompts
-from gecko_graph.models.prompts import MARKER, Prompt, Prompts, fence, required_of, variables_of
+from gecko_graph.models.prompts import MARKER, Prompt, Prompts, fence, folder, required_of, variables_of
 from gecko_graph.models.roles import REPLIES
 from gecko_graph.models.view import view
 from gecko_graph.state import ROLES
@@ -262,3 +262,11 @@ def test_what_a_role_cannot_do_without_is_in_its_prompt(role):
     assert required_of(role) <= variables_of(role)
     assert required_of(role)
     assert role in REPLIES
+
+
+def test_a_folder_of_prompts_that_is_not_there_and_a_broken_installation_are_told(monkeypatch, tmp_path):
+    with pytest.raises(GeckoError, match="is not a folder that can be read"):
+        create_gecko(desk.toolkit(), model=Models(prompts=str(tmp_path / "nowhere")))
+    monkeypatch.setattr(prompts, "__file__", str(tmp_path / "gecko_graph" / "models" / "prompts.py"))
+    with pytest.raises(FileNotFoundError, match="install gecko-graph again"):
+        folder()

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from gecko_graph import GeckoContext, Models, create_gecko
+from gecko_graph import Models, create_gecko
 from gecko_graph.models.recorded import RecordedModel
 from tests import desk
 
@@ -63,25 +63,3 @@ def test_what_a_role_is_told_first_never_changes():
     asked = model.told("planner")
     for before, after in pairwise(asked[:3]):
         assert after[: len(before)] == before, "what was sent before is sent again, unchanged: providers cache it"
-
-
-def test_no_role_is_ever_told_two_human_messages_in_a_row():
-    messages = [
-        ("user", "Hello"),
-        ("user", "Are you there?"),
-        ("ai", "Yes."),
-        ("user", "Well then"),
-        ("user", "File it"),
-    ]
-    for view in ("tools", "summary"):
-        model, run = listen(
-            {**desk.inputs(checklist=["it is filed"]), "messages": messages},
-            context=GeckoContext(planner_view=view, max_retries=1),
-            planner=[desk.WRONG, desk.RIGHT],
-            judge=["that went well", {"items": [{"id": "Item 1", "status": "Success"}]}],
-        )
-        assert len(run["rehearsal"]["attempts"]) == 2
-        retry = [told for told in model.told("planner") if "(A note from the rehearsal" in told[3].text]
-        assert retry[-1][3].text.startswith("Well then\n\nFile it\n\n(A note from the rehearsal")
-        for _, told in model.heard:
-            assert not [two for two in pairwise(told) if two[0].type == two[1].type == "human"]

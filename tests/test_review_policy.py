@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langgraph.types import Command
 
-from gecko_graph import Models, Refused, Tool, Toolkit
+from gecko_graph import GeckoError, Models, Refused, Tool, Toolkit
 from gecko_graph.testing import recorded
 from tests.agents import APPROVE, make_agent, thread
 from tests.test_agent import PLAN, TASK, agent_of, shop
@@ -174,3 +174,13 @@ def test_an_amount_that_an_edit_makes_another_one_is_shown_as_uncertain():
     ask(agent, Command(resume={"decisions": [APPROVE, late]}))
     decide(agent, APPROVE, APPROVE)
     assert paid == [50]
+
+
+def test_where_nobody_can_be_asked_for_want_of_a_saver_it_says_so():
+    plan = [text_to("0142-7788"), text_to("0142-7788", "sim-1234"), {"say": "Sent."}]
+    task = {**SEND, "messages": [("user", "Text hello to 0142-7788, and then what came of it")]}
+    agent, sent = sender(plan, interrupt_on="none", send={"sent": ["sim-1234"]})
+    agent.checkpointer = None
+    with pytest.raises(GeckoError, match="checkpointer"):
+        agent.invoke(task)
+    assert not sent

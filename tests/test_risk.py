@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ from gecko_graph.testing import recorded, scripted
 from gecko_graph.values.notes import notes_of, tell
 from tests.agents import APPROVE, make_agent, thread
 from tests.deciding import Decider
-from tests.milestones.test_claims_in_goals import OFF, VAGUE, scenario, write_case
+from tests.milestones.test_claims_in_goals import OFF, VAGUE, write_case
 
 REJECT = {"type": "reject", "message": "no"}
 ROWS = [
@@ -230,20 +229,6 @@ def test_an_argument_that_may_not_fit_is_asked_about_where_a_person_is():
 
 
 # conversations
-
-
-@pytest.mark.parametrize(("p", "band", "evidence"), ROWS)
-def test_conversation(p, band, evidence):
-    word, judge = word_of(p, band), Decider(say=p)
-    claims = [OFF, {"says": "nothing else was changed"}] if evidence == "way back" else [OFF]
-    case = replace(scenario(*claims), limits=GeckoContext(band=band))
-    record = run_case(case, scripted({"say": VAGUE}), model=Models(claim_judge=judge)).record
-    score = record["score"]
-    assert score["status"] == {"ask": "unknown", "refuse": "passed", "allow": "failed"}[word]
-    assert len(judge.asked) == len(score["claims"]) <= len(claims)
-    assert {(each["verdict"], each["p"]) for each in score["claims"]} == {
-        ({"ask": "unsure", "refuse": "holds", "allow": "broken"}[word], p)
-    }
 
 
 def test_an_unsure_claim_is_kept_beside_the_case_and_not_asked_again(tmp_path):

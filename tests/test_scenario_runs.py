@@ -33,23 +33,21 @@ def test_turns_share_a_thread():
     assert [len(each["rehearsal"]["attempts"]) for each in (one, two)] == [1, 2]
 
 
-@pytest.mark.parametrize(("at_once", "attempts"), [(1, 2), (2, 2), (3, 3)])
-def test_there_are_no_more_rounds_than_replies_are_written_for(at_once, attempts):
-    limits = {"max_retries": 9, "parallel_attempts": at_once}
-    read = Scenario.from_dict(case(turns=turn(replies={"planner": [[SAY], [SAY]]}), limits=limits))
-    (output,) = run_scenario(read)
-    assert words_of(output) == "failed"
-    assert len(output["rehearsal"]["attempts"]) == attempts
-    (output,) = run_scenario(read, model=Models(planner=RecordedModel(turns=[{"planner": [[SAY]] * 5}])))
-    assert len(output["rehearsal"]["attempts"]) > attempts, "a model of the user's has all its rounds"
-
-
 def test_a_model_of_one_role_leaves_the_others_recorded():
     judge = RecordedModel(turns=[{"judge": [{"items": [{"id": "item-1", "status": "success"}]}]}])
     read = Scenario.from_dict(case(turns=turn(checklist=["the pen is put away"])))
     (output,) = run_scenario(read, model=Models(judge=judge))
     assert words_of(output) == "accepted"
     assert output["rehearsal"]["verdict"]["items"][0]["by"] == "model"
+
+
+def test_replies_may_be_written_for_each_of_the_attempts_at_once():
+    by_attempt = {"1": {"problems": [{"argument": "/item", "problem": "is none"}]}, "2": {"problems": []}}
+    put, checklist = {"call": "put", "args": {"item": "cap"}}, [{"check": "'cap' in state.box"}]
+    replies = {"planner": [[put, SAY]] * 2, "validator": [{"by_attempt": by_attempt}]}
+    limits = {"parallel_attempts": 2, "max_retries": 0}
+    (output,) = run_scenario(Scenario.from_dict(case(turns=turn(replies=replies, checklist=checklist), limits=limits)))
+    assert [each["verdict"]["status"] for each in output["rehearsal"]["attempts"]] == ["failed", "accepted"]
 
 
 @pytest.mark.parametrize(("role", "changes"), [("planner", {"replies": {}}), ("checklist", {"checklist": []})])

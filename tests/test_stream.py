@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
-from langgraph.types import Command, interrupt
+from langgraph.types import Command
 from typing_extensions import TypedDict
 
-from gecko_graph import create_conversation
 from gecko_graph.stream import STREAMS, Rehearsing
-from gecko_graph.testing import scripted
 from tests import desk
 from tests.agents import APPROVE, embed, thread
 from tests.doubts import texts
@@ -141,45 +139,6 @@ def test_a_question_is_told_once_and_nothing_of_the_run_before_again():
         each["drift"] or None for each in out["execution"]["calls"]
     ]
     assert of(second, "changes")[0]["drift"][0]["path"] == "/item"
-
-
-def test_a_killed_run_goes_on_and_tells_only_what_is_new():
-    asked = []
-
-    def put(state: dict, tray: str, paper: str) -> dict:
-        asked.append(interrupt({"which": paper}))
-        return desk.put(state, tray, paper)
-
-    gecko = desk.gecko(desk.RIGHT, tools=desk.toolkit(put=put), checkpointer=InMemorySaver())
-    first = read(gecko, desk.inputs(), thread())
-    assert [name for name, _ in first] == ["attempts", "steps", "changes", "questions"]
-    assert of(first, "questions")[0]["value"] == {"which": "invoice"}
-    assert of(first, "questions")[0]["namespace"][0].startswith("attempt:")
-    second = read(gecko, Command(resume="this"), thread())
-    assert [name for name, _ in second] == ["steps", "changes", "verdicts", "rehearsals"]
-    assert [step["attempt"] for step in of(second, "steps")] == [1]
-    assert asked == ["this"]
-
-
-def test_a_conversation():
-    calls = [{"call": "put", "args": {"tray": "letters", "paper": "a"}}, {"call": "put", "args": {"tray": ""}}]
-    for agent in (scripted({"calls": calls}, {"say": "Done."}), as_factory(scripted({"calls": calls}, {"say": "Ok."}))):
-        talk = create_conversation(agent, desk.toolkit(), user=["File a", {"end": True}])
-        graph = embed(talk, schema=TypedDict("P", {"messages": list, "task_state": dict, "world": dict}))
-        told = read(graph, {"messages": [], "task_state": desk.start()})
-        out = graph.invoke({"messages": [], "task_state": desk.start()})
-        assert [name for name, _ in told] == ["steps", "changes", "steps"]
-        bare = [{key: value for key, value in each.items() if key != "attempt"} for each in of(told, "steps")]
-        log = out["world"]["log"]
-        assert [(step["call"]["name"], step.get("outcome")) for step in bare] == [
-            (step["call"]["name"], step.get("outcome")) for step in log
-        ]
-        assert all(step["attempt"] == 0 for step in of(told, "steps"))
-
-
-def as_factory(model):
-    agents = pytest.importorskip("langchain.agents")
-    return lambda tools: agents.create_agent(model, tools)
 
 
 @pytest.mark.parametrize("write", ["text", [None, {"v": 1}], {"$writes": [3]}, {"records": [{}, 3]}])

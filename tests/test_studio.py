@@ -149,3 +149,12 @@ def test_the_agent_takes_tools_with_an_address_of_their_own(created):
         created("create_studio_agent", **tools)
     agent = created("create_studio_agent", GECKO_SERVER="http://127.0.0.1:9", **tools)
     assert "call_tool" in agent.get_graph().nodes
+
+
+def test_a_message_beyond_the_recorded_turns_says_what_to_do(created):
+    gecko = created()
+    gecko.checkpointer = InMemorySaver()
+    thread = {"configurable": {"thread_id": "t"}}
+    gecko.invoke({"messages": [("user", "show me")]}, thread)
+    with pytest.raises(GeckoError, match=r"at most 1 turn .*got turn 2: open a new thread"):
+        gecko.invoke({"messages": [("user", "and now?")]}, thread)

@@ -167,18 +167,6 @@ def test_mounted_and_merged_toolkits_have_one_schema():
     assert "/shop/cash: expected a number" in fault
 
 
-def test_a_document_s_schema_is_read_with_its_components_and_written_back():
-    toolkit = Toolkit.from_openapi(DOCUMENT)
-    rules = StateRules.of(toolkit)
-    assert rules.faults({"orders": {"1": {"amount": 1, "next": {"amount": 2}}}}) == []
-    assert rules.faults({"orders": {"1": {"amount": 1, "next": {"amount": "2"}}}})
-    document = toolkit.to_openapi()
-    assert document["x-state"] == toolkit.state_schema
-    assert Toolkit.from_openapi(document).state_schema == toolkit.state_schema
-    assert toolkit.select(names="listOrders").state_schema is toolkit.state_schema
-    assert shop().to_openapi()["x-state"] == SCHEMA
-
-
 def test_the_agent_keeps_what_reality_breaks_and_goes_on_from_it():
     def sell(item: str) -> dict:
         """Sell an item."""

@@ -136,7 +136,7 @@ def long_world(calls: int, **more: Any) -> World:
     return world
 
 
-@pytest.mark.parametrize("calls", [1, 63, 64, 65, 200])
+@pytest.mark.parametrize("calls", [1, 64, 130])
 def test_back_to_a_step_is_as_if_the_later_ones_were_never_made(calls):
     world, other = long_world(calls), World(tools()[0], state={"things": {"a": 1}})
     world.call({"name": "guess", "args": {"key": "z"}})
