@@ -268,7 +268,7 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     add("--at-once", type=_at_least(1), metavar="N", help=f"cases at once ({LIVE_AT_ONCE} with a live model)")
     add("--workers", type=_at_least(1), metavar="N", help="number of processes that run cases")
     add("--ray", nargs="?", const="", metavar="ADDRESS", help="cases on a Ray cluster (docs/scale.md)")
-    add("--out", type=Path, metavar="DIR", help="folder of cases, replies, summary and report (evals/out/SUITE-...)")
+    add("--out", type=Path, metavar="DIR", help="folder of cases, replies and report (evals/out/SUITE-...)")
     add("--publish", type=Path, metavar="PAGE", help="put the summary into this page, such as evals/reports/tau.md")
     add("--fresh", action="store_true", help="forget saved model replies and ask again")
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
-from math import isfinite
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,9 +16,9 @@ from rich.markdown import Markdown
 
 from gecko_graph.display.words import counted
 from gecko_graph.models.usage import total
-from gecko_graph.state import ROLES, JsonObject, Usage
+from gecko_graph.state import ROLES, Usage
 
-from .figures import Cell, Record, Table, Tools, format_cell, rungs_of
+from .figures import Record, Table, Tools, format_cell, rungs_of
 from .options import ROOT
 from .suite import REFUSALS, Expectation, Suite, add_all
 
@@ -103,24 +101,6 @@ class Result:
         ]
         return " · ".join(filter(None, parts))
 
-    def as_json(self) -> JsonObject:
-        counts = Counter(record.status for record in self.records)
-        return {
-            "suite": self.suite,
-            "command": self.command,
-            "head": self.head,
-            "cases": {"of": self.of, "n": len(self.records), **counts},
-            "holds": self.exit_code == 0,
-            "expectations": [asdict(each) for each in self.expectations],
-            "figures": [self._table_json(each) for each in self.figures],
-            "notes": list(self.notes),
-        }
-
-    def _table_json(self, table: Table) -> JsonObject:
-        rows = [[_cell_json(cell) for cell in row] for row in table.rows]
-        head = {"title": table.title, "tools": table.tools, "note": table.note, "columns": list(table.columns)}
-        return {**head, "rows": rows, "carries": self.carried(table.tools)}
-
     def summary(self) -> Iterator[str]:
         """Yield the summary as lines of Markdown: command, tables, expectations, notes."""
         yield f"`{self.command}`"
@@ -144,10 +124,8 @@ class Result:
 
 
 def write_report(result: Result, folder: Path) -> None:
-    told = "\n".join([*result.summary(), *result.cases()])
-    summary = json.dumps(result.as_json(), ensure_ascii=False, indent=1)
-    for name, text in (("report.md", told), ("summary.json", summary)):
-        folder.joinpath(name).write_text(f"{text}\n", encoding="utf-8", errors="backslashreplace")
+    told = "\n".join([*result.summary(), *result.cases(), ""])
+    folder.joinpath("report.md").write_text(told, encoding="utf-8", errors="backslashreplace")
 
 
 def publish(result: Result, page: Path) -> None:
@@ -232,10 +210,3 @@ def _of_every_run(suite: Suite, records: Sequence[Record]) -> Iterator[Expectati
         yield Expectation(text, lost <= allowed)
     elif not records:
         yield Expectation("there is a case", holds=False)
-
-
-def _cell_json(cell: Cell) -> Any:
-    if cell is None or isinstance(cell, str | int):
-        return cell
-    made = asdict(cell)
-    return {key: None if isinstance(value, float) and not isfinite(value) else value for key, value in made.items()}

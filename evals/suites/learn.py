@@ -32,9 +32,8 @@ from ..bfcl.learned import (
 from ..harness.figures import Case, Record, Table, share
 from ..harness.options import EvalError, Options, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary
+from .fidelity import FILES, TASKS
 
-FILES = ("bfcl_multiturn_calls.jsonl.gz", "bfcl_multiturn_recorded_calls.jsonl.gz")
-TASKS = "bfcl_multiturn_tasks.jsonl.gz"
 LEARNED, MET, CHAINED = "learned", "refusals met", "chained"
 NEW = 450
 """New random calls per class on which learned contracts are tested."""

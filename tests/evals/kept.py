@@ -25,7 +25,3 @@ def start_bfcl(shared_data, tmp_path, *words):
 def kept_cases(tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "out" / "cases.jsonl").read_text().splitlines()]
     return [line for line in lines if line["kind"] == "case"]
-
-
-def read_summary(tmp_path):
-    return json.loads((tmp_path / "out" / "summary.json").read_text())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -107,15 +106,17 @@ def made():
     return Result.of_run(Nasty(Options()), records, of=50, head=HEAD, command="python -m evals nasty --x '<'")
 
 
-def test_the_report_is_plain_json_and_markdown_with_every_case(made, tmp_path):
+def test_the_report_is_markdown_with_every_case(made, tmp_path):
     write_report(made, tmp_path)
-    summary = json.loads((tmp_path / "summary.json").read_text(), parse_constant=pytest.fail)
-    assert summary["cases"] == {"of": 50, "n": 11, "done": 9, "failed": 1, "unreached": 1}
-    assert not summary["holds"]
-    assert summary["figures"][0]["rows"][0][1]["n"] == 11
-    assert summary["figures"][0]["rows"][0][1]["rungs"] == {"contract": 36}
     text = (tmp_path / "report.md").read_text()
-    for word in ("`python -m evals nasty --x '<'`", "54.5 % [", "unknown price"):
+    for word in (
+        "`python -m evals nasty --x '<'`",
+        "54.5 % [",
+        "6/11 |",
+        "n = 11 of 50 cases",
+        "unknown price",
+        "36 answers: contract",
+    ):
         assert word in text
     cases = text.splitlines()[-11:]
     assert [line.split(" | ")[2] for line in cases[:3]] == ["failed", "unreached", "done"]
