@@ -108,6 +108,26 @@ def test_header_injection_is_refused(value):
         send({"parameters": [{"name": "X-Trace", "in": "header", "schema": ANY}]}, {"X-Trace": value})
 
 
+APART = {"explode": False}
+
+
+@pytest.mark.parametrize(("parameter", "value"), [
+    ({"in": "path", "style": "label", "explode": True}, ["a.b"]), ({"in": "header"}, ["a,b"]), ({}, {"z": 1}),
+    ({"in": "header"}, [""]), ({"in": "header"}, [" a"]), ({"style": "spaceDelimited", **APART}, ["a b"]),
+    ({"style": "pipeDelimited", **APART}, ["a|b"]), ({"style": "deepObject"}, {"a[": 1}),
+    ({"style": "deepObject"}, {"a": {"": 1}}),
+])  # fmt: skip
+def test_a_value_that_could_not_be_read_back_is_refused(parameter, value):
+    one = {"name": "q", "in": "query", "schema": ANY, **parameter}
+    path = "/x/{q}" if one["in"] == "path" else "/x"
+    with pytest.raises(CannotSend):
+        send({"parameters": [one, query("z")]}, {"q": value, "z": 1}, path=path)
+    with pytest.raises(CannotSend, match="is missing"):
+        send({"parameters": [query("z")]}, {"z": 1}, path="/x/{q}")
+    with pytest.raises(CannotSend, match="base64"):
+        send(body(ANY, media="application/octet-stream"), {"body": "data:;base64,A"}, method="post")
+
+
 OBJECT = {"type": "object", "properties": {"a": {}, "b": {}}}
 
 
