@@ -55,7 +55,8 @@ def test_a_path_value_that_leads_elsewhere_is_refused(value):
 @pytest.mark.parametrize(("style", "explode", "value", "written"), [
     ("simple", False, ["blue", "bl,ack"], "blue,bl%2Cack"), ("simple", False, {"R": 100, "G": 200}, "R,100,G,200"),
     ("simple", True, {"R": 100, "G": 200}, "R=100,G=200"), ("label", True, ["blue", "black"], ".blue.black"),
-    ("matrix", True, ["blue", "black"], ";color=blue;color=black"),
+    ("matrix", True, ["blue", "black"], ";color=blue;color=black"), ("matrix", False, "blue", ";color=blue"),
+    ("simple", False, "blue", "blue"),
     ("matrix", False, {"R": 100, "G": 200}, ";color=R,100,G,200"),
 ])  # fmt: skip
 def test_path_styles_are_those_of_the_specification(style, explode, value, written):
