@@ -72,6 +72,8 @@ BOMBS: dict[str, dict] = {
     "list of itself, printed": doubling("{{ [V, V] }}", "{{ [1] }}", end="{{ f'{last}' }}"),
     "list of itself, as a path": doubling("{{ [V, V] }}", "{{ ['a'] }}", end="{{ at(state, last, 1) }}"),
     "twins compared": twins("{{ last == twin }}"),
+    "twins compared by in": twins("{{ last in [twin] }}"),
+    "many keys": returning("state" + ".a" * 4000),
     "select in a big list": returning("[str(a) for a in range(100000) if str(a) in [str(b) for b in range(100000)]]"),
     "text formatted": returning("'%99999999d' % 1"),
     "number multiplied up": doubling("{{ V * V }}", "{{ 9 }}"),

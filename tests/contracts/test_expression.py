@@ -64,6 +64,7 @@ def test_what_it_can_say(source, value):
     ("'\\d'", "no escape"), ("f'{1:>3}'", "no format: write {fixed(x, 2)}"),
     ("sorted(state, key='name')", "key=lambda one: one.field"),
     ("isinstance(state, name)", "isinstance: write isinstance(x, TYPE)"),
+    ("(" * 500 + "1" + ")" * 500, "nested too deeply"), ("b'a'", "bytes is not a JSON value"),
     ("{1, 2}", "write a list"), ("nme", "unknown name 'nme' (did you mean name?)"),
     ("state.split().splits()", "unknown method 'splits' (did you mean split?)"),
     ("round(state, 1, 2, 3)", "round: too many positional arguments"),
@@ -82,6 +83,7 @@ def test_what_is_refused_at_load_says_where_and_why(source, why):
 @pytest.mark.parametrize(("source", "why"), [
     ("state.no", "state.no is undefined"), ("state.deep.a.x.y", "state.deep.a.x is undefined"),
     ("[one.a for one in [{}]]", "one.a is undefined"), ("1 / 0", "division by zero"),
+    ("1 in 2", "`in` needs a text, a list or an object"), ("[1][::0]", "step 0"),
     ("'a' + 1", "+ cannot add a number to a text"), ("int('abc')", "int cannot read 'abc'"),
     ("float('1e400')", "not finite"), ("sorted(state)", "needs a list, not an object"),
     ("sorted([1, 'a'])", "only numbers or only texts have an order"),
@@ -170,7 +172,7 @@ JINJA = [
     ("state | length", "such as len(x)"),
     ("before.names | length + 1 == state.names | length", "`| length`"),
     ("state.a | money", "money(x)"), ("state.a is none", "`None`"), ("state.a is not mapping", "isinstance(x, str)"),
-    ("'a' ~ 'b'", "f'{a}{b}'"),
+    ("'a' ~ 'b'", "f'{a}{b}'"), ("state.a | default(0) > 1", "default(x)"), ("state.a is 1", "=="),
     ("any(x in state.a, x.b)", "any: too many positional arguments"),
     ("state.a == true", "`True`"), ("{% if state.a %}", "{% %}"), ("state.from == 1", "['from']"),
 ]  # fmt: skip

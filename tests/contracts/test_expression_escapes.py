@@ -22,6 +22,7 @@ AT_LOAD = {
     "lipsum's globals": "lipsum.__globals__['os'].popen('id').read()",
     "statement": "{% set x = 1 %}", "smuggled statement": "1 }}{% set x = 1 %}{{ 2", "comment": "1\n# set x = 1",
     "mutating append": "state.list.append(1)", "spread of a list": "max(*state.list)",
+    "spread in a list": "[*state.list]",
     "spread of an object": "shift('2024-01-01', **state)", "call of a call": "walk(state)()",
     "method that is not listed": "'a'.encode()", "filter by variable": "state | (args.text)", "walrus": "(x := 1)",
     "star target": "[a for *a in state.list]",

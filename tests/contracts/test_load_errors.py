@@ -57,12 +57,14 @@ WRONG = [
     ("args.amuont > 1", "unknown argument args.amuont .did you mean amount"),
     ("trusted(['odrers', args.id])", "unknown key 'odrers' of trusted .did you mean orders"),
     # types
-    ("args.id > 3", "cannot compare a text and a number"),
+    ("args.id > 3", "cannot compare a text and a number"), ("args.id + args.amount", "cannot add a text and a number"),
+    ("[one.nmae for one in calls]", "unknown key one.nmae"), ("defined(order.totl)", "unknown key order.totl"),
+    ("trusted(args.id)", r"trusted: write \[args.id\]: a path needs a list, not a text"),
     ("sum(args.amount) > 1", "sum needs a list, not a number"),
     ("between(args.amount, now) > 1", "between needs a text, not a number"),
     ("all(o.total > 1 for o in state.orders)", "a loop needs a list, not an object"),
     ("at(state.orders, args.id, None)", r"at: write \[args.id\]: a path needs a list, not a text"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("check", "why"), WRONG, ids=[check for check, _ in WRONG])

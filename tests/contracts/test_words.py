@@ -9,7 +9,9 @@ THEIRS = "one.owner_id == at(state.pets, [args.pet_id]).owner_id"
 
 @pytest.mark.parametrize(("check", "words"), [
     ("args.quantity <= 5", "the quantity is at most 5"), ("args.item != 'ink'", "the item is not ink"),
-    ("(args.item in state.stock)", "the item is among the stock"),
+    ("(args.item in state.stock)", "the item is among the stock"), ("no expression", ""),
+    ("not (args.quantity <= 5)", "the quantity is more than 5"),
+    ("state.orders[args.orderId].paid", "the paid of the order is true"),
     ("args.kind not in ['a', 'b']", "the kind is not among one of a, b"),
     ("state.currentUser is not None", "the current user is given"),
     ("at(state.orders, [args.order_id]).status == 'open'", "the status of the order is open"),

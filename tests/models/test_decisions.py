@@ -201,7 +201,7 @@ def token(text, p, *others):
     ([token("Yes", -0.1, ("Yes", -0.1), (" no", -2.4))], 0.909),
     ([token("No", -0.05, ("No", -0.05), ("yes", -3.0), (" Yes", -4.0))], 0.066),
     ([token("<think>", 0.0), token("no", 0.0), token("</think>", 0.0), token("\n", 0.0), token("no", 0.0)], 0.0),
-    ([token("yes", -0.1)], 0.905),
+    ([token("<think>", 0.0), token("\n", 0.0), token("no", 0.0)], None), ([], None), ([token("yes", -0.1)], 0.905),
     ([token("yes", -0.1, ("yes", -0.1), ("The", -5.0))], 0.993),
     ([token("The", -1.2, ("The", -1.2), ("Yes", -4.0), ("No", -4.1), ("I", -5.0))], 0.525),
     ([token("There", -0.01, ("There", -0.01), ("Yes", -7.0)), token(" is", 0.0), token(" no", 0.0)], None),

@@ -29,6 +29,8 @@ def no_key(monkeypatch):
     ("anthropic:claude", "pip install (langchain )?langchain-anthropic"),
     ("opnai:gpt-5-mini", r"unknown provider 'opnai' \(did you mean openai\?\)(?!.*pip)"),
     ("mistral:large", r"did you mean mistralai\?\)(?!.*pip)"), (3, "got int"),
+    ("acme:large", r"unknown provider 'acme'; known: openai, (?!.*pip)"),
+    (recorded() | RunnableLambda(len), "got RunnableSequence"),
     (RunnableLambda(len).with_retry(), "got RunnableRetry"),
     (recorded().with_fallbacks([RunnableLambda(len)]), "got RunnableWithFallbacks"),
 ])  # fmt: skip

@@ -122,6 +122,7 @@ def test_broken_ones_are_repaired_and_none_is_guessed(replies):
 @pytest.mark.parametrize(("given", "ids", "meant"), [
     ("item-1", ["item-1", "Item-1"], "item-1"), ("ITEM 1", ["item-1", "item-11"], "item-1"),
     ("1", ["item-1", "item-11"], "item-1"), ("01", ["item-1", "item-11"], "item-1"), ("ab", ["a-b", "a_b"], "ab"),
+    ("2", ["item-1", "item-11"], "2"), ("#11", ["item-1", "item-11"], "item-11"), ("x", [], "x"),
     ("1", ["a-1", "b-1"], "1"), ("", ["a"], ""),
 ])  # fmt: skip
 def test_ids_are_matched_where_only_one_can_be_meant(given, ids, meant):

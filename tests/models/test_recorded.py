@@ -52,6 +52,7 @@ async def test_the_judge_has_one_reply_an_attempt_and_other_roles_one_a_question
 
 @pytest.mark.parametrize(("role", "where", "words"), [
     ("planner", QuestionId(0, 1, 2), "the planner's reply 3 in attempt 1 of turn 1: only 2 replies"),
+    ("planner", QuestionId(0, 3, 0), "the planner's attempt 3 of turn 1: only 2 replies"),
     ("planner", QuestionId(2, 1, 0), "nothing recorded for turn 3: only 2 replies"),
     ("simulator", QuestionId(0, 1, 0), "the simulator's question 1 of turn 1: only 0 replies"),
 ])  # fmt: skip

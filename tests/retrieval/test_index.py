@@ -31,7 +31,7 @@ def names(found):
 
 
 @pytest.mark.parametrize(("text", "words"), [
-    ("getUserIDs_v2", ["get", "user", "id", "2"]),
+    ("getUserIDs_v2", ["get", "user", "id", "2"]), ("HTTPServerError", ["http", "server", "error"]),
     ("list-all.cities/{cityId}", ["list", "all", "city", "city", "id"]),
     ("boxes, classes and statuses", ["box", "class", "statuse"]),
     ("the address of a bus", ["address", "bus"]), ("天気 v3", ["天", "気", "3"]), ("", []),
@@ -143,6 +143,7 @@ class Bomb:
     lambda file: rewrite(file, data=np.asarray([Bomb()], dtype=object)),
     lambda file: rewrite(file, indices=np.full(1000, 10**6, "int32")),
     lambda file: rewrite(file, num_docs=np.asarray(3)),
+    lambda file: rewrite(file, words=np.frombuffer(b"[1, 2]", "uint8")),
 ])  # fmt: skip
 def test_a_broken_cache_is_built_anew(tmp_path, spoil):
     right = ToolIndex.build(TOOLS, cache=tmp_path).search("invoice of a customer")

@@ -155,7 +155,7 @@ RESULT = {"type": "object", "properties": {"id": {"type": "string"}, "n": {"type
 
 @pytest.mark.parametrize(("contract", "message"), [
     ({"returns": {"n": "{{ args.n }}"}}, "expected a value at /id: it is required"),
-    ({"returns": {"id": 7}}, "expected a text at /id"),
+    ({"returns": {"id": 7}}, "expected a text at /id"), ({"returns": "all of {{ args.n }}"}, "expected an object"),
     ({"returns": {"cases": [{"when": "args.n", "value": {"id": "a"}}, {"value": 0}]}}, "expected an object"),
     ({"effects": [{"op": "add", "path": ["n"], "value": 1}]}, "no `returns`, and null can never fit"),
 ])  # fmt: skip

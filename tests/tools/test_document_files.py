@@ -64,7 +64,8 @@ def test_references_stand_for_whole_maps_and_pointers_lead_through_them(write):
 
 @pytest.mark.parametrize(("given", "named"), [
     ({"info": {"_postman_id": "1", "schema": "https://schema.getpostman.com/x"}, "item": []}, "Postman"),
-    ({"data": {"__schema": {"types": []}}}, "GraphQL"),
+    ({"data": {"__schema": {"types": []}}}, "GraphQL"), ({"asyncapi": "2.6.0", "channels": {}}, "AsyncAPI"),
+    ({"arazzo": "1.0.0", "workflows": []}, "Arazzo"),
     ({"kind": "discovery#restDescription", "resources": {}}, "discovery"),
     ({"mcpServers": {"a": {"command": "b"}}}, "from_mcp"), ({"log": {"entries": [{}]}}, "gecko-graph learn"),
 ])  # fmt: skip

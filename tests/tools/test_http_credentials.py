@@ -47,7 +47,8 @@ def secured(*alternatives, method="get", server=None, **more):
 @pytest.mark.parametrize(("scheme", "value", "where", "sent"), [
     ("basic", "me:pw", "authorization", "Basic " + base64.b64encode(b"me:pw").decode()),
     ("bearer", "tok-1", "authorization", "Bearer tok-1"), ("other", "tok-1", "authorization", "Token tok-1"),
-    ("oauth", "tok-1", "authorization", "Bearer tok-1"),
+    ("oauth", "tok-1", "authorization", "Bearer tok-1"), ("bearer", "Bearer tok-1", "authorization", "Bearer tok-1"),
+    ("undefined", "tok-1", "authorization", "Bearer tok-1"),
     ("openid", lambda: "tok-1\n", "authorization", "Bearer tok-1"),
     ("head", "env:SOME_KEY", "x-api-key", "tok-1"), ("cookie", "tok-1", "cookie", "sid=tok-1"),
 ])  # fmt: skip

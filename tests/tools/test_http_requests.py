@@ -55,7 +55,8 @@ def test_a_path_value_that_leads_elsewhere_is_refused(value):
 @pytest.mark.parametrize(("style", "explode", "value", "written"), [
     ("simple", False, ["blue", "bl,ack"], "blue,bl%2Cack"), ("simple", False, {"R": 100, "G": 200}, "R,100,G,200"),
     ("simple", True, {"R": 100, "G": 200}, "R=100,G=200"), ("label", True, ["blue", "black"], ".blue.black"),
-    ("matrix", True, ["blue", "black"], ";color=blue;color=black"),
+    ("matrix", True, ["blue", "black"], ";color=blue;color=black"), ("matrix", False, "blue", ";color=blue"),
+    ("simple", False, "blue", "blue"),
     ("matrix", False, {"R": 100, "G": 200}, ";color=R,100,G,200"),
 ])  # fmt: skip
 def test_path_styles_are_those_of_the_specification(style, explode, value, written):
@@ -106,6 +107,26 @@ def test_cookies_and_headers():
 def test_header_injection_is_refused(value):
     with pytest.raises(CannotSend, match="x-trace"):
         send({"parameters": [{"name": "X-Trace", "in": "header", "schema": ANY}]}, {"X-Trace": value})
+
+
+APART = {"explode": False}
+
+
+@pytest.mark.parametrize(("parameter", "value"), [
+    ({"in": "path", "style": "label", "explode": True}, ["a.b"]), ({"in": "header"}, ["a,b"]), ({}, {"z": 1}),
+    ({"in": "header"}, [""]), ({"in": "header"}, [" a"]), ({"style": "spaceDelimited", **APART}, ["a b"]),
+    ({"style": "pipeDelimited", **APART}, ["a|b"]), ({"style": "deepObject"}, {"a[": 1}),
+    ({"style": "deepObject"}, {"a": {"": 1}}),
+])  # fmt: skip
+def test_a_value_that_could_not_be_read_back_is_refused(parameter, value):
+    one = {"name": "q", "in": "query", "schema": ANY, **parameter}
+    path = "/x/{q}" if one["in"] == "path" else "/x"
+    with pytest.raises(CannotSend):
+        send({"parameters": [one, query("z")]}, {"q": value, "z": 1}, path=path)
+    with pytest.raises(CannotSend, match="is missing"):
+        send({"parameters": [query("z")]}, {"z": 1}, path="/x/{q}")
+    with pytest.raises(CannotSend, match="base64"):
+        send(body(ANY, media="application/octet-stream"), {"body": "data:;base64,A"}, method="post")
 
 
 OBJECT = {"type": "object", "properties": {"a": {}, "b": {}}}

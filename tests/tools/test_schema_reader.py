@@ -154,7 +154,7 @@ def test_what_a_branch_takes(own, mapped, taken):
     ([], "schema: a schema must be an object, not a list"),
     ({"type": "strnig"}, "schema/type: 'strnig' is not a type"),
     ({"properties": {"a/b": {"type": ["string", 3]}}}, "schema/properties/a~1b/type/1: 3 is not a type"),
-    ({"$dynamicRef": "#node"}, "schema: $ref '#node' leads nowhere"),
+    ({"minLength": -1}, "schema/minLength: "), ({"$dynamicRef": "#node"}, "schema: $ref '#node' leads nowhere"),
     ({"items": {"dependencies": {"a": ["b"]}}}, "schema/items/dependencies: "),
     ({"allOf": [{"$ref": "#/schema"}]}, "schema: this schema refers to itself without a property or item"),
 ])  # fmt: skip

@@ -53,7 +53,12 @@ ANA = {"name": "Ana", "tags": ["a", "b"]}
 READ = [
     ("texts=a&texts=b", {"texts": ["a", "b"]}),
     ("texts[]=a&texts[]=b", {"texts": ["a", "b"]}),  # PHP, Rails, jQuery, axios
-    ("texts[1]=b&texts[0]=a", {"texts": ["a", "b"]}),
+    ("texts[1]=b&texts[0]=a", {"texts": ["a", "b"]}), ("ids[0]=1&ids[1]=2", {"ids[]": [1, 2]}),
+    ("numbers=1%2C%202", {"numbers": [1, 2]}), ("comma[]=a&comma[]=b", {"comma": ["a", "b"]}),
+    ("space=a+b", {"space": ["a", "b"]}), ("pipe=a%7Cb", {"pipe": ["a", "b"]}),
+    ("deeps=a&deeps=b", {"deeps": ["a", "b"]}),
+    ("deep[name]=Ana&deep[tags][0]=a&deep[tags][1]=b", {"deep": {"name": "Ana", "tags": ["a", "b"]}}),
+    ("rows[0].name=Ana", {"rows": [{"name": "Ana"}]}), ("size[w]=1&size[h]=2", {"size": {"w": 1, "h": 2}}),
     ("texts=a,b", {"texts": ["a,b"]}),  # what the style says: one item
     ("texts=a%2Cb&texts=c", {"texts": ["a,b", "c"]}),
     ("texts=a+b&texts=c%20d&texts=e%2Bf", {"texts": ["a b", "c d", "e+f"]}),

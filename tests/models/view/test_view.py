@@ -156,13 +156,14 @@ ORDERS = {
     ("find", {"symbol": "S311"}, ["orders", "13311", "amount"]),
     ("get_ticket", {"ticket_id": 2}, ["tickets", 142, "text"]),
     ("get_ticket", {"ticket_id": 95}, ["tickets", 131, "text"]),
-    ("get_watchlist", {}, ["watch_list", 0]),
+    ("get_watchlist", {}, ["watch_list", 0]), ("lockDoors", {}, ["doorStatus", "rear_left"]),
     ("read", {"title": "An Unlikely Story"}, ["shelf", "room 7", "box", 3, "copies"]),
 ])  # fmt: skip
 def test_what_a_call_is_about_is_shown(call, args, path):
     state = crowded(
         orders=ORDERS,
         tickets=[{"id": (n * 137 + 2 + 58 * 137) % 200, "text": f"text {n}", "priority": n % 5} for n in range(200)],
+        doorStatus={"driver": "locked", "rear_left": "unlocked", "history": ["x" * 50] * 40},
         watch_list=["NVDA", "ZETA"] + [f"X{n}" for n in range(40)],
         shelf={f"room {n}": {"box": [{"title": f"Book {n}{m}", "copies": m} for m in range(9)]} for n in range(9)},
     )
