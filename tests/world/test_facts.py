@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import Tool, Toolkit
+from gecko_graph import GeckoContext, Tool, Toolkit
 from gecko_graph.models.memory import real_results
 from gecko_graph.values.digest import digest
 from gecko_graph.world.commit import commit
@@ -55,6 +55,19 @@ def test_what_speaks_of_the_arguments_comes_first_and_is_told_in_full():
     assert '"price": 127' in first
     assert '"price": 128' not in first
     assert '"name": "book"' in second
+
+
+def test_the_next_round_meets_the_same_invented_world():
+    rate = desk.function("rate", "Rate of a currency.", "currency")
+    tools = Toolkit.from_tools([Tool(rate, effect="read")])
+    read = [{"call": "rate", "args": {"currency": "EUR"}}, {"say": "Read."}]
+    turns = [{"planner": [read] * 4, "simulator": [{"status": "ok", "result": number} for number in (1.25, 7, 8, 9)]}]
+    context = GeckoContext(parallel_attempts=2, max_retries=1)
+    run = desk.gecko(tools=tools, turns=turns, context=context).invoke(desk.inputs())
+    attempts = run["rehearsal"]["attempts"]
+    assert [attempt["steps"][0]["outcome"]["result"] for attempt in attempts] == [1.25] * 4
+    assert [attempt["usage"].get("simulator", {}).get("calls", 0) for attempt in attempts] == [1, 1, 0, 0]
+    assert "rate" not in str(run["task_state"]), "what was supposed never enters the task state"
 
 
 def test_a_later_turn_is_answered_from_what_its_changes_have_not_touched():
