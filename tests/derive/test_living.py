@@ -102,15 +102,6 @@ def test_lists_are_filtered_ordered_paged_and_counted(living):
         assert "nothing tells the order" in call("list_pets", **part)["filled"]["places"][""], part
 
 
-def test_a_filter_that_nothing_explains_is_not_dropped_in_silence(living):
-    call = living(DJANGO)
-    ok(call("task_create", title="a"))
-    assert "" in blanks(call("task_list", colour="red"))
-    assert "" not in blanks(call("task_list", done=True))
-    page = ok(call("task_list", page=1, page_size=1))
-    assert (page["count"], len(page["results"])) == (1, 1)
-
-
 def test_what_belongs_to_a_thing_needs_it_and_goes_with_it(living):
     call = living(FASTAPI)
     ok(call("create_pet", name="Flo"))
@@ -123,6 +114,26 @@ def test_what_belongs_to_a_thing_needs_it_and_goes_with_it(living):
     assert missing(call("read_visit", pet_id=1, visit=visit["id"]))
 
 
+def test_other_habits_of_filters_pages_attributes_and_conflicts(living):
+    call = living(DJANGO)
+    ok(call("task_create", title="a"))
+    assert "" in blanks(call("task_list", colour="red")), "a filter that nothing explains"
+    assert "" not in blanks(call("task_list", done=True))
+    page = ok(call("task_list", page=1, page_size=1))
+    assert (page["count"], len(page["results"])) == (1, 1)
+    call = living(JSONAPI)
+    sent = {"data": {"type": "articles", "attributes": {"title": "t"}}}
+    key = ok(call("new_article", **sent))["data"]["id"]
+    changed = {"data": {"type": "articles", "attributes": {"text": "x"}}}
+    assert ok(call("change_article", id=key, **changed))["data"]["attributes"] == {"title": "t", "text": "x"}
+    assert ok(call("articles"))["meta"] == {"total": 1}
+    for habit, make, args in ((SWAGGER, "park", {"plate": "a"}), (SPRING, "add", {"email": "a"})):
+        call = living(habit)
+        ok(call(make, **args))
+        again = call(make, **args)  # its key, or a documented conflict
+        assert (again["status"], again["http"]) == ("error", {"status": 409})
+
+
 def test_single_things_and_puts_that_make(living):
     call = living(FASTAPI)
     assert call("read_settings")["rung"] == "schema"  # nothing has set them
@@ -132,14 +143,6 @@ def test_single_things_and_puts_that_make(living):
     ok(call("put_label", label="x", color="red"))
     ok(call("put_label", label="x", color="blue"))
     assert ok(call("read_label", label="x")) == {"label": "x", "color": "blue"}
-
-
-def test_a_second_one_is_refused_by_its_key_or_by_a_documented_conflict(living):
-    for habit, make, args in ((SWAGGER, "park", {"plate": "a"}), (SPRING, "add", {"email": "a"})):
-        call = living(habit)
-        ok(call(make, **args))
-        again = call(make, **args)
-        assert (again["status"], again["http"]) == ("error", {"status": 409})
 
 
 def test_a_write_of_unknown_effect_leaves_its_thing_and_the_list_in_doubt(living):
@@ -180,15 +183,6 @@ def test_what_names_a_removed_thing_is_in_doubt_until_it_is_removed_too(living):
     assert "" not in blanks(call("one_order", id="2"))
     ok(call("cancel", id="1"))
     assert "" not in blanks(call("orders"))
-
-
-def test_json_api_merges_attributes(living):
-    call = living(JSONAPI)
-    sent = {"data": {"type": "articles", "attributes": {"title": "t"}}}
-    key = ok(call("new_article", **sent))["data"]["id"]
-    changed = {"data": {"type": "articles", "attributes": {"text": "x"}}}
-    assert ok(call("change_article", id=key, **changed))["data"]["attributes"] == {"title": "t", "text": "x"}
-    assert ok(call("articles"))["meta"] == {"total": 1}
 
 
 def test_tools_of_an_mcp_server_live_by_their_names(living):

@@ -45,18 +45,18 @@ def foreseen(tool: str, rows: list[Observation], args: dict, state: dict) -> Any
     return answer and answer.result
 
 
-def test_of_terms_that_fit_alike_the_one_of_the_members_name_is_taken():
-    rows = [row("show", {"part": "oil"}, {"left": n, "right": n}, {"left": n, "right": n}) for n in range(12)]
-    assert foreseen("show", rows, {"part": "oil"}, {"left": 3, "right": 4}) == {"left": 3, "right": 4}
-
-
-def test_words_that_tell_branches_apart_are_those_that_were_seen():
+def test_words_that_tell_branches_apart_are_those_that_were_seen_and_terms_those_of_the_members_name():
     rows = [
         row("show", {"part": part}, {part: n}, {"fuel": n, "oil": n}) for n in range(20) for part in ("fuel", "oil")
     ]
     state = {"fuel": 3, "oil": 4}
     assert foreseen("show", rows, {"part": "fuel"}, state) == {"fuel": 3}
     assert foreseen("show", rows, {"part": "doors"}, state) is None
+    rows = [row("show", {"part": "oil"}, {"left": n, "right": n}, {"left": n, "right": n}) for n in range(12)]
+    assert foreseen("show", rows, {"part": "oil"}, {"left": 3, "right": 4}) == {"left": 3, "right": 4}
+    term = Term("args.name", ["ann", "bob", ""], 1, "argument")  # a text has a hole also where a value was empty
+    found = fit_text({0: "no 'ann'", 1: "no 'bob'", 2: "no ''"}, [term])
+    assert found.template == "no '{{ args.name }}'"
 
 
 def test_a_flag_that_was_always_the_same_is_a_form():
@@ -89,9 +89,3 @@ def test_a_later_branch_is_not_taken_where_an_earlier_one_holds_and_is_not_known
         "cases"
     ]
     assert [each.get("when") for each in cases] == ["args.a and args.b", "not (args.a)", None]
-
-
-def test_a_text_has_a_hole_also_where_a_value_was_empty():
-    term = Term("args.name", ["ann", "bob", ""], 1, "argument")
-    found = fit_text({0: "no 'ann'", 1: "no 'bob'", 2: "no ''"}, [term])
-    assert found.template == "no '{{ args.name }}'"

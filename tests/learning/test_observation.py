@@ -64,10 +64,8 @@ def test_openai_messages_are_read_with_the_reads_before(is_flat):
     for number, (name, args, result) in enumerate(calls):
         made = {"name": name, "arguments": args if is_flat else json.dumps(args)}
         call = {"id": str(number), **(made if is_flat else {"function": made})}
-        messages += [
-            {"role": "assistant", "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": str(number), "content": result},
-        ]
+        messages.append({"role": "assistant", "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": str(number), "content": result})
     messages.append({"role": "assistant", "tool_calls": [{"id": "9", "function": {"name": "buy", "arguments": "{"}}]})
     bad = BadRows()
     first, second, other = read_messages(messages, bad=bad, toolkit=known)
@@ -80,10 +78,8 @@ def test_openai_messages_are_read_with_the_reads_before(is_flat):
 
 @pytest.mark.parametrize("status", ["ok", "error"])
 def test_a_world_gives_what_was_really_called(status):
-    contract = {
-        "effects": [{"op": "replace", "path": ["sold"], "value": "{{ state.sold + args.count }}"}],
-        "returns": 1,
-    }
+    sold = {"op": "replace", "path": ["sold"], "value": "{{ state.sold + args.count }}"}
+    contract = {"effects": [sold], "returns": 1}
     world = World(toolkit().with_contracts({"contracts": {"buy": contract}}), state={"sold": 1})
     world.call({"name": "buy", "args": {"item": "pen", "count": 5}})
     world.record({"id": "r", "name": "buy", "args": {"item": "pen", "count": 2}}, Answer(status, {"x": 1}, []))

@@ -16,11 +16,15 @@ def shown(toolkit):
 
 
 def test_lists_of_things_that_other_calls_name_are_collections():
-    rows = library.rows(40, library.toolkit(observes=False))
-    assert shown(with_observes(library.toolkit(observes=False), rows)) == {
+    rows = library.rows(40, bare := library.toolkit(observes=False))
+    toolkit = with_observes(bare, rows)
+    assert shown(toolkit) == {
         name: [{"for_each": "result", "as": "one", "op": "add", "path": [place, "{{ one.id }}"], "value": "{{ one }}"}]
         for name, place in library.LISTS.items()
     }
+    learned = learn_contracts(toolkit, library.rows(20, toolkit))  # a file of them says so
+    assert {name for name, one in learned.contracts.items() if "observes" in one} == {*library.LISTS}
+    assert learned.apply(bare)["list_loans"].contract.observed == {("loans",)}
 
 
 def look(**more):
@@ -54,13 +58,6 @@ def test_what_is_a_list_of_things_by_itself_or_in_a_member(toolkit, result, boug
     rows = [Observation("list_items", {}, "ok", result), Observation("buy", {"item": bought}, "ok", {})]
     made = shown(with_observes(toolkit, rows))
     assert [one["for_each"] for each in made.values() for one in each] == ([found] if found else [])
-
-
-def test_a_file_of_learned_contracts_says_what_reads_show():
-    toolkit = with_observes(bare := library.toolkit(observes=False), library.rows(40, bare))
-    learned = learn_contracts(toolkit, library.rows(40, toolkit))
-    assert {name for name, one in learned.contracts.items() if "observes" in one} == {*library.LISTS}
-    assert learned.apply(bare)["list_loans"].contract.observed == {("loans",)}
 
 
 @pytest.mark.parametrize("reads", [True, False])

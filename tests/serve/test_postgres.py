@@ -89,8 +89,14 @@ async def test_either_server_answers_a_session_whatever_the_other_made_of_it(ser
     assert (await two.post(CANCEL)).status_code == 409
 
 
-async def test_a_session_that_was_closed_and_made_again_is_another_one(servers):
+async def test_a_session_that_was_reset_leaves_no_rows_and_one_that_was_closed_is_another_one(servers, address):
     one, two = servers
+    for client in (one, two, one):
+        await client.post(CANCEL)
+        assert (await client.post(f"{OWN}/default/reset", json={})).json()["steps"] == 0
+        assert await state(two, "default") == shop().state
+    with psycopg.connect(address) as connection:
+        assert connection.execute("SELECT kind FROM gecko_graph_rows ORDER BY n").fetchall() == [("new",), ("reset",)]
     for name in "ab":
         await one.post(OWN, json={"id": name})
         await two.post(f"/s/{name}{CANCEL}")
@@ -100,16 +106,6 @@ async def test_a_session_that_was_closed_and_made_again_is_another_one(servers):
     assert (await one.post(OWN, json={"id": "a"})).status_code == 201
     assert await state(two, "a") == shop().state
     assert (await two.post(f"/s/a{CANCEL}")).status_code == 200
-
-
-async def test_a_reset_to_the_start_leaves_no_rows_of_what_was_before(servers, address):
-    one, two = servers
-    for client in (one, two, one):
-        await client.post(CANCEL)
-        assert (await client.post(f"{OWN}/default/reset", json={})).json()["steps"] == 0
-        assert await state(two, "default") == shop().state
-    with psycopg.connect(address) as connection:
-        assert connection.execute("SELECT kind FROM gecko_graph_rows ORDER BY n").fetchall() == [("new",), ("reset",)]
 
 
 async def test_calls_of_one_session_at_two_servers_wait_for_each_other(address):
@@ -240,9 +236,10 @@ async def test_a_caller_that_is_cancelled_ends_the_claims_and_holds_up_nobody(ad
     store.close()
 
 
-async def test_what_several_calls_want_at_once_is_sent_together(address, monkeypatch):
+async def test_what_several_calls_want_at_once_is_sent_together_and_what_may_be_slow_alone(address, monkeypatch):
+    """A list that takes too long must not refuse a call that is stored."""
     store, trips, send = Postgres(address, identity="x"), [], postgres._send
-    monkeypatch.setattr(postgres, "_send", lambda *given: trips.append(given) or send(*given))
+    monkeypatch.setattr(postgres, "_send", lambda *given: trips.append(given[1]) or send(*given))
     names = [f"s{number}" for number in range(20)]
     await store._have()
     await asyncio.gather(*(store.claim(name, 0) for name in names))
@@ -252,19 +249,12 @@ async def test_what_several_calls_want_at_once_is_sent_together(address, monkeyp
     assert [(each.seen, [*each.rows]) for each in found] == [
         (number, [Row(name, "new", {"at": name})]) for name, number in zip(names, seen, strict=True)
     ]
-    store.close()
-
-
-async def test_what_may_be_slow_is_sent_alone(address, monkeypatch):
-    """A list that takes too long must not refuse a call that is stored."""
-    store, trips, send = Postgres(address, identity="x"), [], postgres._send
-    monkeypatch.setattr(postgres, "_send", lambda *given: trips.append(given[1]) or send(*given))
-    await store.claim("a", 0)
     trips.clear()
-    row = Row("a", "new", {})
-    await asyncio.gather(store.list(), store.keep("a", 0, [row], 0), store.count(), store.claim("b", 0), store.sweep())
+    row = Row("s0", "call", {})
+    asked = store.list(), store.keep("s0", seen[0], [row], 1), store.count(), store.claim("b", 0), store.sweep()
+    await asyncio.gather(*asked)
     assert sorted(map(len, trips)) == [1, 1, 3, 6]
-    assert [each["id"] for each in await store.list()] == ["a"]
+    assert len(await store.list()) == 20
     store.close()
 
 

@@ -100,7 +100,7 @@ def test_a_call_that_is_cut_off_is_never_another_or_none(form):
             assert read_call_texts(text[:cut], TOOLS)[0] == [CALL], text[:cut]
 
 
-@pytest.mark.parametrize("form", [*FORMS][::4])
+@pytest.mark.parametrize("form", [*FORMS][::8])
 @pytest.mark.parametrize(
     "thought",
     [

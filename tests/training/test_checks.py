@@ -49,11 +49,8 @@ def test_a_value_without_a_source_is_a_reason_and_no_verdict_where_the_world_dec
 )
 def test_recorded_results_are_compared_with_the_worlds(count, result, expected):
     assert check(sample(call("take", item="pen", count=count), state=STATE, results=[result])) == expected
-
-
-def test_without_results_a_refusal_speaks_against_the_label():
-    assert check(sample(call("take", item="pen", count=2), state=STATE)) == ("keep", "rules", [])
-    assert check(sample(call("take", item="pen", count=9), state=STATE))[2] == [("refused", "/label/0")]
+    without = check(sample(call("take", item="pen", count=count), state=STATE))  # a refusal speaks against the label
+    assert without == (("keep", "rules", []) if count == 2 else ("drop", "world", [("refused", "/label/0")]))
 
 
 def test_the_world_is_at_the_point_of_the_label():
@@ -95,17 +92,11 @@ def test_a_goal_decides_at_the_conversations_end():
     later = sample(one, messages=said("take 2 pen", (one, {"left": 2})), state=STATE, goal=END)
     assert check(sample(one, state=STATE, goal=END), later) == ("keep", "world", [])
     assert check(sample(TWO, state=STATE, goal=END), later)[0] == "drop"
-
-
-def test_a_goal_that_a_later_label_misses_by_its_schema_says_nothing_of_this_one():
     one = sample(call("take", item="pen"), messages=said("take 2 pen"), state=STATE, results=[{"left": 2}], goal=END)
     later = sample(call("take", item=7), messages=said("take 2 pen", (call("take", item="pen"), {"left": 2})))
-    assert check(one, {**later, "goal": END, "state": STATE}) == ("keep", "world", [])
-
-
-def test_a_goal_whose_conversation_goes_on_elsewhere_decides_nothing():
+    assert check(one, {**later, "goal": END, "state": STATE}) == ("keep", "world", []), "the later label is wrong"
     one = sample(call("take", item="pen"), messages=said("take 1 pen"), state=STATE, goal=END)
-    assert check({**one, "from": [{"step": 1, "steps": 2}]}) == ("keep", "rules", [])
+    assert check({**one, "from": [{"step": 1, "steps": 2}]}) == ("keep", "rules", []), "it goes on elsewhere"
 
 
 def test_a_goal_is_met_or_not():

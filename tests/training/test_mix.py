@@ -43,24 +43,18 @@ def test_the_total_stays_as_in_table_3(errors, variants, new, left):
     assert [each.id for each in rows if each.part == "mastered"] == [f"m{at}" for at in range(left)]
 
 
-def test_unknown_perplexity_is_never_high_and_the_set_is_smaller_then():
-    given = found()
-    given.mastered = [("low", 1.0), ("unknown", None), ("high", 2.0)]
-    assert mix(given, [], 2) == [Chosen("high", "mastered"), Chosen("low", "mastered")]
-    assert len(mix(given, [], 3)) == 2
-
-
 def test_variants_are_thinned_evenly_over_their_seeds():
     rows = mix(found(errors=3731, variants=4, mastered=10), ["s"], 18_304)
     assert parts(rows) == {"error": 3731, "variant": 18_304 - 3731 - 1, "fresh": 1}
     assert thin([("a1", "a"), ("a2", "a"), ("a3", "a"), ("b1", "b")], 3) == ["a1", "a2", "b1"]
     assert thin([("a1", "a")], 0) == []
-
-
-def test_errors_alone_that_overflow_are_drawn():
-    rows = mix(found(errors=10, variants=1), ["s"], 6, seed=3)
+    rows = mix(found(errors=10, variants=1), ["s"], 6, seed=3)  # errors alone that overflow are drawn
     assert parts(rows) == {"error": 5, "fresh": 1}
     assert rows == mix(found(errors=10, variants=1), ["s"], 6, seed=3)
+    given = found()
+    given.mastered = [("low", 1.0), ("unknown", None), ("high", 2.0)]
+    assert mix(given, [], 2) == [Chosen("high", "mastered"), Chosen("low", "mastered")], "unknown is never high"
+    assert len(mix(given, [], 3)) == 2
 
 
 def test_ablations_exchange_as_many_rows():

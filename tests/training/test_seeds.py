@@ -232,7 +232,7 @@ class Moody(Player):
         return {"items": [{"id": "label", "status": "failed" if "Sing me" in text else "success"}]}
 
 
-def _make_some(folder: Path, workers: int, n: int = 3, shards: int | None = None) -> tuple[Counter[str], int]:
+def _make_some(folder: Path, workers: int, n: int = 2, shards: int | None = None) -> tuple[Counter[str], int]:
     """Return what came of it, and how many questions were asked."""
     model = Moody(asked=count())
     given = {"tools": "t.yaml", "model": model, "map": threads(workers), "shards": shards}
@@ -309,7 +309,7 @@ def test_what_was_done_when_it_was_stopped_is_not_asked_again(tmp_path: Path, mo
     """Not even where all but the manifest was written."""
     _, asked = _make_some(tmp_path / "whole", 1)
     assert is_killed(lambda: _make_some(tmp_path / "killed", 1), asked + 5, [(Moody, "_reply")])
-    assert _make_some(tmp_path / "killed", 1)[1] < asked - 30, "only what was not yet asked"
+    assert _make_some(tmp_path / "killed", 1)[1] < asked - 20, "only what was not yet asked"
 
     def stop(file: Path, text: str) -> None:
         raise KeyboardInterrupt
@@ -320,14 +320,6 @@ def test_what_was_done_when_it_was_stopped_is_not_asked_again(tmp_path: Path, mo
     monkeypatch.undo()
     assert _make_some(tmp_path / "late", 1)[1] == 0
     assert content(tmp_path / "late") == content(tmp_path / "whole")
-
-
-def test_a_folder_of_other_dialogues_is_left_as_it_is(tmp_path: Path) -> None:
-    _make_some(tmp_path, 1, n=2)
-    before = content(tmp_path)
-    with pytest.raises(GeckoError, match="another folder"):
-        _make_some(tmp_path, 1, n=3)
-    assert content(tmp_path) == before
 
 
 def test_the_commands_write_tell_costs_and_go_on(

@@ -103,35 +103,27 @@ class TestWalks:
         assert [len(each.log) for each in (start.world, half, whole, other)] == [0, 2, 3, 1]
         assert start.make([BUY, ORDER, CANCEL])[1] == steps
         assert len(calls) == 4
-
-    def test_a_value_of_a_result_follows_the_result(self):
-        _, steps = Start(begin()).make([BUY, ORDER, CANCEL])
         assert steps[2]["call"]["args"] == {"order_id": steps[1]["outcome"]["result"]["order_id"]}
         assert steps[2]["outcome"]["status"] == "ok"
 
 
 class TestEnds:
-    def test_drawn_identifiers_make_no_difference(self):
+    def test_drawn_identifiers_make_no_difference_and_what_they_refer_to_does(self):
         begun = Start(begin())
         whole = play(begun, [BUY, ORDER])
         assert whole.drawn
         other = [BUY, move(7, "placeOrder")]  # another call draws another identifier
         assert whole.is_same(begun, other)[0]
         assert play(begun, other).state != whole.state
-
-    def test_what_they_refer_to_does(self):
-        begun = Start(begin())
         first = [BUY, ORDER, move(3, "setCartLine", sku="COFFEE-500", quantity=1), move(4, "placeOrder")]
         cancel = [move(5, "cancelOrder", [("order_id", at, ("order_id",))], order_id="?") for at in (1, 4)]
         assert not play(begun, [*first, cancel[0]]).is_same(begun, [*first, cancel[1]])[0]
 
-    def test_what_makes_no_difference_is_cut(self):
+    def test_what_makes_no_difference_is_cut_and_what_undoes_itself_is_cut_whole(self):
         idle = [move(0, "showCart"), move(1, "setCartLine", sku="TEA-100", quantity=1)]
         kept, pairs = cut(Start(begin()), [*idle, move(2, "setCartLine", sku="TEA-100", quantity=2)])
         assert [each.origin for each in kept] == [2]
         assert pairs == set()
-
-    def test_what_undoes_itself_is_cut_whole(self):
         out = move(1, "setCartLine", sku="TEA-100", quantity=0)
         assert cut(Start(begin()), [BUY, out])[0] == []
 
@@ -221,6 +213,8 @@ class TestTasks:
             assert held["score"]["status"] == "passed"
 
     def test_another_end_is_refused(self):
+        assert len({task.words for task in made()}) == len(made()) == 12, "none twice, and few of a kind"
+        assert max(Counter(map(sequence_of, made())).values()) <= A_SEQUENCE
         for task in made():
             begun = Start(begin(task.state))
             moves = [Move(at, each["name"], each["args"]) for at, each in enumerate(task.solution)]
@@ -249,10 +243,6 @@ class TestTasks:
         misses = [miss for miss in near_misses(Start(begin()), walk, set(), Random(0)) if len(miss) == len(walk)]
         pairs = [(one.origin, key) for miss in misses for one in miss for key in one.args if one not in walk]
         assert {*pairs} == {(0, "sku"), (0, "quantity"), (2, "order_id")}
-
-    def test_none_twice_and_few_of_a_kind(self):
-        assert len({task.words for task in made()}) == len(made()) == 12
-        assert max(Counter(map(sequence_of, made())).values()) <= A_SEQUENCE
 
     def test_what_a_worker_is_told_of_full_sequences_changes_no_task(self, monkeypatch):
         monkeypatch.setattr("gecko_graph.training.tasks.A_SEQUENCE", 1)

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import Tool, Toolkit
+from gecko_graph import GeckoContext, Tool, Toolkit
 from gecko_graph.models.memory import real_results
 from gecko_graph.values.digest import digest
 from gecko_graph.world.commit import commit
@@ -23,13 +23,21 @@ def fact(tool="rate", args=None, result=1, where=EMPTY):
     return {"tool": tool, "args": args or {}, "status": "ok", "result": result, "rung": "model", "digest": where}
 
 
-def test_facts_are_told_within_the_budget_the_tool_s_own_first():
+def test_facts_are_told_within_the_budget_the_tool_s_own_and_what_speaks_of_the_arguments_first():
     facts = [fact("other", {"n": n}, "x" * 50) for n in range(100)] + [fact("rate", {"currency": "EUR"}, 1.25)]
     told = format_facts(facts, call=RATE, state={}, budget=1_000)
     assert len(told) <= 1_000
     lines = told.splitlines()
     assert json.loads(lines[0]) == {"call": {"name": "rate", "args": {"currency": "EUR"}}, "result": 1.25}
     assert len(lines) > 5
+    flights = [{"id": f"F-{n:03}", "price": 100 + n, "note": "x" * 80} for n in range(50)]
+    facts = [fact("book", {"flight": f"G-{n}"}, "booked") for n in range(40)] + [fact("find", {"to": "Oslo"}, flights)]
+    booking = {"id": "9", "name": "book", "args": {"flight": "F-027", "seats": [None, True, 2]}}
+    told = format_facts(facts, call=booking, state={}, budget=1_500)
+    assert len(told) <= 1_500
+    first, second = told.splitlines()[:2]
+    assert [part in first for part in ('"id": "F-027"', '"price": 127', '"price": 128')] == [True, True, False]
+    assert '"name": "book"' in second
 
 
 def test_what_was_supposed_before_a_write_is_marked_and_gives_way_to_a_later_answer():
@@ -44,17 +52,17 @@ def test_what_was_supposed_before_a_write_is_marked_and_gives_way_to_a_later_ans
     assert [json.loads(line)["result"] for line in lines] == [{"fuel": 50.0}]
 
 
-def test_what_speaks_of_the_arguments_comes_first_and_is_told_in_full():
-    flights = [{"id": f"F-{n:03}", "price": 100 + n, "note": "x" * 80} for n in range(50)]
-    facts = [fact("book", {"flight": f"G-{n}"}, "booked") for n in range(40)] + [fact("find", {"to": "Oslo"}, flights)]
-    booking = {"id": "9", "name": "book", "args": {"flight": "F-027", "seats": [None, True, 2]}}
-    told = format_facts(facts, call=booking, state={}, budget=1_500)
-    assert len(told) <= 1_500
-    first, second = told.splitlines()[:2]
-    assert '"id": "F-027"' in first
-    assert '"price": 127' in first
-    assert '"price": 128' not in first
-    assert '"name": "book"' in second
+def test_the_next_round_meets_the_same_invented_world():
+    rate = desk.function("rate", "Rate of a currency.", "currency")
+    tools = Toolkit.from_tools([Tool(rate, effect="read")])
+    read = [{"call": "rate", "args": {"currency": "EUR"}}, {"say": "Read."}]
+    turns = [{"planner": [read] * 4, "simulator": [{"status": "ok", "result": number} for number in (1.25, 7, 8, 9)]}]
+    context = GeckoContext(parallel_attempts=2, max_retries=1)
+    run = desk.gecko(tools=tools, turns=turns, context=context).invoke(desk.inputs())
+    attempts = run["rehearsal"]["attempts"]
+    assert [attempt["steps"][0]["outcome"]["result"] for attempt in attempts] == [1.25] * 4
+    assert [attempt["usage"].get("simulator", {}).get("calls", 0) for attempt in attempts] == [1, 1, 0, 0]
+    assert "rate" not in str(run["task_state"]), "what was supposed never enters the task state"
 
 
 def test_a_later_turn_is_answered_from_what_its_changes_have_not_touched():

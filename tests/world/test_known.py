@@ -45,8 +45,5 @@ def test_a_made_up_value_is_no_source_of_a_later_one_and_a_real_one_is():
     assert told(step({"id": 812}), step({"id": 812}, number=2)) == ["ok, made up"] * 2
     real = step({"id": 812}, simulated=False, invented=False, rung="real")
     assert told(real, step({"id": 812}, number=2)) == ["ok, real", "ok, simulated"]
-
-
-def test_very_many_places_are_counted_out():
     (line,) = told(step({"ok": 4711, **{f"n{number}": 80_000 + number for number in range(30)}}))
     assert line == "ok, simulated, made up: /n0, /n1, /n2, /n3, /n4, …"

@@ -45,6 +45,9 @@ def test_the_best_rung_of_the_ladder_answers_and_says_so(question, told, rung):
     assert outcome["passed"] == []
     if rung != "schema":
         assert outcome["result"] == {"rate": float(LADDER.index(rung) + 1)}
+    outcome = told(climb(question(ladder=("python", "example")))).value  # none of them answers
+    assert (outcome["status"], outcome["rung"], outcome["patch"]) == ("error", "none", [])
+    assert len(outcome["passed"]) == 2
 
 
 @pytest.mark.parametrize("wrong", [{"rate": "high"}, {}, "1.25", None])
@@ -56,12 +59,6 @@ def test_a_written_result_that_breaks_the_documented_schema_is_kept_and_marked(q
     (mark,) = texts(outcome, "undocumented")
     assert mark.startswith("the result breaks its schema: ")
     assert not notes_of(outcome, "unclear")  # that is a condition which cannot be evaluated
-
-
-def test_where_no_rung_answers_the_call_is_an_error(question, told):
-    outcome = told(climb(question(ladder=("python", "example")))).value
-    assert (outcome["status"], outcome["rung"], outcome["patch"]) == ("error", "none", [])
-    assert len(outcome["passed"]) == 2
 
 
 REFUSING = {
@@ -98,7 +95,7 @@ def supposing(**more):
     return {"effect": "read", "result": RESULT, "has_simulator": True, "args": {"currency": "EUR"}} | more
 
 
-def test_what_a_model_supposed_of_a_read_is_remembered(question, told):
+def test_what_a_model_supposed_of_a_read_is_remembered_for_its_arguments_and_state(question, told):
     first = climbed(question(**supposing()), told, {"status": "ok", "result": ANSWER})
     ((key, fact),) = first.facts.items()
     assert fact["result"] == ANSWER
@@ -107,20 +104,12 @@ def test_what_a_model_supposed_of_a_read_is_remembered(question, told):
     assert again.outcome["rung"] == "model"
     assert again.facts == {}
     assert "EUR" in key
-
-
-def test_other_arguments_and_another_state_are_asked_anew_with_the_facts_in_the_prompt(question, told):
-    facts = climbed(question(**supposing()), told, {"status": "ok", "result": ANSWER}).facts
     for other in ({"args": {"currency": "USD"}}, {"given": {"count": 1}}):
-        outcome, (ask,) = told(
-            climb(question(**supposing(facts=facts) | other)), [{"status": "ok", "result": {"rate": 2}}]
-        )
+        asked = question(**supposing(facts=first.facts) | other)
+        outcome, (ask,) = told(climb(asked), [{"status": "ok", "result": {"rate": 2}}])
         assert outcome["result"] == {"rate": 2}
         assert '"rate": 1.25' in ask.variables["facts"]
-
-
-def test_writes_and_answers_by_rule_suppose_nothing(question, told):
-    write = question(**supposing(effect="write"))
+    write = question(**supposing(effect="write"))  # writes and answers by rule suppose nothing
     assert climbed(write, told, {"status": "ok", "result": ANSWER, "patch": CHANGE}).facts == {}
     assert climbed(question(**everything()), told).facts == {}
 

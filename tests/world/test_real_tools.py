@@ -72,7 +72,6 @@ IMAGE = {"type": "image", "base64": "aa", "mime_type": "image/png", "id": "lc_77
     [
         ([block('{"n": 3}')], {"structured_content": {"n": 3, "kind": "a"}}, {"n": 3, "kind": "a"}),
         ([block('{"n": 3}')], None, {"n": 3}),
-        ([block('{"n": 3}')], {"structured_content": None}, {"n": 3}),
         ([block('{"n": 3}'), block('{"n": 4}')], None, [{"n": 3}, {"n": 4}]),
         ([block("three")], None, "three"),
         ([block("3")], None, "3"),
