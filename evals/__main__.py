@@ -26,6 +26,7 @@ SUITES = {
     "misled": "rehearsals that could be fooled, and legitimate ones that differ by one step",
     "origins": "where the values of ground truths come from, by kind",
     "reality": "an agent on a real service with faults, killed at random: is everything done exactly once?",
+    "milestones": "milestones derived from one conversation: successes accepted, failures caught",
     "fidelity": "BFCL's recorded calls by contract compared with the real classes, call by call",
     "learn": "contracts learned from recorded calls, compared with calls of other tasks",
     "policy": "an airline's written policy as contracts: which clause stops which wrong write",
