@@ -20,7 +20,15 @@ Points = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One picture; the ticks are `(value, label)` on both axes, the series are named at the end of their line."""
+    """One picture.
+
+    Args:
+        title: Its title.
+        x: The name of the horizontal axis.
+        ticks: Marked values on both axes: `(value, label)`.
+        series: Points by the name at the end of their line.
+        is_log: Whether both axes are logarithmic.
+    """
 
     title: str
     x: str
@@ -29,6 +37,7 @@ class Curve:
     is_log: bool = False
 
     def place(self, x: float, y: float) -> tuple[float, float]:
+        """Return a point's position in the picture."""
         share = []
         for value, ticks in ((x, self.ticks[0]), (y, self.ticks[1])):
             low, high, at = ticks[0][0], ticks[-1][0], value
@@ -37,12 +46,11 @@ class Curve:
             share.append((at - low) / (high - low))
         return LEFT + share[0] * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - share[1] * (HEIGHT - TOP - BOTTOM)
 
-    def svg(self) -> str:
+    def parts(self) -> list[str]:
+        """Return the picture as lines of SVG."""
         (across, up), first = self.ticks, (self.ticks[0][0][0], self.ticks[1][0][0])
         end = self.place(across[-1][0], up[-1][0])[0]
-        size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
-        parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">', f"<style>{STYLE}</style>"]
-        parts.append(f'<text class="title" x="{LEFT}" y="20">{escape(self.title)}</text>')
+        parts = [f'<text class="title" x="{LEFT}" y="20">{escape(self.title)}</text>']
         for value, label in up:
             y = self.place(first[0], value)[1]
             parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{end:.1f}"/>')
@@ -62,11 +70,26 @@ class Curve:
         for y, name, colour in sorted(names, reverse=True):
             free = min(y + 4, free - LINE)
             parts.append(f'<text x="{end + 10:.1f}" y="{free:.1f}" style="fill:{colour}">{escape(name)}</text>')
-        return "\n".join([*parts, "</svg>\n"])
+        return parts
+
+
+def svg(panels: Sequence[Curve]) -> str:
+    """Return pictures in rows of two as one SVG."""
+    width, height = WIDTH * min(2, len(panels)), HEIGHT * -(-len(panels) // 2)
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">', f"<style>{STYLE}</style>"]
+    for number, panel in enumerate(panels):
+        place = f"translate({number % 2 * WIDTH} {number // 2 * HEIGHT})"
+        lines += [f'<g transform="{place}">', *panel.parts(), "</g>"]
+    return "\n".join([*lines, "</svg>\n"])
 
 
 def rows(report: str, pattern: str) -> list[list[str]]:
-    """Return the cells of a report's table rows that match a pattern."""
+    """Return the cells of a report's table rows that match a pattern.
+
+    Raises:
+        LookupError: No row matches.
+    """
     lines = (REPORTS / f"{report}.md").read_text(encoding="utf-8").splitlines()
     found = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines if re.match(pattern, line)]
     if not found:
@@ -79,7 +102,19 @@ def number(cell: str) -> float:
     return float(found[0].replace(",", "")) if found else 0.0
 
 
-def curves() -> dict[str, Curve]:
+def gate(errs: str) -> Curve:
+    """Return wrong writes that are not made by right writes that a person is asked about, at an error rate."""
+    series: dict[str, Points] = {}
+    for kind, name in (("the call alone", "alone"), ("with evidence", "contracts first")):
+        bands = [list(map(number, row[3:])) for row in rows("policy", rf"\| {errs} \| .* \| {kind} \|")]
+        series[f"{name}: refused"] = [(asked, stopped) for stopped, _, _, _, asked, _ in bands]
+        series[f"{name}: refused or asked"] = [(asked, stopped + more) for stopped, more, _, _, asked, _ in bands]
+    ticks = percents(100, 25), percents(100, 25)
+    return Curve(f"Wrong writes not made; the model errs at {errs} (policy)", "right writes asked about", ticks, series)
+
+
+def curves() -> dict[str, list[Curve]]:
+    """Return the pictures by file name, each with its panels."""
     retries = [(number(row[0]), number(row[1])) for row in rows("bfcl", r"\| \d retr")]
     sizes = [list(map(number, row)) for row in rows("speed", r"\| 1(0|00|,000) \|(.* s \|){2}(.* MB \|){2}$")[:3]]
     tasks, turns = r"\| BFCL, all \| held out \| ", r"\| BFCL, people's turns, all \| held out \| "
@@ -109,13 +144,15 @@ def curves() -> dict[str, Curve]:
         ([(1, "1"), (5, "5"), (10, "10")], percents(100, 25)),
         {name: [(k, number(row[at])) for k, at in ((1, 3), (5, 4), (10, 5))] for name, row in tools.items()},
     )
-    return {"retries": retry, "cost": cost, "retrieval": retrieval}
+    gates = [gate(errs) for errs in ("5%", "10%", "20%", "30%")]
+    return {"retries": [retry], "cost": [cost], "retrieval": [retrieval], "gate": gates}
 
 
 def percents(last: int, step: int) -> list[tuple[float, str]]:
+    """Return the ticks from 0 % to `last`."""
     return [(value, f"{value} %") for value in range(0, last + 1, step)]
 
 
 if __name__ == "__main__":
-    for name, curve in curves().items():
-        (REPORTS / f"{name}.svg").write_text(curve.svg(), encoding="utf-8")
+    for name, panels in curves().items():
+        (REPORTS / f"{name}.svg").write_text(svg(panels), encoding="utf-8")

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from langchain_core.messages import AnyMessage
+
 from gecko_graph import Toolkit, World
 from gecko_graph.state import Call, Json, JsonObject
 from gecko_graph.tools.check import Rejection
+from gecko_graph.training.checks import to_langchain
 from gecko_graph.values.difference import json_equal
 from gecko_graph.values.digest import clone
 from gecko_graph.values.documents import read_document
@@ -19,6 +22,7 @@ from gecko_graph.world.rung import Answer
 
 from ..harness.options import ROOT
 from ..suites.tau import conversation_of, plain
+from .risk import RiskGate
 
 EXAMPLE = ROOT / "examples" / "airline"
 CONTRACTS = EXAMPLE / "airline.contracts.yaml"
@@ -64,12 +68,18 @@ def without_rules(part: Any) -> Any:
     return {key: without_rules(value) for key, value in part.items()}
 
 
-def judge_conversation(row: Mapping[str, Any], gate: Gate, start: World) -> JsonObject:
-    """Judge each write of a recorded conversation, on a fork of the start world.
+def judge_conversation(row: Mapping[str, Any], gate: Gate, start: World, risk: RiskGate | None = None) -> JsonObject:
+    """Judge each write of a recorded conversation.
 
     Every write is judged alone, in the state that the real tool saw: the real results are recorded even for writes that
     the gate would have refused. A write is a call of a writing tool that the real tool executed. It is right if the
     task's ground truth contains the same call; each call of the truth counts once.
+
+    Args:
+        row: A row of the shared file, or only `messages`; without a ground truth no write is known to be right.
+        gate: The tools.
+        start: A world of the real tools on the database; each conversation gets a fork of it.
+        risk: If given, also judges each write with a fake risk model.
 
     Returns:
         `writes`: each with `tool`, `right` (or None), `clauses` that refuse it and their `kinds`, `text`; `errors`: how
@@ -93,6 +103,9 @@ def judge_conversation(row: Mapping[str, Any], gate: Gate, start: World) -> Json
             if real.succeeded:
                 right = None if truth is None else _take(call, wanted)
                 made["writes"].append({**_written(call, refused), "right": right})
+                if risk and right is not None:
+                    said, seed = said_before(row, number, gate), f"{row.get('task_id')} {row.get('trial')} {number}"
+                    made["writes"][-1]["risk"] = risk.judge(call, world, said, is_wrong=not right, seed=seed)
             else:
                 system = gate.real.check(call, before, calls=calls)
                 made["errors"].append(system is not None and system.get("error") == real.result)
@@ -103,6 +116,22 @@ def judge_conversation(row: Mapping[str, Any], gate: Gate, start: World) -> Json
         calls.append({**call, "status": "ok" if real.succeeded else "error", "result": result})
     same, errors = sum(made["errors"]), len(made["errors"])
     return {**made, "errors": errors, "errors_same": same, "missing": [_text(call) for call in wanted]}
+
+
+def said_before(row: Mapping[str, Any], number: int, gate: Gate) -> list[AnyMessage]:
+    """Return a conversation up to one of its calls."""
+    said, made = list[Any](), list[int]()
+    for at, message in enumerate(row["messages"]):
+        calls = [each.get("function", each) for each in message.get("tool_calls") or ()]
+        ids = [str(each.get("id")) for each in message.get("tool_calls") or ()]
+        made += [at for each in calls if each["name"] in gate.real.names]
+        own = [
+            {"id": id_, "name": call["name"], "args": call["arguments"], "type": "tool_call"}
+            for id_, call in zip(ids, calls, strict=True)
+            if isinstance(call["arguments"], dict)
+        ]
+        said.append({**message, "content": message.get("content") or "", **({"tool_calls": own} if calls else {})})
+    return to_langchain(said[: made[number]])
 
 
 def truth_of(row: Mapping[str, Any]) -> list[JsonObject] | None:
@@ -143,6 +172,7 @@ def _written(call: JsonObject, refused: Rejection | None) -> JsonObject:
 
 
 def _take(call: JsonObject, wanted: list[JsonObject]) -> bool:
+    """Return whether a call is among the wanted ones, and remove it from them."""
     found = next((number for number, each in enumerate(wanted) if json_equal(each, call)), None)
     return found is not None and bool(wanted.pop(found))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -25,6 +26,7 @@ from ..policy.gate import (
     read_violations,
     truth_of,
 )
+from ..policy.risk import RiskGate, curve, writes_of
 
 CONVERSATIONS, DATABASE, TOOLS = "tau_airline_gpt4o.jsonl.gz", "tau_airline_db.json.gz", "tau_tools.json"
 RECORDED, TRUTH, BY_HAND = "conversations", "ground truth", "by hand"
@@ -59,16 +61,22 @@ class Policy(Suite):
 
     name = "policy"
     tools = "real"
-    examples = ("", "--only 'by hand:*'")
+    examples = ("", "--risk", "--only 'by hand:*'")
     asks = False
+
+    @classmethod
+    def add_options(cls, parser: ArgumentParser) -> None:
+        parser.add_argument("--risk", action="store_true", help="the curve of a risk model that mostly knows the truth")
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         self._gate = Gate.of(json.loads(options.dataset(TOOLS).read_text(encoding="utf-8"))["airline"])
         database = json.loads(gzip.decompress(options.dataset(DATABASE).read_bytes()))
         self._world = World(self._gate.real, state={**database, "now": NOW})
+        self._risk = RiskGate(self._gate.real) if options.own.risk else None
 
     def cases(self) -> Iterator[Case]:
+        """Yield the conversations, the ground truths of their tasks, and the hand-made violations."""
         tasks = dict[str, Any]()
         for row in read_jsonl(self.options.dataset(CONVERSATIONS)):
             task, facts = str(row["task_id"]), {"task": row["task_id"], "reward": row["reward"]}
@@ -87,7 +95,7 @@ class Policy(Suite):
             return judge_violation(case.data, self._gate)
         if case.group == TRUTH:
             return judge_ground_truth(case.data, self._gate, self._world)
-        return judge_conversation(case.data, self._gate, self._world)
+        return judge_conversation(case.data, self._gate, self._world, self._risk)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         done = [record for record in records if record.done]
@@ -98,6 +106,8 @@ class Policy(Suite):
             if some
             for table in of(some)
         ]
+        if self.options.own.risk:
+            tables += curve(writes_of(talks, {one.id: not is_solved(one) for one in talks}))
         return Summary(tables, list(expected(talks, truths, made)), list(_notes(talks, truths, made)))
 
 
@@ -139,6 +149,7 @@ def _of_talks(talks: Sequence[Record]) -> Iterator[Table]:
 
 
 def is_solved(one: Record) -> bool:
+    """Return whether a conversation was solved."""
     return bool(one.facts["reward"] >= 1)
 
 
@@ -203,6 +214,7 @@ def _by_clause(talks: Sequence[Record]) -> Iterator[Table]:
 
 
 def head_of(one: Record, write: JsonObject) -> str:
+    """Return whether a write is right, and whether its conversation was solved."""
     return f"{'right' if write['right'] else 'wrong'}, {'solved' if is_solved(one) else 'failed'}"
 
 
