@@ -1,4 +1,4 @@
-"""Forty runs of `evals reality`; all of them are `python -m evals reality`. One run is told by `--story SEED`."""
+"""Thirty runs of `evals reality`; all of them are `python -m evals reality`. One run is told by `--story SEED`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WRONG = ("doubled", "let_through", "lost", "barred", "false_done", "unnamed")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 100, 25))
+@pytest.mark.parametrize("first", range(0, 100, 40))
 def test_what_is_wanted_is_done_once(first):
     seeds = range(first, first + 10)
     addresses = [start_postgres() if Draw.of(seed).saver == "postgres" else None for seed in seeds]
