@@ -152,7 +152,7 @@ def with_opened(request: RungRequest, outcome: Outcome) -> Outcome:
     opened: Patch = []
     try:
         answer = open_contract(request, derived.contract).assume().answer_known()
-        opened = answer.patch if answer else []
+        opened = [one for one in answer.patch if one["path"].startswith(f"/{RUNTIME}")] if answer else []
     except EvaluationFailed:  # the state has another shape
         return outcome
     return {**outcome, "observed": [*outcome.get("observed", []), *opened]} if opened else outcome
