@@ -9,7 +9,7 @@ from ..contracts.language.things import TESTS
 from ..state import Json, JsonObject
 from .blanks import TOTAL, Beside, blanks_of
 from .expressions import arg, template
-from .paths import Operation, Things, names_item
+from .paths import WORD, Operation, Things, names_item
 from .shapes import SchemaShape, plain, singular
 
 LIMIT = frozenset(("limit", "perpage", "pagesize", "take", "maxresults", "size", "top", "pagelimit", "hitsperpage"))
@@ -27,7 +27,6 @@ FREE = frozenset(("fields", "expand", "include", "pretty", "format", "view", "se
 _FILTERS = frozenset(("filter", "filters", "where", "criteria", "conditions"))
 _PART = re.compile(r"\b(part of|contain|substring|partial|start(s|ing)? with|prefix|fuzzy)", re.IGNORECASE)
 _CONTAINS = re.compile(r"(i?contains|i?like)$")
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _LIMITS = {word: sign for word, sign in TESTS.items() if sign in (">=", ">", "<=", "<")}
 _NEWEST = re.compile(r"-created\w*|created\w*[ :_]desc(ending)?", re.IGNORECASE)
 _WAY = re.compile(r"[:\s_]+(asc|desc)\w*$", re.IGNORECASE)
@@ -205,7 +204,7 @@ class Asked:
 
 def _limit_of(wire: str, by: Mapping[str, str]) -> str:
     """Return the comparison that a parameter means, `>=price` for `min_price` or `price_gte`; "" if none."""
-    words = [word.lower() for word in _WORD.findall(wire)]
+    words = [word.lower() for word in WORD.findall(wire)]
     for sign, rest in ((_LIMITS.get(words[-1]), words[:-1]), (_LIMITS.get(words[0]), words[1:])) if words[1:] else ():
         names = ("".join(rest) + ending for ending in ("", "at", "on", "date", "time"))
         if sign and (field := next((by[name] for name in names if name in by), None)):

@@ -26,7 +26,7 @@ LISTING = frozenset(("list", "all", "index", "search", "find", "query", "filter"
 COUNTING = frozenset({"count", "total"})
 _KEYS = re.compile(r"^(\w+)\(['\"]?(\{[^{}]+\})['\"]?\)$")
 _EMPTY = re.compile(r"api|rest|v\d+[a-z0-9.]*|\d+(\.\d+)*", re.IGNORECASE)
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 @dataclass
@@ -355,7 +355,7 @@ def _places_by_name(tools: Sequence[ToolSpec]) -> Iterator[Operation]:
     """Yield operations for tools without a path, by names such as `create_issue`, `get_issue`, `list_issues`."""
     found: dict[str, dict[str, ToolSpec]] = {}
     for tool in tools:
-        words = [word.lower() for word in _WORD.findall(tool.name)]
+        words = [word.lower() for word in WORD.findall(tool.name)]
         for at, word in enumerate(words[:-1]):
             verb = next((method for method, them in WORDS.items() if word in them), "list" if word in LISTING else "")
             if verb:
